@@ -1,0 +1,141 @@
+"""The composition root: builds every object of a server, runs it, and takes it down in order."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import structlog
+import trio
+
+from queueber.clock import SystemClock
+from queueber.config import Config, split_address
+from queueber.db.store import Store
+from queueber.engine.state import open_engine
+from queueber.ids import IdSource
+from queueber.model import ServerInfo
+from queueber.rpc.handlers import ServiceHandler
+from queueber.rpc.kj_bridge import Bridge, run
+from queueber.rpc.server import RpcServer
+from queueber.service.commit_group import CommitGroup
+from queueber.service.gate import Gate
+from queueber.service.service import Service, ServiceLimits
+from queueber.sweeper.loop import Sweeper
+from queueber.version import VERSION
+
+_log = structlog.get_logger("queueber")
+
+_FLUSH_SECONDS = 0.05
+"""How long answers that were just given have to leave their sockets at shutdown."""
+
+
+class _Stop:
+    """Why and whether the server is to stop."""
+
+    def __init__(self) -> None:
+        self._requested = trio.Event()
+        self.reason = ""
+        self.failure: BaseException | None = None
+
+    def request(self, reason: str, failure: BaseException | None = None) -> None:
+        self.reason = self.reason or reason
+        self.failure = self.failure or failure
+        self._requested.set()
+
+    async def wait_requested(self) -> None:
+        await self._requested.wait()
+
+
+def serve(config: Config, *, address_file: Path | None = None) -> None:
+    """Run a server until SIGTERM or SIGINT.
+
+    Raises what stopped it, if it was a failure: after that nothing more was acknowledged.
+    """
+    run(partial(_serve, config, address_file))
+
+
+async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> None:
+    _log.info("starting", version=VERSION, **config.shown())
+    config.data_dir.mkdir(parents=True, exist_ok=True)
+    stop = _Stop()
+    bridge.on_signals(stop.request)
+    on_crash = _crash_reporter(bridge, stop)
+    with Store(config.data_dir) as store:
+        commits = None
+        if config.durability == "sync":
+            commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
+        try:
+            await _run_server(config, address_file, bridge, stop, store, commits, on_crash)
+        finally:
+            if commits is not None:
+                commits.close()
+    if stop.failure is not None:
+        raise stop.failure
+    _log.info("stopped")
+
+
+def _crash_reporter(bridge: Bridge, stop: _Stop) -> Callable[[BaseException], None]:
+    def report(failure: BaseException) -> None:
+        _log.critical("crashed", exc_info=failure)
+        bridge.call_in_trio(partial(stop.request, "failure", failure))
+
+    return report
+
+
+async def _run_server(
+    config: Config,
+    address_file: Path | None,
+    bridge: Bridge,
+    stop: _Stop,
+    store: Store,
+    commits: CommitGroup | None,
+    on_crash: Callable[[BaseException], None],
+) -> None:
+    sweeper = Sweeper()
+    service = Service(
+        open_engine(store, IdSource(Random())),
+        clock=SystemClock(),
+        loop=bridge.loop,
+        gate=Gate(bridge.loop, config.calls_in_flight_max),
+        limits=ServiceLimits(
+            item_bytes_max=config.item_bytes_max,
+            message_bytes_max=config.message_bytes_max,
+            poll_items_max=config.poll_items_max,
+            poll_wait_ms_max=config.poll_wait_ms_max,
+            waiting_polls_max=config.waiting_polls_max,
+        ),
+        commits=commits,
+        wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),
+    )
+    info = ServerInfo(
+        VERSION,
+        config.durability,
+        config.item_bytes_max,
+        config.message_bytes_max,
+        config.poll_items_max,
+        config.poll_wait_ms_max,
+    )
+    server = RpcServer(
+        lambda: ServiceHandler(service, on_crash, info),
+        connections_max=config.connections_max,
+        message_bytes_max=config.message_bytes_max,
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sweeper.run, service)
+        host, port = await bridge.wait(server.start(*split_address(config.listen)))
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if address_file is not None:
+            address_file.write_text(address)
+        _log.info("listening", address=address)
+
+        await stop.wait_requested()
+        _log.info("stopping", reason=stop.reason, calls_in_flight=service.gate.calls)
+        server.stop_accepting()
+        service.drain()
+        with trio.move_on_after(config.shutdown_grace_ms / 1000) as grace:
+            await bridge.wait(service.gate.wait_idle())
+        if grace.cancelled_caught:
+            _log.warning("calls_abandoned", calls_in_flight=service.gate.calls)
+        await trio.sleep(_FLUSH_SECONDS)
+        server.close_connections()
+        nursery.cancel_scope.cancel()

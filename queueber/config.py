@@ -1,0 +1,169 @@
+"""The server's options: one frozen value, the same names as flags, in the environment and in a file.
+
+A flag wins over the environment (`QUEUEBER_<OPTION>`), which wins over the TOML file, which wins over
+the default. `OPTIONS` is the one list of them.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from queueber.errors import InvalidArgument
+from queueber.limits import (
+    ITEM_WIRE_BYTES,
+    KIB,
+    MESSAGE_BYTES_CEILING,
+    MESSAGE_OVERHEAD_BYTES,
+    MIB,
+    POLL_ITEMS_CEILING,
+    POLL_WAIT_MS_MAX,
+)
+
+DEFAULT_LISTEN = "127.0.0.1:9090"
+_DURABILITIES = ("sync", "os")
+_LOG_LEVELS = ("debug", "info", "warning", "error")
+_LOG_FORMATS = ("auto", "console", "json")
+
+
+def default_data_dir(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's data folder, as the XDG specification names it."""
+    base = environment.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "queueber"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    listen: str
+    data_dir: Path
+    durability: str
+    item_bytes_max: int
+    message_bytes_max: int
+    poll_items_max: int
+    poll_wait_ms_max: int
+    connections_max: int
+    calls_in_flight_max: int
+    waiting_polls_max: int
+    shutdown_grace_ms: int
+    log_level: str
+    log_format: str
+
+    def __post_init__(self) -> None:
+        split_address(self.listen)
+        _check_choice("durability", self.durability, _DURABILITIES)
+        _check_choice("log-level", self.log_level, _LOG_LEVELS)
+        _check_choice("log-format", self.log_format, _LOG_FORMATS)
+        _check_range("message-bytes-max", self.message_bytes_max, 64 * KIB, MESSAGE_BYTES_CEILING)
+        # An item must fit into the answer that carries it.
+        item_ceiling = self.message_bytes_max - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES
+        _check_range("item-bytes-max", self.item_bytes_max, 1, item_ceiling)
+        _check_range("poll-items-max", self.poll_items_max, 1, POLL_ITEMS_CEILING)
+        _check_range("poll-wait-ms-max", self.poll_wait_ms_max, 1, POLL_WAIT_MS_MAX)
+        _check_range("connections-max", self.connections_max, 1, 100_000)
+        _check_range("calls-in-flight-max", self.calls_in_flight_max, 1, 1_000_000)
+        _check_range("waiting-polls-max", self.waiting_polls_max, 0, 1_000_000)
+        _check_range("shutdown-grace-ms", self.shutdown_grace_ms, 0, 600_000)
+
+    def shown(self) -> dict[str, object]:
+        """As it is logged at start."""
+        return {name: str(v) if isinstance(v, Path) else v for name, v in asdict(self).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    name: str
+    parse: Callable[[str], object]
+    default: object
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return "QUEUEBER_" + self.name.upper()
+
+
+OPTIONS = (
+    Option("listen", str, DEFAULT_LISTEN, "Address to listen on; port 0 takes a free one."),
+    Option("data_dir", Path, None, "Where everything is kept. [default: the user's data folder]"),
+    Option(
+        "durability", str, "sync",
+        "sync: answer once the disk has it. os: answer once the operating system has it, which a "
+        "crash of the server survives and a loss of power may not.",
+    ),
+    Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item."),
+    Option("message_bytes_max", int, 32 * MIB, "Largest call and largest answer."),
+    Option("poll_items_max", int, 1000, "Most items in one poll."),
+    Option("poll_wait_ms_max", int, POLL_WAIT_MS_MAX, "Longest wait of a poll."),
+    Option("connections_max", int, 10_000, "Most connections at once."),
+    Option("calls_in_flight_max", int, 10_000, "Most calls under way at once."),
+    Option("waiting_polls_max", int, 100_000, "Most polls that wait at once."),
+    Option("shutdown_grace_ms", int, 10_000, "How long calls under way may take to end at shutdown."),
+    Option("log_level", str, "info", "debug, info, warning or error."),
+    Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
+)  # fmt: skip
+
+
+def load_config(
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str] = os.environ,
+    file: Path | None = None,
+) -> Config:
+    """The effective configuration; `InvalidArgument` names the source and the option at fault."""
+    from_file = _read_file(file) if file is not None else {}
+    values: dict[str, object] = {}
+    for option in OPTIONS:
+        flag = flags.get(option.name)
+        if flag is not None:
+            values[option.name] = _parse(option, flag, option.flag)
+        elif environment.get(option.variable):
+            values[option.name] = _parse(option, environment[option.variable], option.variable)
+        elif option.name in from_file:
+            source = f"{option.name} in {file}"
+            values[option.name] = _parse(option, str(from_file[option.name]), source)
+        else:
+            values[option.name] = option.default
+    if values["data_dir"] is None:
+        values["data_dir"] = default_data_dir(environment)
+    return Config(**values)  # type: ignore[arg-type]  # each was parsed to its option's type
+
+
+def _read_file(file: Path) -> dict[str, object]:
+    try:
+        content = tomllib.loads(file.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument(f"config: cannot read {file}: {error}") from error
+    known = {option.name for option in OPTIONS}
+    if unknown := sorted(set(content) - known):
+        raise InvalidArgument(
+            f"config: {file} sets {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+        )
+    return content
+
+
+def _parse(option: Option, text: str, source: str) -> object:
+    try:
+        return option.parse(text)
+    except ValueError:
+        raise InvalidArgument(f"{source}: {text!r} is not a number") from None
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of `host:port`, also of `[::1]:9090`."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise InvalidArgument(f"address: {address!r} is not host:port, as in {DEFAULT_LISTEN}")
+    return host.strip("[]"), int(port)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidArgument(f"{name}: {value!r} is not one of {', '.join(choices)}")
+
+
+def _check_range(name: str, value: int, lowest: int, highest: int) -> None:
+    if not lowest <= value <= highest:
+        raise InvalidArgument(f"{name}: {value} is outside {lowest} to {highest}")

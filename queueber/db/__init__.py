@@ -1,0 +1,1 @@
+"""Bytes: the column families, their keys and records, and the store that holds them."""

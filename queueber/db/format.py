@@ -1,0 +1,30 @@
+"""The number of the on-disk format, and what to do when it changes.
+
+To change what is stored:
+
+1. Add 1 to `FORMAT` and say below what changed.
+2. Write an upgrade step from the number before, or refuse that number with a sentence that says which
+   version can still read it.
+3. Add golden bytes of the new format to `tests/db/`, and keep those of the old one.
+
+1: the families of `families.py`, the records of `schema/storage.capnp`.
+"""
+
+from queueber.errors import StorageCorrupt
+
+FORMAT = 1
+
+
+def check_format(found: bytes | None, *, is_empty: bool) -> bytes | None:
+    """What to write for the format, or None when it is there and ours. Raises when it is not."""
+    if found is None:
+        if is_empty:
+            return FORMAT.to_bytes(4)
+        raise StorageCorrupt("the store has queues but no format number; restore it from a backup")
+    number = int.from_bytes(found)
+    if number != FORMAT:
+        raise StorageCorrupt(
+            f"the store has format {number}, this version reads format {FORMAT}; "
+            "use the version of Queueber that wrote it"
+        )
+    return None

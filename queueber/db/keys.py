@@ -1,0 +1,44 @@
+"""Key codecs: order-preserving, fixed width, in pairs.
+
+`prefix` is a queue's number as 4 bytes. `due` is a time and an id, the part of a time index's key
+after the prefix: 24 bytes that sort by time, then by id.
+"""
+
+PREFIX_BYTES = 4
+TIME_BYTES = 8
+DUE_BYTES = 24
+
+LOWEST_DUE = bytes(DUE_BYTES)
+
+NEVER_MS = (1 << 64) - 1
+"""Later than any time: what a due time is when nothing is due."""
+
+
+def queue_prefix(queue_id: int) -> bytes:
+    return queue_id.to_bytes(PREFIX_BYTES)
+
+
+def split_queue_prefix(prefix: bytes) -> int:
+    return int.from_bytes(prefix)
+
+
+def prefix_end(prefix: bytes) -> bytes:
+    """The first key after every key of the queue."""
+    return (int.from_bytes(prefix) + 1).to_bytes(PREFIX_BYTES)
+
+
+def time_part(at_ms: int) -> bytes:
+    return at_ms.to_bytes(TIME_BYTES)
+
+
+def due_part(at_ms: int, any_id: bytes) -> bytes:
+    return at_ms.to_bytes(TIME_BYTES) + any_id
+
+
+def split_due_part(due: bytes) -> tuple[int, bytes]:
+    return int.from_bytes(due[:TIME_BYTES]), due[TIME_BYTES:]
+
+
+def due_upper_bound(prefix: bytes, now_ms: int) -> bytes:
+    """The first key of a time index that is not due at `now_ms`."""
+    return prefix + (now_ms + 1).to_bytes(TIME_BYTES)

@@ -1,0 +1,232 @@
+"""The store: RocksDB behind bounded reads and atomic batches. The only importer of rocksdict.
+
+Writes are not synced one by one: `write` hands a batch to the write ahead log, `sync` makes all that
+was written before it durable. `sync` releases the interpreter lock, `write` does not, so RocksDB must
+never make a writer wait: stalls are tuned away, and one that comes all the same is a refusal
+(`Unavailable`) instead of a sleep.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Self
+
+import rocksdict
+
+from queueber.db.families import Family
+from queueber.db.format import check_format
+from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
+from queueber.limits import MIB
+
+_BLOCK_CACHE_BYTES = 64 * MIB
+_WRITE_BUFFERS_BYTES = 128 * MIB
+"""All families together; with the cache and the interpreter this keeps the server below 500 MB."""
+
+_WAL_BYTES_MAX = 256 * MIB
+"""What a restart may have to replay: about two seconds."""
+
+
+class ScanIncomplete(Exception):  # noqa: N818  an outcome of a bounded look, not a failure
+    """The look ahead met more deleted entries than it may skip."""
+
+
+class Batch:
+    """Writes that happen together or not at all."""
+
+    __slots__ = ("_handles", "raw")
+
+    def __init__(self, handles: dict[Family, rocksdict.ColumnFamily]) -> None:
+        self.raw = rocksdict.WriteBatch(raw_mode=True)
+        self._handles = handles
+
+    def put(self, family: Family, key: bytes, value: bytes) -> None:
+        self.raw.put(key, value, self._handles[family])
+
+    def delete(self, family: Family, key: bytes) -> None:
+        self.raw.delete(key, self._handles[family])
+
+    def put_many(self, family: Family, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        handle, put = self._handles[family], self.raw.put
+        for key, value in entries:
+            put(key, value, handle)
+
+    def delete_many(self, family: Family, keys: Iterable[bytes]) -> None:
+        handle, delete = self._handles[family], self.raw.delete
+        for key in keys:
+            delete(key, handle)
+
+    def delete_range(self, family: Family, start: bytes, stop: bytes) -> None:
+        self.raw.delete_range(start, stop, self._handles[family])
+
+
+class Store:
+    """An open data directory."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open or create the store at `path`; `read_only` opens an existing one and writes nothing."""
+        cache = rocksdict.Cache(_BLOCK_CACHE_BYTES)
+        families = {family.family_name: _family_options(family, cache) for family in Family}
+        access = (
+            rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
+        )
+        with _translated_open_errors(path):
+            self._db = rocksdict.Rdict(str(path), _database_options(cache), families, access)
+        self._families = {f: self._db.get_column_family(f.family_name) for f in Family}
+        self._handles = {f: self._db.get_column_family_handle(f.family_name) for f in Family}
+        self._write_options = rocksdict.WriteOptions()
+        self._write_options.no_slowdown = True
+        try:
+            self._check_format(read_only=read_only)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_format(self, *, read_only: bool) -> None:
+        found = self.get(Family.DEFAULT, b"format")
+        is_empty = not self.scan(Family.QUEUES, b"", b"\xff" * 4, 1)
+        written = check_format(found, is_empty=is_empty)
+        if written is not None and not read_only:
+            batch = self.batch()
+            batch.put(Family.DEFAULT, b"format", written)
+            self.write(batch)
+            self.sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def get(self, family: Family, key: bytes) -> bytes | None:
+        value: bytes | None = self._families[family].get(key)
+        return value
+
+    def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
+        values: list[bytes | None] = self._families[family].get(keys)
+        return values
+
+    def scan(self, family: Family, start: bytes, stop: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` entries with `start <= key < stop`, in order."""
+        found = []
+        for entry in self.walk(family, start, stop):
+            found.append(entry)
+            if len(found) >= limit:
+                break
+        return found
+
+    def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Every entry with `start <= key < stop`. For checkers; operations use `scan`."""
+        options = rocksdict.ReadOptions()
+        options.set_iterate_upper_bound(stop)
+        options.set_total_order_seek(True)
+        yield from self._families[family].items(from_key=start, read_opt=options)
+
+    def first_key(self, family: Family, start: bytes, stop: bytes, *, skips_max: int) -> bytes | None:
+        """The first key with `start <= key < stop`.
+
+        Raises `ScanIncomplete` rather than pass over more than `skips_max` deleted entries.
+        """
+        options = rocksdict.ReadOptions()
+        options.set_iterate_upper_bound(stop)
+        options.set_total_order_seek(True)
+        options.set_max_skippable_internal_keys(skips_max)
+        iterator = self._families[family].iter(options)
+        iterator.seek(start)
+        if iterator.valid():
+            key: bytes = iterator.key()
+            return key
+        try:
+            iterator.status()
+        except Exception as error:
+            if "incomplete" in str(error):
+                raise ScanIncomplete from None
+            raise
+        return None
+
+    # --- writing ------------------------------------------------------------------------------------
+
+    def batch(self) -> Batch:
+        return Batch(self._handles)
+
+    def write(self, batch: Batch) -> None:
+        """Write all of the batch, or raise `Unavailable` and write nothing."""
+        try:
+            self._db.write(batch.raw, self._write_options)
+        except Exception as error:
+            raise Unavailable(_why_refused(str(error))) from error
+
+    def sync(self) -> None:
+        """Make everything written before this call durable. May run in a thread of its own."""
+        self._db.flush_wal(True)
+
+    def close(self) -> None:
+        # Every handle keeps the database open, and with it the lock on the directory.
+        self._handles = {}
+        for family in self._families.values():
+            family.close()
+        self._families = {}
+        self._db.close()
+
+
+def _why_refused(text: str) -> str:
+    if "No space left" in text:
+        return "the disk of the data directory is full; make room, then send the call again"
+    if "incomplete" in text.lower() or "stall" in text.lower():
+        return "the disk does not keep up with the writes; send the call again in a moment"
+    return f"the store refused the write ({text.strip()}); look at the server's log and disk"
+
+
+@contextlib.contextmanager
+def _translated_open_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if "lock hold" in text or "LOCK" in text and "unavailable" in text:
+            raise DataDirLocked(
+                f"the data directory {path} is in use by another server; stop it, or choose another "
+                "with --data-dir"
+            ) from error
+        raise StorageCorrupt(f"cannot open the store at {path}: {text.strip()}") from error
+
+
+def _database_options(cache: rocksdict.Cache) -> rocksdict.Options:
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_db_write_buffer_size(_WRITE_BUFFERS_BYTES)
+    options.set_max_total_wal_size(_WAL_BYTES_MAX)
+    # A torn record at the end of the log was never acknowledged; damage before it must be noticed.
+    options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
+    options.set_max_background_jobs(4)
+    options.set_max_open_files(512)
+    options.set_keep_log_file_num(4)
+    options.set_max_log_file_size(4 * MIB)
+    options.set_stats_dump_period_sec(0)
+    return options
+
+
+def _family_options(family: Family, cache: rocksdict.Cache) -> rocksdict.Options:
+    table = rocksdict.BlockBasedOptions()
+    table.set_block_cache(cache)
+    # Index and filter blocks live in the cache, so that memory does not grow with the queue.
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    table.set_bloom_filter(10, False)
+    table.set_format_version(5)
+
+    options = rocksdict.Options(raw_mode=True)
+    options.set_block_based_table_factory(table)
+    options.set_write_buffer_size(family.profile.write_buffer_bytes)
+    options.set_max_write_buffer_number(6)
+    options.set_compression_type(rocksdict.DBCompressionType.lz4())
+    # Compaction that falls behind costs reads a little; a writer that waits for it stops the server.
+    options.set_level_zero_slowdown_writes_trigger(200)
+    options.set_level_zero_stop_writes_trigger(400)
+    options.set_soft_pending_compaction_bytes_limit(1 << 40)
+    options.set_hard_pending_compaction_bytes_limit(1 << 42)
+    if family.profile.expects_deletes:
+        options.add_compact_on_deletion_collector_factory(10_000, 5_000, 0.5)
+    return options

@@ -1,0 +1,88 @@
+"""Queues: create, configure, delete, and their statistics."""
+
+from queueber.db.families import QUEUE_FAMILIES, Family
+from queueber.db.keys import prefix_end, queue_prefix, split_due_part
+from queueber.db.records import Counters, encode_counters, encode_queue
+from queueber.engine.state import LAST_ID_KEY, NEXT_QUEUE_KEY, Engine, QueueState
+from queueber.errors import Aborted, ResourceExhausted
+from queueber.limits import QUEUES_MAX
+from queueber.model import QueueSettings, Stats
+
+
+def create_queue(engine: Engine, name: str, settings: QueueSettings, now_ms: int) -> bool:
+    """Create the queue; False when it exists with the same settings, `Aborted` with others."""
+    existing = engine.queues.get(name)
+    if existing is not None:
+        if existing.settings != settings:
+            raise Aborted(f"queue {name!r} exists with other settings; change them with configure")
+        return False
+    if len(engine.queues) >= QUEUES_MAX:
+        raise ResourceExhausted(f"the server has {QUEUES_MAX} queues, the limit; delete one first")
+
+    queue_id = engine.next_queue_id
+    prefix = queue_prefix(queue_id)
+    counters = Counters()
+    batch = engine.store.batch()
+    batch.put(Family.QUEUES, prefix, encode_queue(name, now_ms, settings))
+    batch.put(Family.COUNTERS, prefix, encode_counters(counters))
+    # Numbers are never used again, so nothing of a deleted queue can turn up in a new one.
+    batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (queue_id + 1).to_bytes(4))
+    engine.store.write(batch)
+
+    queue = QueueState(queue_id, name, settings, created_at_ms=now_ms, counters=counters)
+    engine.queues[name] = engine.by_id[queue_id] = queue
+    engine.next_queue_id = queue_id + 1
+    return True
+
+
+def configure_queue(engine: Engine, name: str, settings: QueueSettings) -> None:
+    """Replace the settings. They bind later adds; what is stored stays."""
+    queue = engine.queue(name)
+    batch = engine.store.batch()
+    batch.put(Family.QUEUES, queue.prefix, encode_queue(name, queue.created_at_ms, settings))
+    engine.store.write(batch)
+    queue.settings = settings
+
+
+def delete_queue(engine: Engine, name: str) -> bool:
+    """Delete the queue with all its items; False when there is none.
+
+    One range deletion a family: the cost does not depend on how many items there are.
+    """
+    queue = engine.queues.get(name)
+    if queue is None:
+        return False
+    batch = engine.store.batch()
+    for family in QUEUE_FAMILIES:
+        batch.delete_range(family, queue.prefix, prefix_end(queue.prefix))
+    # The counters that knew how far its ids had come are gone with it.
+    batch.put(Family.DEFAULT, LAST_ID_KEY, max(engine.retired_last_id, queue.counters.last_id))
+    engine.store.write(batch)
+    engine.retired_last_id = max(engine.retired_last_id, queue.counters.last_id)
+    del engine.queues[name], engine.by_id[queue.queue_id]
+    engine.agenda.forget(queue.queue_id)
+    queue.is_deleted = True
+    return True
+
+
+def queue_stats(engine: Engine, queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
+    c = queue.counters
+    queue.window.fill(engine.store, queue.prefix, c.ready_low, 1)
+    oldest_ms = split_due_part(queue.window.entries[0][0])[0] if queue.window.entries else now_ms
+    return Stats(
+        name=queue.name,
+        settings=queue.settings,
+        created_at_ms=queue.created_at_ms,
+        ready=c.ready,
+        delayed=c.delayed,
+        in_progress=c.in_progress,
+        leases=c.leases,
+        contents_bytes=c.contents_bytes,
+        oldest_age_ms=max(0, now_ms - oldest_ms),
+        waiting_polls=waiting_polls,
+        added_total=c.added_total,
+        polled_total=c.polled_total,
+        removed_total=c.removed_total,
+        expired_total=c.expired_total,
+        extended_total=c.extended_total,
+    )

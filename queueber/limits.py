@@ -1,0 +1,55 @@
+"""Every hard bound, with its reason. What an operator may set is in `config.py`, within these."""
+
+KIB = 1024
+MIB = 1024 * KIB
+SECOND_MS = 1000
+MINUTE_MS = 60 * SECOND_MS
+DAY_MS = 24 * 60 * MINUTE_MS
+
+ID_BYTES = 16
+
+QUEUE_NAME_CHARS_MAX = 128
+QUEUES_MAX = 1000
+"""Each queue keeps its counters and a window of ready entries in memory (about 150 KiB at most)."""
+
+LEASE_MS_MAX = 7 * DAY_MS
+DELAY_MS_MAX = 366 * DAY_MS
+POLL_WAIT_MS_MAX = 300 * SECOND_MS
+
+ADD_ITEMS_MAX = 100_000
+"""Items in one add. One call is one write batch, and holds the server for a few µs an item."""
+
+POLL_ITEMS_CEILING = 10_000
+"""The most an operator may allow in one poll: a lease is expired as a whole, in one batch."""
+
+MANY_MAX = 10_000
+"""Removes, extends or polls in one call."""
+
+MESSAGE_BYTES_CEILING = 56 * MIB
+"""Clients with the default reader limits of Cap'n Proto refuse a message of 64 MiB."""
+
+ITEM_WIRE_BYTES = 64
+"""What an item adds to a message beside its contents: pointers, id and padding, rounded up."""
+
+MESSAGE_OVERHEAD_BYTES = 4 * KIB
+"""Room for the envelope of a call."""
+
+READY_WINDOW_ENTRIES = 1024
+"""Ready entries kept in memory for each queue, read ahead so that a poll seldom seeks."""
+
+SWEEP_SLICE_ITEMS = 1000
+"""Items that one slice of a sweep moves: a few milliseconds, between which calls are answered."""
+
+LOOKAHEAD_SKIPS_MAX = 2000
+"""Deleted entries that a look ahead for the next due time may skip (about 0.2 ms)."""
+
+LOOKAHEAD_RETRY_MS = 40
+"""When to look again after giving up: within the 50 ms in which a waiting poll must wake."""
+
+STORE_RETRY_MS = 500
+"""How long a sweep waits after the store refused its write (a full disk, say)."""
+
+if not LOOKAHEAD_RETRY_MS < 50:
+    raise AssertionError("a due time would be found later than promised")
+if not POLL_ITEMS_CEILING * ITEM_WIRE_BYTES < MESSAGE_BYTES_CEILING // 2:
+    raise AssertionError("the bookkeeping of a full poll would crowd out its contents")

@@ -1,0 +1,46 @@
+"""Logging: a readable console for a person, one JSON object a line for a machine."""
+
+import logging
+import sys
+from typing import TextIO
+
+import structlog
+
+
+def configure_logs(level: str, log_format: str, stream: TextIO = sys.stderr) -> None:
+    """`auto` chooses the console when the stream is a terminal."""
+    use_json = log_format == "json" or (log_format == "auto" and not stream.isatty())
+    shared: list[structlog.typing.Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _readable_bytes,
+    ]
+    rendering: list[structlog.typing.Processor] = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
+        if use_json
+        else [structlog.dev.ConsoleRenderer(colors=stream.isatty())]
+    )
+    structlog.configure(
+        processors=shared + rendering,
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(stream),
+        cache_logger_on_first_use=True,
+    )
+
+
+_IDS_SHOWN_MAX = 20
+
+
+def _readable_bytes(
+    _logger: structlog.typing.WrappedLogger, _name: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    return {key: _readable(value) for key, value in event.items()}
+
+
+def _readable(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list | tuple):
+        shown = [_readable(each) for each in value[:_IDS_SHOWN_MAX]]
+        return [*shown, f"and {len(value) - len(shown)} more"] if len(value) > len(shown) else shown
+    return value

@@ -1,0 +1,1 @@
+"""Cap'n Proto adapters, and the loop they run on."""

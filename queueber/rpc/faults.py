@@ -1,0 +1,54 @@
+"""How an error crosses the wire: its code, a colon, and a sentence. The only such map.
+
+pycapnp turns an exception of a server method into text in two ways. One that is raised before the
+method returns its coroutine becomes `repr(type):str(value)`; one that comes out of the coroutine
+becomes a formatted traceback behind `message = `. A fault's type is made so that both begin with the
+code and say nothing of our source files.
+"""
+
+import structlog
+from capnp import KjException
+
+from queueber.errors import InvalidArgument, InvariantViolation, QueueberError
+
+_log = structlog.get_logger("queueber.rpc")
+
+
+class _FaultType(type):
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+_types: dict[str, type[Exception]] = {}
+
+
+def _fault_type(code: str) -> type[Exception]:
+    if code not in _types:
+        # Exceptions of builtins are formatted without a module, and without a traceback when they
+        # have none to show.
+        _types[code] = _FaultType(
+            code, (Exception,), {"__module__": "builtins", "__traceback__": None}
+        )
+    return _types[code]
+
+
+def early_fault(error: Exception) -> Exception:
+    """What to raise before the method has returned its coroutine."""
+    code, text = _told(error)
+    return _fault_type(code)(f" {text}")
+
+
+def late_fault(error: Exception) -> Exception:
+    """What to raise out of the method's coroutine."""
+    code, text = _told(error)
+    return _fault_type(code)(text)
+
+
+def _told(error: Exception) -> tuple[str, str]:
+    if isinstance(error, QueueberError):
+        return error.code, str(error)
+    if isinstance(error, KjException):
+        return InvalidArgument.code, "the message could not be read; is its schema the right one?"
+    if not isinstance(error, InvariantViolation):
+        _log.error("unexpected_error", exc_info=error)
+    return "INTERNAL", f"the server failed at this call ({type(error).__name__}); its log says more"

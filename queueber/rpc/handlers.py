@@ -1,0 +1,251 @@
+"""One method for each method of the schema: read, call the service, answer.
+
+pycapnp calls `<name>_context`. What a method does before it returns its coroutine happens at once, in
+the order of arrival; the coroutine ends when the answer may be sent.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from queueber.engine.state import QueueState
+from queueber.errors import InvariantViolation
+from queueber.model import ServerInfo
+from queueber.rpc.faults import early_fault, late_fault
+from queueber.schema import wire
+from queueber.schema.codec import (
+    read_add,
+    read_duration_ms,
+    read_settings,
+    write_polled,
+    write_polled_many,
+    write_server_info,
+    write_stats,
+)
+from queueber.service.service import Service
+
+Answer = Coroutine[Any, Any, None]
+Method = Callable[[Any], Answer]
+
+
+class _Calls:
+    """How every method is run: through the gate, its errors turned into faults."""
+
+    def __init__(self, service: Service, on_crash: Callable[[BaseException], None]) -> None:
+        self._service = service
+        self._on_crash = on_crash
+
+    def _begin(self, method: Method, context: Any) -> Answer:
+        try:
+            self._service.gate.check()
+            answer = method(context)
+        except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
+            self._crash_if_ours(error)
+            raise early_fault(error) from None
+        return self._finish(answer)
+
+    async def _finish(self, answer: Answer) -> None:
+        gate = self._service.gate
+        gate.enter()
+        try:
+            await answer
+        except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
+            self._crash_if_ours(error)
+            raise late_fault(error) from None
+        finally:
+            gate.leave()
+
+    def _crash_if_ours(self, error: Exception) -> None:
+        if isinstance(error, InvariantViolation):
+            self._on_crash(error)
+
+
+class _QueueMethods(_Calls):
+    def __init__(
+        self, service: Service, queue: QueueState, on_crash: Callable[[BaseException], None]
+    ) -> None:
+        super().__init__(service, on_crash)
+        self._queue = queue
+
+    def add_context(self, context: Any) -> Answer:
+        return self._begin(self._add, context)
+
+    def _add(self, context: Any) -> Answer:
+        added = self._service.add(self._queue, *read_add(context.params.req))
+
+        async def answer() -> None:
+            context.results.init("resp").ids = await added
+
+        return answer()
+
+    def remove_context(self, context: Any) -> Answer:
+        return self._begin(self._remove, context)
+
+    def _remove(self, context: Any) -> Answer:
+        request = context.params.req
+        removed = self._service.remove(self._queue, [request.id], [request.lease])
+
+        async def answer() -> None:
+            context.results.init("resp").removed = (await removed)[0]
+
+        return answer()
+
+    def poll_context(self, context: Any) -> Answer:
+        return self._begin(self._poll, context)
+
+    def _poll(self, context: Any) -> Answer:
+        request = context.params.req
+        columns = request.columns
+        wait_ms = read_duration_ms(request.timeoutSecs, request.timeoutMs)
+        if request.noWait:
+            wait_ms = 0
+        elif wait_ms == 0:
+            wait_ms = self._service.limits.poll_wait_ms_max
+        polled = self._service.poll(
+            self._queue,
+            request.numItems,
+            lease_ms=read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs),
+            wait_ms=wait_ms,
+        )
+
+        async def answer() -> None:
+            write_polled(context.results.init("resp"), await polled, columns=columns)
+
+        return answer()
+
+    def extend_context(self, context: Any) -> Answer:
+        return self._begin(self._extend, context)
+
+    def _extend(self, context: Any) -> Answer:
+        request = context.params.req
+        lease_ms = read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs)
+        extended = self._service.extend(self._queue, [request.lease], [lease_ms])
+
+        async def answer() -> None:
+            context.results.init("resp").extended = (await extended)[0]
+
+        return answer()
+
+    def removeMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        return self._begin(self._remove_many, context)
+
+    def _remove_many(self, context: Any) -> Answer:
+        request = context.params.req
+        removed = self._service.remove(self._queue, list(request.ids), list(request.leases))
+
+        async def answer() -> None:
+            context.results.init("resp").removed = await removed
+
+        return answer()
+
+    def extendMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        return self._begin(self._extend_many, context)
+
+    def _extend_many(self, context: Any) -> Answer:
+        request = context.params.req
+        extended = self._service.extend(
+            self._queue, list(request.leases), list(request.leaseValiditiesMs)
+        )
+
+        async def answer() -> None:
+            context.results.init("resp").extended = await extended
+
+        return answer()
+
+    def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        return self._begin(self._poll_many, context)
+
+    def _poll_many(self, context: Any) -> Answer:
+        request = context.params.req
+        polled = self._service.poll_many(
+            self._queue, list(request.counts), lease_ms=request.leaseValidityMs
+        )
+
+        async def answer() -> None:
+            write_polled_many(context.results.init("resp"), await polled)
+
+        return answer()
+
+    def stats_context(self, context: Any) -> Answer:
+        return self._begin(self._stats, context)
+
+    async def _stats(self, context: Any) -> None:
+        write_stats(context.results.init("stats"), self._service.stats(self._queue))
+
+
+class QueueHandler(_QueueMethods, wire.Queue.Server):  # type: ignore[misc]  # capnp is untyped
+    """The capability of one queue."""
+
+
+class ServiceHandler(_QueueMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+    """The bootstrap object. Used as a queue, it is the default one."""
+
+    def __init__(
+        self, service: Service, on_crash: Callable[[BaseException], None], info: ServerInfo
+    ) -> None:
+        super().__init__(service, service.default_queue, on_crash)
+        self._info = info
+
+    def queue_context(self, context: Any) -> Answer:
+        return self._begin(self._find_queue, context)
+
+    def _find_queue(self, context: Any) -> Answer:
+        params = context.params
+        found = self._service.queue(params.name, must_exist=params.mustExist)
+
+        async def answer() -> None:
+            context.results.queue = QueueHandler(self._service, await found, self._on_crash)
+
+        return answer()
+
+    def createQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        return self._begin(self._create_queue, context)
+
+    def _create_queue(self, context: Any) -> Answer:
+        params = context.params
+        created = self._service.create_queue(params.name, read_settings(params.settings))
+
+        async def answer() -> None:
+            context.results.created = await created
+
+        return answer()
+
+    def configureQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        return self._begin(self._configure_queue, context)
+
+    def _configure_queue(self, context: Any) -> Answer:
+        params = context.params
+        configured = self._service.configure_queue(params.name, read_settings(params.settings))
+
+        async def answer() -> None:
+            await configured
+
+        return answer()
+
+    def deleteQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        return self._begin(self._delete_queue, context)
+
+    def _delete_queue(self, context: Any) -> Answer:
+        deleted = self._service.delete_queue(context.params.name)
+
+        async def answer() -> None:
+            context.results.deleted = await deleted
+
+        return answer()
+
+    def listQueues_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        return self._begin(self._list_queues, context)
+
+    async def _list_queues(self, context: Any) -> None:
+        params = context.params
+        queues, more = self._service.list_queues(params.after, params.limit)
+        results = context.results
+        results.more = more
+        listed = results.init("queues", len(queues))
+        for at, stats in enumerate(queues):
+            write_stats(listed[at], stats)
+
+    def describe_context(self, context: Any) -> Answer:
+        return self._begin(self._describe, context)
+
+    async def _describe(self, context: Any) -> None:
+        write_server_info(context.results.init("server"), self._info)

@@ -1,0 +1,92 @@
+"""Group commit: the answers of concurrent operations wait for one shared sync of the log.
+
+    loop thread    write a, write b ──▶ wait ─────────────────────▶ answer a, answer b
+    sync thread                     └──▶ flush_wal(sync) ──┘
+
+Writing happens on the loop's thread and is not synced. `wait` returns once a sync that began after
+the write has ended; while it runs, later operations gather for the next one.
+"""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from queueber.errors import Unavailable
+from queueber.service.loop import Future, Loop
+
+
+class CommitGroup:
+    def __init__(
+        self,
+        loop: Loop,
+        sync: Callable[[], None],
+        *,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """`sync` runs in a thread of its own; `on_failure` on the loop, after which nothing commits."""
+        self._loop = loop
+        self._sync = sync
+        self._on_failure = on_failure
+        self._waiting: list[Future] = []
+        self._is_syncing = False
+        self._failure: BaseException | None = None
+        self._requests: SimpleQueue[list[Future] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="queueber-sync", daemon=True)
+        self._thread.start()
+        self.syncs_total = 0
+
+    async def wait(self) -> None:
+        """Return once everything written so far is durable."""
+        if self._failure is not None:
+            raise _sync_failed(self._failure)
+        future = self._loop.create_future()
+        self._waiting.append(future)
+        if not self._is_syncing:
+            self._is_syncing = True
+            # Not at once: what else runs in this turn of the loop joins the same sync.
+            self._loop.call_soon(self._request_sync)
+        await future
+
+    def close(self) -> None:
+        """End the thread, after the sync under way. Whoever still waits is not answered."""
+        self._requests.put(None)
+        self._thread.join()
+
+    def _request_sync(self) -> None:
+        group, self._waiting = self._waiting, []
+        self._requests.put(group)
+
+    def _run(self) -> None:
+        while (group := self._requests.get()) is not None:
+            failure: BaseException | None = None
+            try:
+                self._sync()
+            except BaseException as error:  # noqa: BLE001  handed to the loop, which stops the server
+                failure = error
+            self._loop.call_soon_threadsafe(self._finish, group, failure)
+
+    def _finish(self, group: list[Future], failure: BaseException | None) -> None:
+        self.syncs_total += 1
+        if failure is not None:
+            # After a failed sync nobody knows what the disk holds: stop acknowledging for good.
+            self._failure = failure
+            group += self._waiting
+            self._waiting = []
+            self._on_failure(failure)
+        for future in group:
+            if not future.done():
+                if failure is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(_sync_failed(failure))
+        if self._waiting:
+            self._request_sync()
+        else:
+            self._is_syncing = False
+
+
+def _sync_failed(failure: BaseException) -> Unavailable:
+    return Unavailable(
+        f"the write ahead log could not be synced ({failure}); the server stops, and whether this "
+        "call took effect is known once it is started again"
+    )

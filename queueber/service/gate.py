@@ -1,0 +1,42 @@
+"""The gate: how many calls are under way, and whether more may come in."""
+
+from queueber.errors import Unavailable
+from queueber.service.loop import Future, Loop
+
+
+class Gate:
+    """Counts calls under way. A poll that waits is not one: it holds nothing but its place."""
+
+    def __init__(self, loop: Loop, calls_max: int) -> None:
+        self._loop = loop
+        self._calls_max = calls_max
+        self._idle: Future | None = None
+        self.calls = 0
+        self.is_closed = False
+
+    def check(self) -> None:
+        """Refuse a new call when there is no room for it."""
+        if self.is_closed:
+            raise Unavailable("the server is shutting down; send the call again in a moment")
+        if self.calls >= self._calls_max:
+            raise Unavailable(
+                f"{self.calls} calls are under way, the limit; send the call again in a moment"
+            )
+
+    def enter(self) -> None:
+        self.calls += 1
+
+    def leave(self) -> None:
+        self.calls -= 1
+        if self.calls == 0 and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    def close(self) -> None:
+        """Let no further call in."""
+        self.is_closed = True
+
+    async def wait_idle(self) -> None:
+        """Return once no call is under way."""
+        while self.calls:
+            self._idle = self._loop.create_future()
+            await self._idle

@@ -1,0 +1,20 @@
+"""What the service asks of the loop it runs on. An asyncio loop has all of it."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+# Futures of any loop: awaited, resolved and cancelled by name only.
+Future = Any
+
+
+class TimerHandle(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Loop(Protocol):
+    def create_future(self) -> Future: ...
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> object: ...
+    def call_soon_threadsafe(self, callback: Callable[..., object], *args: Any) -> object: ...
+    def call_later(
+        self, delay: float, callback: Callable[..., object], *args: Any
+    ) -> TimerHandle: ...

@@ -1,0 +1,52 @@
+"""Polls that found nothing and wait, first come first served."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from queueber.service.loop import Future
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """One waiting poll. Its future gets what the poll got, or nothing when its time is up."""
+
+    future: Future
+    count: int
+    lease_ms: int
+
+
+class Waiters:
+    """The waiting polls of each queue, by the queue's number."""
+
+    def __init__(self) -> None:
+        self._queues: dict[int, OrderedDict[Waiter, None]] = {}
+        self.total = 0
+
+    def count(self, queue_id: int) -> int:
+        return len(self._queues.get(queue_id, ()))
+
+    def append(self, queue_id: int, waiter: Waiter) -> None:
+        self._queues.setdefault(queue_id, OrderedDict())[waiter] = None
+        self.total += 1
+
+    def first(self, queue_id: int) -> Waiter | None:
+        waiting = self._queues.get(queue_id)
+        return next(iter(waiting)) if waiting else None
+
+    def discard(self, queue_id: int, waiter: Waiter) -> None:
+        """Take the waiter out, wherever it stands; no matter if it is gone already."""
+        waiting = self._queues.get(queue_id)
+        if waiting is None or waiter not in waiting:
+            return
+        del waiting[waiter]
+        self.total -= 1
+        if not waiting:
+            del self._queues[queue_id]
+
+    def take_queue(self, queue_id: int) -> list[Waiter]:
+        waiting = list(self._queues.pop(queue_id, ()))
+        self.total -= len(waiting)
+        return waiting
+
+    def take_all(self) -> list[Waiter]:
+        return [waiter for queue_id in list(self._queues) for waiter in self.take_queue(queue_id)]
