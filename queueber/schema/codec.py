@@ -48,6 +48,22 @@ def write_polled_many(response: Any, answers: Sequence[Polled]) -> None:
     response.contents = [contents for polled in answers for contents in polled.contents]
 
 
+def read_polled(response: Any) -> Polled:
+    """From an answer in columns."""
+    return Polled(response.lease, list(response.ids), list(response.contents))
+
+
+def read_polled_many(response: Any) -> list[Polled]:
+    ids, contents = list(response.ids), list(response.contents)
+    answers = []
+    start = 0
+    for lease_id, count in zip(response.leases, response.counts, strict=True):
+        end = start + count
+        answers.append(Polled(lease_id, ids[start:end], contents[start:end]))
+        start = end
+    return answers
+
+
 def read_settings(settings: Any) -> QueueSettings:
     return QueueSettings(settings.itemsMax, settings.bytesMax, settings.itemBytesMax)
 

@@ -1,0 +1,5 @@
+"""`python -m queueber` is the `queueber` command."""
+
+from queueber.cli import main
+
+main()

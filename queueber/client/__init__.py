@@ -1,0 +1,1 @@
+"""Clients: one connection core, a face for plain code and one for asyncio and trio."""

@@ -1,0 +1,60 @@
+"""One live connection: the bootstrap object, what the server says of itself, and queue capabilities."""
+
+from typing import Any
+
+import capnp
+
+from queueber.config import split_address
+from queueber.errors import Internal, Unavailable
+from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
+from queueber.model import ServerInfo
+from queueber.schema import wire
+from queueber.schema.codec import read_server_info
+
+_TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
+
+
+class Link:
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._client = capnp.TwoPartyClient(stream, traversal_limit_in_words=_TRAVERSAL_WORDS)
+        self.service = self._client.bootstrap().cast_as(wire.Service)
+        self._queues: dict[str, Any] = {}
+        self.server = ServerInfo("", "", 0, 0, 0, 0)
+
+    def queue(self, name: str) -> Any:
+        """The queue's capability, asked for once. Usable at once: calls travel behind the asking."""
+        if name not in self._queues:
+            if len(self._queues) >= QUEUES_MAX:
+                self._queues.clear()
+            self._queues[name] = self.service.queue(name).queue
+        return self._queues[name]
+
+    def forget_queue(self, name: str) -> None:
+        """Ask anew next time: the queue was deleted, or could not be had."""
+        self._queues.pop(name, None)
+
+    def close(self) -> None:
+        self._queues.clear()
+        self._stream.close()
+
+
+async def open_link(address: str) -> Link:
+    """Connect and hear what the server says of itself; `Unavailable` when there is none."""
+    host, port = split_address(address)
+    try:
+        stream = await capnp.AsyncIoStream.create_connection(host, port)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot reach a server at {address} ({error.strerror or error}); "
+            "start one with 'queueber serve', or check the address"
+        ) from None
+    link = Link(stream)
+    try:
+        link.server = read_server_info((await link.service.describe()).server)
+    except capnp.KjException as error:
+        link.close()
+        if error.type == "DISCONNECTED":
+            raise Unavailable(f"the server at {address} closed the connection") from None
+        raise Internal(f"{address} does not speak Queueber: {error.description}") from None
+    return link
