@@ -11,8 +11,8 @@ class Clock(Protocol):
 class SystemClock:
     """The wall clock as it was at start, carried on by the monotonic clock.
 
-    Leases and delays are promises about elapsed time, so a step of the wall clock must neither expire
-    a lease nor freeze one. A restart takes the wall clock anew.
+    Leases and delays are promises about elapsed time, so a step of the wall clock must neither
+    expire a lease nor freeze one. A restart takes the wall clock anew.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""The server's options: one frozen value, the same names as flags, in the environment and in a file.
+"""The server's options: the same names as flags, in the environment and in a file.
 
-A flag wins over the environment (`QUEUEBER_<OPTION>`), which wins over the TOML file, which wins over
-the default. `OPTIONS` is the one list of them.
+A flag wins over the environment (`QUEUEBER_<OPTION>`), which wins over the TOML file, which wins
+over the default. `OPTIONS` is the one list of them.
 """
 
 import os
@@ -101,7 +101,7 @@ OPTIONS = (
     Option("connections_max", int, 10_000, "Most connections at once."),
     Option("calls_in_flight_max", int, 10_000, "Most calls under way at once."),
     Option("waiting_polls_max", int, 100_000, "Most polls that wait at once."),
-    Option("shutdown_grace_ms", int, 10_000, "How long calls under way may take to end at shutdown."),
+    Option("shutdown_grace_ms", int, 10_000, "How long calls may take to end at shutdown."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
 )  # fmt: skip

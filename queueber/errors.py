@@ -88,7 +88,7 @@ class StorageCorrupt(QueueberError):
     """The store cannot be opened; the operator looks."""
 
 
-class InvariantViolation(Exception):  # noqa: N818  a name for a fact, not for a kind of error
+class InvariantViolation(Exception):
     """A promise of the engine is broken: our bug. The server stops rather than go on."""
 
 

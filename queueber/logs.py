@@ -22,7 +22,9 @@ def configure_logs(level: str, log_format: str, stream: TextIO = sys.stderr) -> 
     )
     structlog.configure(
         processors=shared + rendering,
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[level.upper()]
+        ),
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )

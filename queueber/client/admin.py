@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from queueber.client.core import Core
+from queueber.client.link import Link
 from queueber.model import QueueSettings, ServerInfo, Stats
 from queueber.schema.codec import read_server_info, read_stats
 
@@ -43,31 +44,29 @@ class AdminCalls:
         return self._core.submit(partial(self._delete, name))
 
     async def _delete(self, name: str) -> bool:
-        response = await self._core.call(self._send_delete(name), is_repeatable=False)
-        return bool(response.deleted)
-
-    def _send_delete(self, name: str) -> Any:
-        def send(link: Any) -> Any:
+        def send(link: Link) -> Any:
             link.forget_queue(name)
             return link.service.deleteQueue(name)
 
-        return send
+        response = await self._core.call(send, is_repeatable=False)
+        return bool(response.deleted)
 
-    def list(self) -> "Future[list[Stats]]":
-        return self._core.submit(self._list)
+    def list_queues(self) -> "Future[list[Stats]]":
+        return self._core.submit(self._list_queues)
 
-    async def _list(self) -> "list[Stats]":
+    async def _list_queues(self) -> list[Stats]:
         queues: list[Stats] = []
         more = True
         while more:
-            after = queues[-1].name if queues else ""
-            response = await self._core.call(
-                lambda link, after=after: link.service.listQueues(after, 0),
-                is_repeatable=True,
-            )
+            send = partial(_send_list, queues[-1].name if queues else "")
+            response = await self._core.call(send, is_repeatable=True)
             queues += [read_stats(each) for each in response.queues]
             more = response.more
         return queues
+
+
+def _send_list(after: str, link: Link) -> Any:
+    return link.service.listQueues(after, 0)
 
 
 def _wire(settings: QueueSettings) -> dict[str, int]:

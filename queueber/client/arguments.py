@@ -9,7 +9,7 @@ Contents = bytes | Iterable[bytes]
 Delay = float | Sequence[float]
 
 
-def to_ms(field: str, seconds: float) -> int:
+def to_ms(field: str, seconds: object) -> int:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e12:
         raise InvalidArgument(f"{field}: {seconds!r} is not a number of seconds, 0 or more")
     return round(seconds * SECOND_MS)
@@ -45,19 +45,23 @@ def to_delays_ms(delay: Delay, count: int) -> list[int]:
         return [delay_ms] * count if delay_ms else []
     delays_ms = [to_ms("delay", each) for each in delay]
     if len(delays_ms) != count:
-        raise InvalidArgument(f"delay: {len(delays_ms)} delays for {count} items; give one for each")
+        raise InvalidArgument(
+            f"delay: {len(delays_ms)} delays for {count} items; give one for each"
+        )
     return delays_ms
 
 
-def to_count(count: int) -> int:
+def to_count(count: object) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count < 1 << 32:
         raise InvalidArgument(f"count: {count!r} is not a number of items, 1 or more")
     return count
 
 
 def to_ids(field: str, ids: bytes | Iterable[bytes]) -> list[bytes]:
-    listed = [ids] if isinstance(ids, bytes) else list(ids)
+    listed: list[object] = [ids] if isinstance(ids, bytes) else list(ids)
+    checked = []
     for each in listed:
         if not isinstance(each, bytes) or len(each) != 16:
             raise InvalidArgument(f"{field}: {each!r} is not an id of 16 bytes")
-    return listed
+        checked.append(each)
+    return checked

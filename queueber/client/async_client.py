@@ -84,7 +84,7 @@ class AsyncClient:
 
     async def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
-        return await _wait(self._admin.list())
+        return await _wait(self._admin.list_queues())
 
     async def server(self) -> ServerInfo:
         """The server's version and limits."""

@@ -57,7 +57,7 @@ class QueueCalls:
         self._polls: dict[int, Lane[_Poll]] = {}
         core.on_close.append(self._close)
 
-    # --- any thread ---------------------------------------------------------------------------------
+    # --- any thread -------------------------------------------------------------------------------
 
     def add(self, contents: Sequence[bytes], delays_ms: Sequence[int]) -> "Future[list[bytes]]":
         size = sum(map(len, contents))
@@ -83,19 +83,18 @@ class QueueCalls:
     def stats(self) -> "Future[Stats]":
         return self._core.submit(self._stats)
 
-    # --- the core's thread --------------------------------------------------------------------------
+    # --- the core's thread ------------------------------------------------------------------------
 
     def _close(self) -> None:
-        for lane in (self._adds, self._removes, self._extends, *self._polls.values()):
+        lanes: list[Lane[Any]] = [self._adds, self._removes, self._extends]
+        for lane in [*lanes, *self._polls.values()]:
             lane.close()
 
     async def _stats(self) -> Stats:
         response = await self._call(lambda queue: queue.stats(), is_repeatable=True)
         return read_stats(response.stats)
 
-    async def _call(
-        self, send: Any, *, is_repeatable: bool, wait_seconds: float = 0.0
-    ) -> Any:
+    async def _call(self, send: Any, *, is_repeatable: bool, wait_seconds: float = 0.0) -> Any:
         return await self._core.call(
             lambda link: send(link.queue(self.name)),
             is_repeatable=is_repeatable,
@@ -162,7 +161,7 @@ class QueueCalls:
         for operation, outcome in zip(operations, extended, strict=True):
             operation.answer(outcome)
 
-    # --- polls --------------------------------------------------------------------------------------
+    # --- polls ------------------------------------------------------------------------------------
 
     def _put_poll(self, operation: Operation[_Poll]) -> None:
         # Polls that are joined share the length of their leases.
@@ -175,7 +174,7 @@ class QueueCalls:
         lane.put(operation)
 
     async def _send_polls(self, lease_ms: int, operations: list[Operation[_Poll]]) -> None:
-        """Several at once are served with what is ready; who got nothing and may wait, waits alone."""
+        """Serve several with what is ready; who got nothing and may wait, waits alone."""
         alone = operations
         if len(operations) > 1:
             counts = [operation.payload.count for operation in operations]
@@ -188,9 +187,7 @@ class QueueCalls:
                     alone.append(operation)
         for operation in alone:
             # Not awaited here: a poll that waits must not keep others from leaving.
-            self._core.start(
-                self._poll_alone(operation.payload), operation.future, self._give_back
-            )
+            self._core.start(self._poll_alone(operation.payload), operation.future, self._give_back)
 
     async def _poll_many(self, counts: list[int], lease_ms: int) -> list[Polled]:
         def send(queue: Any) -> Any:

@@ -84,7 +84,7 @@ class Client:
 
     def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
-        return _wait(self._admin.list())
+        return _wait(self._admin.list_queues())
 
     def server(self) -> ServerInfo:
         """The server's version and limits."""

@@ -65,7 +65,7 @@ class Core:
     def ready(self) -> "Future[None]":
         return self._ready
 
-    # --- any thread ---------------------------------------------------------------------------------
+    # --- any thread -------------------------------------------------------------------------------
 
     def post(self, function: Callable[[], None]) -> None:
         """Run a function on the core's thread. What is posted together is run in one turn."""
@@ -93,7 +93,7 @@ class Core:
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
-    # --- the core's thread --------------------------------------------------------------------------
+    # --- the core's thread ------------------------------------------------------------------------
 
     def start(
         self,
@@ -101,7 +101,7 @@ class Core:
         future: "Future[T]",
         unclaimed: Callable[[T], None] = lambda _: None,
     ) -> None:
-        """Run a coroutine into a future; `unclaimed` gets a result that came after it was cancelled."""
+        """Run a coroutine into a future; `unclaimed` gets a result that nobody waits for."""
         task = self.spawn(self._resolve(coroutine, future, unclaimed))
 
         def cancel_task(done: "Future[T]") -> None:

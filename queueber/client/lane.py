@@ -49,9 +49,7 @@ class Operation(Generic[P]):
 
 
 class Lane(Generic[P]):
-    def __init__(
-        self, core: Core, send: Callable[[list[Operation[P]]], Awaitable[None]]
-    ) -> None:
+    def __init__(self, core: Core, send: Callable[[list[Operation[P]]], Awaitable[None]]) -> None:
         """`send` makes one call of several operations and answers each."""
         self._core = core
         self._send = send

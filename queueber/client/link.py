@@ -1,4 +1,4 @@
-"""One live connection: the bootstrap object, what the server says of itself, and queue capabilities."""
+"""One live connection: the bootstrap object, the server's limits, and queue capabilities."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class Link:
         self.server = ServerInfo("", "", 0, 0, 0, 0)
 
     def queue(self, name: str) -> Any:
-        """The queue's capability, asked for once. Usable at once: calls travel behind the asking."""
+        """The queue's capability. Usable at once: calls travel behind the asking."""
         if name not in self._queues:
             if len(self._queues) >= QUEUES_MAX:
                 self._queues.clear()

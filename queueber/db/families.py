@@ -31,9 +31,19 @@ class Family(Enum):
 
     DEFAULT = ("default", "name of the fact", "see db/format.py", _RECORDS)
     QUEUES = ("queues", "queue", "QueueRecord", _RECORDS)
-    COUNTERS = ("counters", "queue", "QueueCounters, rewritten by every change of the queue", _RECORDS)
+    COUNTERS = (
+        "counters",
+        "queue",
+        "QueueCounters, rewritten by every change of the queue",
+        _RECORDS,
+    )
     ITEMS = ("items", "queue, id", "StoredItem with the contents", _CONTENTS)
-    VISIBILITY_INDEX = ("visibility_index", "queue, visible-at, id", "contents size, 4 bytes", _SMALL)
+    VISIBILITY_INDEX = (
+        "visibility_index",
+        "queue, visible-at, id",
+        "contents size, 4 bytes",
+        _SMALL,
+    )
     DELAYED = ("delayed", "queue, visible-at, id", "contents size, 4 bytes", _SMALL)
     IN_PROGRESS = ("in_progress", "queue, id", "lease, contents size (4 bytes)", _SMALL)
     LEASES = ("leases", "queue, lease", "LeaseEntry: expiry and the items it holds", _SMALL)

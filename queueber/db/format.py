@@ -3,8 +3,8 @@
 To change what is stored:
 
 1. Add 1 to `FORMAT` and say below what changed.
-2. Write an upgrade step from the number before, or refuse that number with a sentence that says which
-   version can still read it.
+2. Write an upgrade step from the number before, or refuse that number with a sentence that says
+   which version can still read it.
 3. Add golden bytes of the new format to `tests/db/`, and keep those of the old one.
 
 1: the families of `families.py`, the records of `schema/storage.capnp`.

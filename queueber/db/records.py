@@ -35,7 +35,7 @@ def _words(byte_count: int) -> int:
 
 _PADDING = [bytes(-n % _WORD) for n in range(_WORD)]
 
-# --- StoredItem: no data words, one pointer ---------------------------------------------------------
+# --- StoredItem: no data words, one pointer -------------------------------------------------------
 
 _ITEM_HEAD = struct.Struct("<II Q II")
 _ITEM_ROOT = _root_pointer(0, 1)
@@ -59,7 +59,7 @@ def decode_item(value: bytes) -> bytes:
         return bytes(item.contents)
 
 
-# --- LeaseEntry: one data word, one pointer ---------------------------------------------------------
+# --- LeaseEntry: one data word, one pointer -------------------------------------------------------
 
 HELD_BYTES = ID_BYTES + 4
 
@@ -69,9 +69,7 @@ _LEASE_ROOT = _root_pointer(1, 1)
 
 def encode_lease(expires_at_ms: int, held: bytes) -> bytes:
     size = len(held)
-    head = _LEASE_HEAD.pack(
-        0, 3 + _words(size), _LEASE_ROOT, expires_at_ms, _list_pointer(0, size)
-    )
+    head = _LEASE_HEAD.pack(0, 3 + _words(size), _LEASE_ROOT, expires_at_ms, _list_pointer(0, size))
     return head + held + _PADDING[size & 7]
 
 
@@ -93,7 +91,7 @@ def split_held(held: bytes) -> list[tuple[bytes, int]]:
     ]
 
 
-# --- sizes and in-progress entries: plain bytes -----------------------------------------------------
+# --- sizes and in-progress entries: plain bytes ---------------------------------------------------
 
 
 def encode_size(size: int) -> bytes:
@@ -112,7 +110,7 @@ def decode_in_progress(value: bytes) -> tuple[bytes, int]:
     return value[:ID_BYTES], int.from_bytes(value[ID_BYTES:])
 
 
-# --- QueueCounters: twelve data words, two pointers -------------------------------------------------
+# --- QueueCounters: twelve data words, two pointers -----------------------------------------------
 
 
 @dataclass(slots=True)
@@ -205,7 +203,7 @@ def decode_counters(value: bytes) -> Counters:
         )
 
 
-# --- QueueRecord ------------------------------------------------------------------------------------
+# --- QueueRecord ----------------------------------------------------------------------------------
 
 
 def encode_queue(name: str, created_at_ms: int, settings: QueueSettings) -> bytes:

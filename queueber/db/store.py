@@ -1,9 +1,9 @@
 """The store: RocksDB behind bounded reads and atomic batches. The only importer of rocksdict.
 
-Writes are not synced one by one: `write` hands a batch to the write ahead log, `sync` makes all that
-was written before it durable. `sync` releases the interpreter lock, `write` does not, so RocksDB must
-never make a writer wait: stalls are tuned away, and one that comes all the same is a refusal
-(`Unavailable`) instead of a sleep.
+Writes are not synced one by one: `write` hands a batch to the write ahead log, `sync` makes all
+that was written before it durable. `sync` releases the interpreter lock, `write` does not, so
+RocksDB must never make a writer wait: stalls are tuned away, and one that comes all the same is a
+refusal (`Unavailable`) instead of a sleep.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _WAL_BYTES_MAX = 256 * MIB
 """What a restart may have to replay: about two seconds."""
 
 
-class ScanIncomplete(Exception):  # noqa: N818  an outcome of a bounded look, not a failure
+class ScanIncomplete(Exception):
     """The look ahead met more deleted entries than it may skip."""
 
 
@@ -63,7 +63,7 @@ class Store:
     """An open data directory."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the store at `path`; `read_only` opens an existing one and writes nothing."""
+        """Open or create the store at `path`; `read_only` opens one that exists, as it is."""
         cache = rocksdict.Cache(_BLOCK_CACHE_BYTES)
         families = {family.family_name: _family_options(family, cache) for family in Family}
         access = (
@@ -97,17 +97,20 @@ class Store:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    # --- reading ------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def get(self, family: Family, key: bytes) -> bytes | None:
         value: bytes | None = self._families[family].get(key)
         return value
 
     def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
-        values: list[bytes | None] = self._families[family].get(keys)
+        # The stub wants a list of exactly its own union.
+        values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[arg-type,assignment]
         return values
 
-    def scan(self, family: Family, start: bytes, stop: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+    def scan(
+        self, family: Family, start: bytes, stop: bytes, limit: int
+    ) -> list[tuple[bytes, bytes]]:
         """Up to `limit` entries with `start <= key < stop`, in order."""
         found = []
         for entry in self.walk(family, start, stop):
@@ -123,7 +126,9 @@ class Store:
         options.set_total_order_seek(True)
         yield from self._families[family].items(from_key=start, read_opt=options)
 
-    def first_key(self, family: Family, start: bytes, stop: bytes, *, skips_max: int) -> bytes | None:
+    def first_key(
+        self, family: Family, start: bytes, stop: bytes, *, skips_max: int
+    ) -> bytes | None:
         """The first key with `start <= key < stop`.
 
         Raises `ScanIncomplete` rather than pass over more than `skips_max` deleted entries.
@@ -145,7 +150,7 @@ class Store:
             raise
         return None
 
-    # --- writing ------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def batch(self) -> Batch:
         return Batch(self._handles)
@@ -184,10 +189,10 @@ def _translated_open_errors(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         text = str(error)
-        if "lock hold" in text or "LOCK" in text and "unavailable" in text:
+        if "lock hold" in text or ("LOCK" in text and "unavailable" in text):
             raise DataDirLocked(
-                f"the data directory {path} is in use by another server; stop it, or choose another "
-                "with --data-dir"
+                f"the data directory {path} is in use by another server; "
+                "stop it, or choose another with --data-dir"
             ) from error
         raise StorageCorrupt(f"cannot open the store at {path}: {text.strip()}") from error
 
@@ -222,7 +227,7 @@ def _family_options(family: Family, cache: rocksdict.Cache) -> rocksdict.Options
     options.set_write_buffer_size(family.profile.write_buffer_bytes)
     options.set_max_write_buffer_number(6)
     options.set_compression_type(rocksdict.DBCompressionType.lz4())
-    # Compaction that falls behind costs reads a little; a writer that waits for it stops the server.
+    # Compaction that falls behind costs reads a little; a writer that waits for it stops us all.
     options.set_level_zero_slowdown_writes_trigger(200)
     options.set_level_zero_stop_writes_trigger(400)
     options.set_soft_pending_compaction_bytes_limit(1 << 40)

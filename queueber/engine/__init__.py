@@ -1,1 +1,2 @@
-"""The rules: synchronous, deterministic, one operation a file. Time and ids come in as arguments."""
+"""The rules: synchronous, deterministic, one operation a file. Time and ids come in as
+arguments."""

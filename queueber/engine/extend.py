@@ -35,7 +35,8 @@ def extend(
         if expires_at_ms <= now_ms:
             continue
         later_ms = now_ms + lease_ms
-        # I4: the old expiry entry leaves in the same batch. When the time is the same, the put wins.
+        # I4: the old expiry entry leaves in the same batch. When the time is the same, the put
+        # wins.
         batch.delete(Family.LEASE_EXPIRY, prefix + time_part(expires_at_ms) + lease_id)
         batch.put(Family.LEASE_EXPIRY, prefix + time_part(later_ms) + lease_id, b"")
         batch.put(Family.LEASES, prefix + lease_id, encode_lease(later_ms, held))

@@ -1,7 +1,7 @@
 """Check a store against every rule of `lifecycle.INVARIANTS`.
 
-Walks each family once, with a point read for each index entry: time grows with the store, memory does
-not. Tests call it after every step, `queueber verify` on a stopped store.
+Walks each family once, with a point read for each index entry: time grows with the store, memory
+does not. Tests call it after every step, `queueber verify` on a stopped store.
 """
 
 from collections.abc import Generator, Iterator
@@ -178,7 +178,8 @@ class _QueueCheck:
                     yield self._broken("I2", wrong)
                 if lease is None or (item_id, size) not in split_held(decode_lease(lease)[1]):
                     yield self._broken(
-                        "I3", f"{item_id.hex()} names lease {lease_id.hex()}, which does not hold it"
+                        "I3",
+                        f"{item_id.hex()} names lease {lease_id.hex()}, which does not hold it",
                     )
 
     def _check_leases(self) -> Iterator[Violation]:
@@ -193,7 +194,8 @@ class _QueueCheck:
                 for (item_id, _), entry in zip(held, entries, strict=True):
                     if entry is None or decode_in_progress(entry)[0] != lease_id:
                         yield self._broken(
-                            "I3", f"lease {lease_id.hex()} holds {item_id.hex()}, which is elsewhere"
+                            "I3",
+                            f"lease {lease_id.hex()} holds {item_id.hex()}, which is elsewhere",
                         )
                 key = self._prefix + time_part(expires_at_ms) + lease_id
                 if self._store.get(Family.LEASE_EXPIRY, key) is None:

@@ -6,9 +6,9 @@
                                   promote: DELAYED ──▶ READY
 
 An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, IN_PROGRESS when
-`in_progress` has it, and GONE when `items` has it no more. Only writes move an item: time alone never
-does, so the counters are exact without a scan. What is due because time passed is moved by `sweep`,
-which a poll runs first when it finds that something is due.
+`in_progress` has it, and GONE when `items` has it no more. Only writes move an item: time alone
+never does, so the counters are exact without a scan. What is due because time passed is moved by
+`sweep`, which a poll runs first when it finds that something is due.
 """
 
 from enum import Enum
@@ -34,7 +34,7 @@ INVARIANTS: dict[str, str] = {
     "I1": "an item is in exactly one of visibility_index, delayed and in_progress",
     "I2": "an entry of those three names an item that exists, and the size of its contents",
     "I3": "a lease holds at least one item, and exactly the in-progress items that name it",
-    "I4": "a lease has exactly one expiry entry, at its expiry, and every expiry entry has its lease",
+    "I4": "a lease has exactly one expiry entry, at its expiry, and each such entry has its lease",
     "I5": "the counters of a queue equal what a full count finds",
     "I6": "nothing lies before a low-water mark: ready_low, lease_due_ms, delayed_due_ms",
     "I7": "every key has the width of its family and belongs to a queue that exists",

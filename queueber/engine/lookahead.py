@@ -18,7 +18,10 @@ def look_ahead(store: Store, family: Family, prefix: bytes, now_ms: int) -> tupl
     """
     try:
         key = store.first_key(
-            family, prefix + time_part(now_ms + 1), prefix_end(prefix), skips_max=LOOKAHEAD_SKIPS_MAX
+            family,
+            prefix + time_part(now_ms + 1),
+            prefix_end(prefix),
+            skips_max=LOOKAHEAD_SKIPS_MAX,
         )
     except ScanIncomplete:
         return now_ms + 1, now_ms + LOOKAHEAD_RETRY_MS

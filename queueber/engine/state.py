@@ -25,7 +25,8 @@ class QueueState:
     """One queue. `counters` are as last written; only `Change.commit` replaces them."""
 
     __slots__ = (
-        "counters", "created_at_ms", "is_deleted", "name", "prefix", "queue_id", "settings", "window",
+        "counters", "created_at_ms", "is_deleted", "name", "prefix", "queue_id", "settings",
+        "window",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +72,8 @@ class Engine:
 
 
 class Change:
-    """One atomic step of one queue: a batch, and the counters as they will be once it is written."""
+    """One atomic step of one queue: a batch, and the counters as they will be once it is
+    written."""
 
     __slots__ = ("_queue", "_store", "batch", "counters")
 

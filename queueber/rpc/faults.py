@@ -2,9 +2,11 @@
 
 pycapnp turns an exception of a server method into text in two ways. One that is raised before the
 method returns its coroutine becomes `repr(type):str(value)`; one that comes out of the coroutine
-becomes a formatted traceback behind `message = `. A fault's type is made so that both begin with the
-code and say nothing of our source files.
+becomes a formatted traceback behind `message = `. A fault's type is made so that both begin with
+the code and say nothing of our source files.
 """
+
+from typing import cast
 
 import structlog
 from capnp import KjException
@@ -26,9 +28,8 @@ def _fault_type(code: str) -> type[Exception]:
     if code not in _types:
         # Exceptions of builtins are formatted without a module, and without a traceback when they
         # have none to show.
-        _types[code] = _FaultType(
-            code, (Exception,), {"__module__": "builtins", "__traceback__": None}
-        )
+        made = _FaultType(code, (Exception,), {"__module__": "builtins", "__traceback__": None})
+        _types[code] = cast(type[Exception], made)
     return _types[code]
 
 

@@ -1,7 +1,7 @@
 """One method for each method of the schema: read, call the service, answer.
 
-pycapnp calls `<name>_context`. What a method does before it returns its coroutine happens at once, in
-the order of arrival; the coroutine ends when the answer may be sent.
+pycapnp calls `<name>_context`. What a method does before it returns its coroutine happens at once,
+in the order of arrival; the coroutine ends when the answer may be sent.
 """
 
 from collections.abc import Callable, Coroutine

@@ -1,8 +1,9 @@
 """Where asyncio and trio meet: the one place that knows both.
 
-pycapnp needs an asyncio loop; our structure (nurseries, sweeper, shutdown) is trio's. So trio runs as
-a guest of the asyncio loop, on the same thread: asyncio turns, and lets trio have its turn when trio
-has something to do. A call never passes through trio on its way, so the guest costs it nothing.
+pycapnp needs an asyncio loop; our structure (nurseries, sweeper, shutdown) is trio's. So trio runs
+as a guest of the asyncio loop, on the same thread: asyncio turns, and lets trio have its turn when
+trio has something to do. A call never passes through trio on its way, so the guest costs it
+nothing.
 
     asyncio loop   RPC handlers ── service ── engine
       └─ trio      sweeper, shutdown
@@ -13,6 +14,7 @@ The guest must end before the loop closes: `run` sees to it.
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 import capnp
@@ -52,9 +54,8 @@ class Bridge:
     def on_signals(self, function: Callable[[str], object]) -> None:
         """Call a function in trio with the name of each SIGTERM or SIGINT."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            self.loop.add_signal_handler(
-                number, lambda name=number.name: self.call_in_trio(lambda: function(name))
-            )
+            report = partial(function, number.name)
+            self.loop.add_signal_handler(number, partial(self.call_in_trio, report))
 
 
 def run(main: Callable[[Bridge], Awaitable[T]]) -> T:

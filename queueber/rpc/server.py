@@ -1,4 +1,5 @@
-"""The RPC server: accepts connections, gives each the bootstrap object, and lets them go in time."""
+"""The RPC server: accepts connections, gives each the bootstrap object, and lets them go in
+time."""
 
 import contextlib
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from queueber.schema import wire
 _log = structlog.get_logger("queueber.rpc")
 
 _TRANSPORT_FACTOR = 4
-"""A message this many times the limit breaks the connection; up to there it gets a proper refusal."""
+"""A message this many times the limit breaks the connection; up to there it gets a proper
+refusal."""
 
 
 class _Overloaded(wire.Service.Server):  # type: ignore[misc]  # capnp is untyped

@@ -9,7 +9,8 @@ from typing import Any
 import capnp
 
 _HERE = Path(__file__).parent
-# The import path holds pycapnp's own schemas: without it a schema that uses streaming aborts the process.
+# The import path holds pycapnp's own schemas: without it a schema that uses streaming aborts the
+# process.
 _IMPORTS = [str(Path(capnp.__file__).parent)]
 
 wire: Any = capnp.load(str(_HERE / "queueber.capnp"), imports=_IMPORTS)

@@ -1,1 +1,2 @@
-"""The async shell: one writer, waiting polls, group commit. Knows no transport and no loop by name."""
+"""The async shell: one writer, waiting polls, group commit. Knows no transport and no loop by
+name."""

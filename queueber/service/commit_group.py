@@ -23,7 +23,8 @@ class CommitGroup:
         *,
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`sync` runs in a thread of its own; `on_failure` on the loop, after which nothing commits."""
+        """`sync` runs in a thread of its own; `on_failure` on the loop, after which nothing
+        commits."""
         self._loop = loop
         self._sync = sync
         self._on_failure = on_failure

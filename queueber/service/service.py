@@ -83,7 +83,7 @@ class Service:
             create_queue(engine, DEFAULT_QUEUE, QueueSettings(), clock.now_ms())
         self.default_queue = engine.queue(DEFAULT_QUEUE)
 
-    # --- queues -------------------------------------------------------------------------------------
+    # --- queues -----------------------------------------------------------------------------------
 
     def queue(self, name: str, *, must_exist: bool) -> Awaitable[QueueState]:
         """The queue, created with default settings when it is missing and may be."""
@@ -129,11 +129,9 @@ class Service:
     def stats(self, queue: QueueState) -> Stats:
         self._check_alive(queue)
         waiting = self._waiters.count(queue.queue_id)
-        return queue_stats(
-            self._engine, queue, waiting_polls=waiting, now_ms=self._clock.now_ms()
-        )
+        return queue_stats(self._engine, queue, waiting_polls=waiting, now_ms=self._clock.now_ms())
 
-    # --- items --------------------------------------------------------------------------------------
+    # --- items ------------------------------------------------------------------------------------
 
     def add(
         self, queue: QueueState, contents: Sequence[bytes], delays_ms: Sequence[int]
@@ -196,7 +194,7 @@ class Service:
         check_lease_ms(lease_ms)
         return self._poll_many(queue, counts, lease_ms)
 
-    # --- time and shutdown --------------------------------------------------------------------------
+    # --- time and shutdown ------------------------------------------------------------------------
 
     def sweep(self) -> bool:
         """Do one slice of what is due; False when nothing was."""
@@ -222,7 +220,7 @@ class Service:
             if not waiter.future.done():
                 waiter.future.set_result(NOTHING_POLLED)
 
-    # --- how it is done -----------------------------------------------------------------------------
+    # --- how it is done ---------------------------------------------------------------------------
 
     def _check_alive(self, queue: QueueState) -> None:
         if queue.is_deleted:

@@ -1,7 +1,7 @@
 """The sweeper: sleeps until something is due, and does it in slices.
 
-Idle, it sleeps without end: nothing is scanned, no timer runs. A slice is a few milliseconds; between
-two of them every other task and call has its turn.
+Idle, it sleeps without end: nothing is scanned, no timer runs. A slice is a few milliseconds;
+between two of them every other task and call has its turn.
 """
 
 import trio
@@ -33,7 +33,7 @@ class Sweeper:
         try:
             while service.sweep():
                 slices += 1
-                await trio.sleep(0)
+                await trio.lowlevel.checkpoint()
         except Unavailable:
             # The disk is full or slow. What is due stays due; the engine looks again by itself.
             await trio.sleep(STORE_RETRY_MS / 1000)

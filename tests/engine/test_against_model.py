@@ -3,12 +3,12 @@
 import shutil
 from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from queueber.db.store import Store
-from queueber.engine import ready_window
 from queueber.engine.add import add
 from queueber.engine.expire import expire_lease
 from queueber.engine.extend import extend
@@ -41,8 +41,8 @@ class EngineAgainstModel(RuleBasedStateMachine):
         self.past_leases: list[tuple[bytes, list[bytes]]] = [(bytes(16), [bytes(16)])]
         self.newest_id = b""
         # A window of a few entries is refilled and cut far more often than the real one.
-        self.window_entries = ready_window.READY_WINDOW_ENTRIES
-        ready_window.READY_WINDOW_ENTRIES = 4
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr("queueber.engine.ready_window.READY_WINDOW_ENTRIES", 4)
         self.open(Store(self.folder / "0"))
         for name in NAMES:
             assert create_queue(self.engine, name, QueueSettings(), self.now_ms)
@@ -52,11 +52,14 @@ class EngineAgainstModel(RuleBasedStateMachine):
         self.engine = open_engine(store, IdSource(self.random))
 
     def teardown(self) -> None:
-        ready_window.READY_WINDOW_ENTRIES = self.window_entries
+        self.patch.undo()
         self.store.close()
         shutil.rmtree(self.folder)
 
-    @rule(name=name_of_queue, delays_ms=st.lists(st.sampled_from([0, 0, 1, 50, 200]), min_size=1, max_size=6))
+    @rule(
+        name=name_of_queue,
+        delays_ms=st.lists(st.sampled_from([0, 0, 1, 50, 200]), min_size=1, max_size=6),
+    )
     def add(self, name: str, delays_ms: list[int]) -> None:
         contents = [self.random.randbytes(self.random.randrange(40)) for _ in delays_ms]
         ids = add(self.engine, self.engine.queue(name), contents, delays_ms, self.now_ms)
@@ -92,7 +95,9 @@ class EngineAgainstModel(RuleBasedStateMachine):
     def remove(self, name: str, data: st.DataObject) -> None:
         pairs = [
             (data.draw(st.sampled_from(ids)), lease)
-            for lease, ids in data.draw(st.lists(st.sampled_from(self.past_leases), min_size=1, max_size=5))
+            for lease, ids in data.draw(
+                st.lists(st.sampled_from(self.past_leases), min_size=1, max_size=5)
+            )
         ]
         ids, leases = zip(*pairs, strict=True)
         removed = remove(self.engine, self.engine.queue(name), ids, leases, self.now_ms)
@@ -100,7 +105,11 @@ class EngineAgainstModel(RuleBasedStateMachine):
 
     @rule(name=name_of_queue, data=st.data(), lease_ms=lease_ms)
     def extend(self, name: str, data: st.DataObject, lease_ms: int) -> None:
-        chosen = data.draw(st.lists(st.sampled_from(self.past_leases), min_size=1, max_size=3, unique_by=lambda x: x[0]))
+        chosen = data.draw(
+            st.lists(
+                st.sampled_from(self.past_leases), min_size=1, max_size=3, unique_by=lambda x: x[0]
+            )
+        )
         leases = [lease for lease, _ in chosen]
         durations = [lease_ms + n for n in range(len(leases))]
         extended = extend(self.engine, self.engine.queue(name), leases, durations, self.now_ms)

@@ -25,13 +25,17 @@ class ModelQueue:
         return sum(item.state == state for item in self.items.values())
 
     def ready_ids(self) -> list[bytes]:
-        ready = [(i.visible_at_ms, item_id) for item_id, i in self.items.items() if i.state == "ready"]
+        ready = [
+            (i.visible_at_ms, item_id) for item_id, i in self.items.items() if i.state == "ready"
+        ]
         return [item_id for _, item_id in sorted(ready)]
 
     def held_by(self, lease: bytes) -> list[bytes]:
         return [item_id for item_id, item in self.items.items() if item.lease == lease]
 
-    def add(self, ids: list[bytes], contents: list[bytes], delays_ms: list[int], now_ms: int) -> None:
+    def add(
+        self, ids: list[bytes], contents: list[bytes], delays_ms: list[int], now_ms: int
+    ) -> None:
         for item_id, each, delay_ms in zip(ids, contents, delays_ms, strict=True):
             state = "delayed" if delay_ms else "ready"
             self.items[item_id] = ModelItem(each, now_ms + delay_ms, state)
