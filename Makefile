@@ -1,0 +1,46 @@
+# Two commands matter: `make demo` and `make test`. Both set everything up first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test check format lint types bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY)  ## Make the environment in .venv, and install Java if it is missing and can be had
+
+$(READY): pyproject.toml constraints.txt scripts/system-packages
+	@scripts/system-packages $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: setup  ## Run the main job end to end on a server in a temporary directory
+	$(BIN)/python -m examples.demo
+
+test: setup  ## Run every test
+	$(BIN)/python -m pytest
+
+check: setup format lint types test  ## What CI runs: format, lint, import rules, types, tests
+
+format: setup
+	$(BIN)/ruff format --check .
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+
+types: setup
+	$(BIN)/mypy
+
+bench: setup  ## Measure the engine and the server (ten minutes)
+	$(BIN)/python -m bench.engine
+	$(BIN)/python -m bench.rpc
+	$(BIN)/python -m bench.depth
+	$(BIN)/python -m bench.large_store
+
+clean:  ## Remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .bench *.egg-info
