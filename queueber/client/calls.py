@@ -105,7 +105,7 @@ class QueueCalls:
     async def _send_adds(self, operations: list[Operation[_Add]]) -> None:
         contents = [each for operation in operations for each in operation.payload.contents]
         size = sum(operation.size for operation in operations)
-        self._check_size(size + len(contents) * ITEM_WIRE_BYTES)
+        self._check_size(size + len(contents) * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES)
         delays_ms: list[int] = []
         if any(operation.payload.delays_ms for operation in operations):
             for operation in operations:
@@ -126,7 +126,7 @@ class QueueCalls:
             start += operation.parts
 
     def _check_size(self, size: int) -> None:
-        limit = self._core.server.message_bytes_max - MESSAGE_OVERHEAD_BYTES
+        limit = self._core.server.message_bytes_max
         if size > limit:
             raise ResourceExhausted(
                 f"contents: the call has {size} bytes; the limit is {limit}, send several calls"

@@ -46,6 +46,8 @@ class Core:
         self._is_closed = False
         self._random = Random()
         self._link: Link | None = None
+        self.server = ServerInfo("", "", 0, 0, 0, 0)
+        """What the server said of itself when it was last reached."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_close: list[Callable[[], None]] = []
         """What to do with operations that were not sent when the client closes."""
@@ -124,13 +126,6 @@ class Core:
     def time(self) -> float:
         return self._loop.time()
 
-    @property
-    def server(self) -> ServerInfo:
-        """What the server said of itself when it was last reached."""
-        if self._link is None:
-            raise Unavailable(f"not connected to {self.address}")
-        return self._link.server
-
     async def call(
         self,
         send: Callable[[Link], Awaitable[Any]],
@@ -185,7 +180,8 @@ class Core:
             backoff_seconds = _BACKOFF_SECONDS_FIRST
             while self._link is None:
                 try:
-                    self._link = await open_link(self.address)
+                    link = await open_link(self.address)
+                    self._link, self.server = link, link.server
                 except Unavailable:
                     delay = backoff_seconds * self._random.uniform(0.5, 1.0)
                     if self._loop.time() + delay >= give_up_at:

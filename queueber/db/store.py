@@ -163,16 +163,27 @@ class Store:
             raise Unavailable(_why_refused(str(error))) from error
 
     def sync(self) -> None:
-        """Make everything written before this call durable. May run in a thread of its own."""
-        self._db.flush_wal(True)
+        """Make everything written before this call durable. May run in a thread of its own.
+
+        `Unavailable` means not yet: after a write found the disk full, RocksDB gives up that log
+        and, once there is room, makes what it held durable elsewhere; then a sync succeeds. Any
+        other error is final: nobody knows what the disk holds.
+        """
+        try:
+            self._db.flush_wal(True)
+        except Exception as error:
+            if "previous error" in str(error) or "No space left" in str(error):
+                raise Unavailable(_why_refused("No space left")) from error
+            raise
 
     def close(self) -> None:
-        # Every handle keeps the database open, and with it the lock on the directory.
+        # Every handle keeps the database open, and with it the lock on the directory. A disk that
+        # is full makes closing fail; what was acknowledged is in the log all the same.
         self._handles = {}
-        for family in self._families.values():
-            family.close()
+        for handle in (*self._families.values(), self._db):
+            with contextlib.suppress(Exception):
+                handle.close()
         self._families = {}
-        self._db.close()
 
 
 def _why_refused(text: str) -> str:

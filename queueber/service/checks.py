@@ -12,8 +12,10 @@ from queueber.limits import (
     ADD_ITEMS_MAX,
     DELAY_MS_MAX,
     ID_BYTES,
+    ITEM_WIRE_BYTES,
     LEASE_MS_MAX,
     MANY_MAX,
+    MESSAGE_OVERHEAD_BYTES,
     QUEUE_NAME_CHARS_MAX,
 )
 from queueber.model import QueueSettings
@@ -39,7 +41,13 @@ def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
         )
 
 
-def check_add(contents: Sequence[bytes], delays_ms: Sequence[int], item_bytes_max: int) -> None:
+def check_add(
+    contents: Sequence[bytes],
+    delays_ms: Sequence[int],
+    *,
+    item_bytes_max: int,
+    message_bytes_max: int,
+) -> None:
     if not contents:
         raise InvalidArgument("items: the call has none; add at least one")
     if len(contents) > ADD_ITEMS_MAX:
@@ -50,6 +58,12 @@ def check_add(contents: Sequence[bytes], delays_ms: Sequence[int], item_bytes_ma
     if longest > item_bytes_max:
         raise ResourceExhausted(
             f"contents: an item has {longest} bytes; the limit is {item_bytes_max}"
+        )
+    size = sum(map(len, contents)) + len(contents) * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES
+    if size > message_bytes_max:
+        raise ResourceExhausted(
+            f"contents: the call has {size} bytes; the limit is {message_bytes_max}, "
+            "send several calls"
         )
     if delays_ms:
         if len(delays_ms) != len(contents):

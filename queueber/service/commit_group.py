@@ -12,6 +12,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from queueber.errors import Unavailable
+from queueber.limits import STORE_RETRY_MS
 from queueber.service.loop import Future, Loop
 
 
@@ -31,6 +32,7 @@ class CommitGroup:
         self._waiting: list[Future] = []
         self._is_syncing = False
         self._failure: BaseException | None = None
+        self._is_closing = threading.Event()
         self._requests: SimpleQueue[list[Future] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="queueber-sync", daemon=True)
         self._thread.start()
@@ -50,6 +52,7 @@ class CommitGroup:
 
     def close(self) -> None:
         """End the thread, after the sync under way. Whoever still waits is not answered."""
+        self._is_closing.set()
         self._requests.put(None)
         self._thread.join()
 
@@ -59,12 +62,21 @@ class CommitGroup:
 
     def _run(self) -> None:
         while (group := self._requests.get()) is not None:
-            failure: BaseException | None = None
+            failure = self._sync_until_settled()
+            self._loop.call_soon_threadsafe(self._finish, group, failure)
+
+    def _sync_until_settled(self) -> BaseException | None:
+        """Sync, however long the disk is full; returns why if it cannot be done at all."""
+        while True:
             try:
                 self._sync()
+            except Unavailable as error:
+                if self._is_closing.wait(STORE_RETRY_MS / 1000):
+                    return error
             except BaseException as error:  # noqa: BLE001  handed to the loop, which stops the server
-                failure = error
-            self._loop.call_soon_threadsafe(self._finish, group, failure)
+                return error
+            else:
+                return None
 
     def _finish(self, group: list[Future], failure: BaseException | None) -> None:
         self.syncs_total += 1

@@ -91,7 +91,8 @@ class Service:
         if not must_exist and name not in self._engine.queues:
             create_queue(self._engine, name, QueueSettings(), self._clock.now_ms())
             _log.info("queue_created", queue=name)
-        return self._durable(self._engine.queue(name))
+            return self._durable(self._engine.queue(name))
+        return self._at_once(self._engine.queue(name))
 
     def create_queue(self, name: str, settings: QueueSettings) -> Awaitable[bool]:
         check_queue_name(name)
@@ -137,7 +138,12 @@ class Service:
         self, queue: QueueState, contents: Sequence[bytes], delays_ms: Sequence[int]
     ) -> Awaitable[list[bytes]]:
         self._check_alive(queue)
-        check_add(contents, delays_ms, self.limits.item_bytes_max)
+        check_add(
+            contents,
+            delays_ms,
+            item_bytes_max=self.limits.item_bytes_max,
+            message_bytes_max=self.limits.message_bytes_max,
+        )
         ids = add(self._engine, queue, contents, delays_ms, self._clock.now_ms())
         _log.debug("added", queue=queue.name, ids=ids)
         self._serve_waiters(queue)
@@ -225,6 +231,9 @@ class Service:
     def _check_alive(self, queue: QueueState) -> None:
         if queue.is_deleted:
             raise _deleted(queue)
+
+    async def _at_once(self, answer: T) -> T:
+        return answer
 
     async def _durable(self, answer: T) -> T:
         if self._commits is not None:

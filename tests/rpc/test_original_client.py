@@ -1,4 +1,4 @@
-"""Old clients work unchanged: every operation, over a socket, both sides in processes of their own."""
+"""Old clients work unchanged: every operation, over a socket, each side in its own process."""
 
 import subprocess
 import sys

@@ -1,0 +1,58 @@
+"""Exit codes: what a script learns without reading our words. The help text shows this table."""
+
+import click
+
+from queueber.errors import (
+    DataDirLocked,
+    InvalidArgument,
+    QueueberError,
+    StorageCorrupt,
+    Unavailable,
+)
+
+NEGATIVE = 1
+USAGE = 2
+UNREACHABLE = 3
+REFUSED = 4
+STORE = 5
+OUR_FAULT = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+EPILOG = """\b
+Exit codes:
+  0    it was done
+  1    it was not to be: nothing to poll, not removed, violations found
+  2    wrong usage, or an argument that the server refuses
+  3    the server cannot be reached, or cannot do it now
+  4    the server refused, or the outcome is unknown; the message says which
+  5    the store cannot be opened, or the server cannot start
+  70   a fault of Queueber's own
+  130  interrupted, and 141 when the reader of our output has gone
+
+Every command has a --help with an example.
+"""
+
+
+class Failure(click.ClickException):
+    """One sentence on stderr, and an exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click means it to be set
+
+
+def failure_of(error: QueueberError) -> Failure:
+    return Failure(str(error), _code_of(error))
+
+
+def _code_of(error: QueueberError) -> int:
+    match error:
+        case InvalidArgument():
+            return USAGE
+        case Unavailable():
+            return UNREACHABLE
+        case DataDirLocked() | StorageCorrupt():
+            return STORE
+        case _:
+            return REFUSED

@@ -1,0 +1,114 @@
+"""What the commands of a client have in common: where the server is, and how to answer."""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from queueber.client.calls import QueueCalls
+from queueber.client.client import RETRY_TIMEOUT_SECONDS, Client, connect
+from queueber.client.core import Core
+from queueber.config import DEFAULT_LISTEN
+from queueber.errors import InvalidArgument
+from queueber.limits import ID_BYTES
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_CONNECT_SECONDS = 2.0
+"""Short, for a person waits: a server on this machine or in this room answers in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The server that a command talks to, and whether it answers in JSON."""
+
+    address: str
+    timeout_seconds: float
+    use_json: bool
+
+    def connect(self) -> Client:
+        return connect(self.address, connect_timeout=self.timeout_seconds)
+
+    @contextlib.contextmanager
+    def connect_calls(self, queue: str) -> Iterator[tuple[Core, QueueCalls]]:
+        """The calls of a queue as futures: several may be under way, and they stay in order."""
+        core = Core(
+            self.address,
+            connect_seconds=self.timeout_seconds,
+            retry_seconds=RETRY_TIMEOUT_SECONDS,
+        )
+        core.wait_ready()
+        try:
+            yield core, QueueCalls(core, queue)
+        finally:
+            core.close()
+
+
+def client_options(command: F) -> F:
+    """Give a command the options of `Target`, and the target itself as `target`."""
+
+    @wraps(command)
+    def with_target(*args: Any, address: str, timeout: float, use_json: bool, **kwargs: Any) -> Any:
+        return command(*args, target=Target(address, timeout, use_json), **kwargs)
+
+    for option in reversed(_TARGET_OPTIONS):
+        with_target = option(with_target)
+    return with_target  # type: ignore[return-value]  # click keeps its own list of parameters
+
+
+def seconds(value: object) -> float:
+    """The type of an option."""
+    try:
+        read = float(str(value))
+    except ValueError:
+        read = math.nan
+    if not 0 <= read < math.inf:
+        raise click.BadParameter(f"{value!r} is not a number of seconds, 0 or more.")
+    return read
+
+
+def hex_id(value: object) -> bytes:
+    """The type of an argument: an id or a lease as we print them, with or without dashes."""
+    try:
+        read = bytes.fromhex(str(value).replace("-", ""))
+    except ValueError:
+        read = b""
+    if len(read) != ID_BYTES:
+        raise click.BadParameter(f"{value!r} is not an id of {2 * ID_BYTES} hex digits.")
+    return read
+
+
+_TARGET_OPTIONS = (
+    click.option(
+        "--address",
+        default=DEFAULT_LISTEN,
+        envvar="QUEUEBER_ADDRESS",
+        show_default=True,
+        show_envvar=True,
+        metavar="HOST:PORT",
+        help="The server.",
+    ),
+    click.option(
+        "--timeout",
+        type=seconds,
+        default=_CONNECT_SECONDS,
+        show_default=True,
+        help="How long to try to reach the server.",
+    ),
+    click.option("--json", "use_json", is_flag=True, help="Answer with one JSON object a line."),
+)
+
+queue_option = click.option(
+    "--queue", "-q", default="default", show_default=True, metavar="NAME", help="The queue."
+)
+
+
+def check_exclusive(**given: object) -> None:
+    """At most one of these flags may be given."""
+    flags = ["--" + name for name, value in given.items() if value]
+    if len(flags) > 1:
+        raise InvalidArgument(f"{' and '.join(flags)} do not go together; give one of them")

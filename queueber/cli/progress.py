@@ -1,0 +1,48 @@
+"""A progress bar on stderr, for bulk work on a terminal. The importer waits for rich."""
+
+import os
+import stat
+import sys
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+class Bar:
+    """Shows items and their rate; when stdin is a file, also how much of it is left."""
+
+    def __init__(self) -> None:
+        self._items = 0
+        total_bytes = _stdin_bytes()
+        extent = [BarColumn(), DownloadColumn()] if total_bytes is not None else []
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            *extent,
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._progress.add_task("0 items", total=total_bytes)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._progress.stop()
+
+    def advance(self, items: int, byte_count: int) -> None:
+        self._items += items
+        elapsed = self._progress.tasks[0].elapsed
+        rate = self._items / elapsed if elapsed else 0
+        self._progress.update(
+            self._task,
+            advance=byte_count,
+            description=f"{self._items:,} items, {rate:,.0f}/s",
+        )
+
+
+def _stdin_bytes() -> int | None:
+    """How much there is to read, when stdin is a file."""
+    status = os.fstat(sys.stdin.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,107 @@
+"""The async client, in asyncio and in trio: the same scenario in both."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+
+import queueber
+from queueber.testing import ServerProcess
+
+Scenario = Callable[[str], Awaitable[None]]
+
+
+async def every_verb(address: str) -> None:
+    async with queueber.connect_async(address) as client:
+        queue = client.queue("async-verbs")
+        ids = await queue.add([b"one", b"two"])
+        lease = await queue.poll(10, lease=60, wait=5)
+        assert lease
+        assert lease.ids == ids
+        assert [item.contents for item in lease] == [b"one", b"two"]
+        assert await lease.extend(60) is True
+        assert await lease.remove(ids[:1]) == [True]
+        assert await queue.remove(ids[1], lease.id) == [True]
+        assert await queue.extend(lease.id, 5) is False
+        assert not await queue.poll()
+        assert (await queue.stats()).removed_total == 2
+        assert (await client.server()).durability == "sync"
+        assert await client.create_queue("async-made", items_max=1)
+        await client.configure_queue("async-made", items_max=2)
+        assert "async-made" in {stats.name for stats in await client.queues()}
+        assert await client.delete_queue("async-made")
+        assert await client.delete_queue("async-verbs")
+        with pytest.raises(queueber.InvalidArgument, match="contents"):
+            await queue.add("text")  # type: ignore[arg-type]
+
+
+async def unreachable(_: str) -> None:
+    with pytest.raises(queueber.Unavailable, match="queueber serve"):
+        async with queueber.connect_async("127.0.0.1:1", connect_timeout=0.1):
+            raise AssertionError("connected to nothing")
+
+
+@pytest.mark.parametrize("scenario", [every_verb, unreachable])
+def test_in_asyncio(server: ServerProcess, scenario: Scenario) -> None:
+    async def main() -> None:
+        await scenario(server.address)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("scenario", [every_verb, unreachable])
+def test_in_trio(server: ServerProcess, scenario: Scenario) -> None:
+    trio.run(scenario, server.address)
+
+
+async def wait_for_waiting_polls(queue: queueber.AsyncQueue, count: int) -> None:
+    while (await queue.stats()).waiting_polls != count:
+        pass
+
+
+def test_a_cancelled_poll_takes_nothing_in_asyncio(server: ServerProcess) -> None:
+    async def main() -> None:
+        async with queueber.connect_async(server.address) as client:
+            queue = client.queue("cancelled-asyncio")
+            waiting = asyncio.create_task(queue.poll(wait=30))
+            await wait_for_waiting_polls(queue, 1)
+            waiting.cancel()
+            await wait_for_waiting_polls(queue, 0)
+            await queue.add(b"for others")
+
+            assert (await queue.stats()).ready == 1
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_poll_takes_nothing_in_trio(server: ServerProcess) -> None:
+    async def main() -> None:
+        async with queueber.connect_async(server.address) as client:
+            queue = client.queue("cancelled-trio")
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: queue.poll(wait=30))
+                await wait_for_waiting_polls(queue, 1)
+                nursery.cancel_scope.cancel()
+            await wait_for_waiting_polls(queue, 0)
+            await queue.add(b"for others")
+
+            assert (await queue.stats()).ready == 1
+
+    trio.run(main)
+
+
+def test_many_tasks_share_one_connection(server: ServerProcess) -> None:
+    async def main() -> None:
+        async with queueber.connect_async(server.address) as client:
+            queue = client.queue("many-tasks")
+            added = await asyncio.gather(*[queue.add(b"%d" % n) for n in range(500)])
+            leases = await asyncio.gather(*[queue.poll(wait=5) for _ in range(500)])
+
+            assert len({ids[0] for ids in added}) == 500
+            assert all(len(lease) == 1 for lease in leases)
+            assert len({lease.id for lease in leases}) == 500
+            removed = await asyncio.gather(*[lease.remove() for lease in leases])
+            assert removed == [[True]] * 500
+
+    asyncio.run(main())

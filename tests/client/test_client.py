@@ -1,0 +1,286 @@
+"""The client for plain code, against a real server."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import queueber
+from queueber.testing import ServerProcess, running_server
+
+
+def counts(queue: queueber.Queue) -> tuple[int, int, int]:
+    stats = queue.stats()
+    return stats.ready, stats.delayed, stats.in_progress
+
+
+def test_items_come_back_in_order_with_their_contents_and_go_when_removed(
+    queue: queueber.Queue,
+) -> None:
+    ids = queue.add([b"one", b"two", b""])
+
+    lease = queue.poll(10, lease=60, wait=5)
+
+    assert lease
+    assert lease.ids == ids
+    assert [item.contents for item in lease] == [b"one", b"two", b""]
+    assert lease.remove(ids[:1]) == [True]
+    assert lease.remove() == [False, True, True]
+    assert counts(queue) == (0, 0, 0)
+
+
+def test_poll_of_an_empty_queue_is_false_and_holds_nothing(queue: queueber.Queue) -> None:
+    lease = queue.poll(5)
+
+    assert not lease
+    assert (lease.id, lease.items, lease.remove()) == (b"", [], [])
+
+
+def test_a_single_bytes_object_is_one_item(queue: queueber.Queue) -> None:
+    assert len(queue.add(b"abc")) == 1
+
+    assert [item.contents for item in queue.poll(9)] == [b"abc"]
+
+
+def test_delays_are_given_for_all_or_for_each(queue: queueber.Queue) -> None:
+    queue.add([b"a", b"b"], delay=30)
+    queue.add([b"c", b"d"], delay=[0, 30])
+
+    assert counts(queue) == (1, 3, 0)
+    assert [item.contents for item in queue.poll(9)] == [b"c"]
+
+
+def test_a_delayed_item_wakes_a_poll_that_waits(queue: queueber.Queue) -> None:
+    added_at = time.monotonic()
+    queue.add(b"later", delay=0.2)
+
+    lease = queue.poll(wait=10)
+
+    assert [item.contents for item in lease] == [b"later"]
+    assert time.monotonic() - added_at >= 0.2
+
+
+def test_an_expired_lease_gives_its_items_back_and_has_no_more_rights(
+    queue: queueber.Queue,
+) -> None:
+    [item_id] = queue.add(b"work")
+    first = queue.poll(lease=0.1)
+
+    second = queue.poll(lease=60, wait=10)
+
+    assert second.ids == first.ids == [item_id]
+    assert first.remove() == [False]
+    assert first.extend(10) is False
+    assert second.remove() == [True]
+
+
+def test_an_extended_lease_outlives_its_first_expiry(queue: queueber.Queue) -> None:
+    queue.add(b"work")
+    lease = queue.poll(lease=0.2)
+
+    assert lease.extend(60) is True
+
+    assert not queue.poll(wait=0.5)
+    assert lease.remove() == [True]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda q: q.add("text"), "contents: str"),
+        (lambda q: q.add([b"x", 5]), "contents: item 1 is int"),
+        (lambda q: q.add([]), "contents: there are none"),
+        (lambda q: q.add(b"x", delay=-1), "delay: -1"),
+        (lambda q: q.add(b"x", delay=[1, 2]), "delay: 2 delays for 1 items"),
+        (lambda q: q.add(b"x", delay=1e10), "visibilityTimeout"),
+        (lambda q: q.poll(0), "count: 0"),
+        (lambda q: q.poll(100_000), "numItems: 100000"),
+        (lambda q: q.poll(lease=0), "leaseValidity: 0"),
+        (lambda q: q.poll(lease=1e9), "leaseValidity: 1000000000000 ms"),
+        (lambda q: q.poll(wait="soon"), "wait: 'soon'"),
+        (lambda q: q.remove(b"short", bytes(16)), "ids: b'short'"),
+        (lambda q: q.extend(b"short", 5), "lease: b'short'"),
+    ],
+)
+def test_bad_arguments_name_the_field_and_change_nothing(
+    queue: queueber.Queue, call: object, told: str
+) -> None:
+    with pytest.raises(queueber.InvalidArgument) as caught:
+        call(queue)  # type: ignore[operator]
+
+    assert told in str(caught.value)
+    assert counts(queue) == (0, 0, 0)
+
+
+def test_too_large_an_item_and_too_large_a_call_are_refused_and_store_nothing(
+    queue: queueber.Queue,
+) -> None:
+    with pytest.raises(queueber.ResourceExhausted, match="4194305 bytes; the limit is 4194304"):
+        queue.add([b"small", bytes(4 * 1024 * 1024 + 1)])
+    with pytest.raises(queueber.ResourceExhausted, match="send several calls"):
+        queue.add([bytes(4 * 1024 * 1024)] * 9)
+
+    assert counts(queue) == (0, 0, 0)
+
+
+def test_one_bad_call_among_many_joined_ones_fails_alone(queue: queueber.Queue) -> None:
+    too_large = bytes(4 * 1024 * 1024 + 1)
+
+    def add(number: int) -> str:
+        try:
+            queue.add(too_large if number == 20 else b"%d" % number)
+        except queueber.ResourceExhausted:
+            return "refused"
+        return "added"
+
+    with ThreadPoolExecutor(16) as pool:
+        outcomes = list(pool.map(add, range(40)))
+
+    assert [at for at, outcome in enumerate(outcomes) if outcome == "refused"] == [20]
+    contents = {item.contents for item in queue.poll(100)}
+    assert contents == {b"%d" % number for number in range(40) if number != 20}
+
+
+def test_concurrent_single_calls_are_joined_and_each_gets_its_own_answer(
+    queue: queueber.Queue,
+) -> None:
+    def life(number: int) -> bool:
+        contents = b"%d" % number
+        queue.add(contents)
+        lease = queue.poll(1, lease=60, wait=30)
+        assert len(lease) == 1
+        seen.append((lease.id, lease.items[0].contents))
+        return lease.remove() == [True]
+
+    seen: list[tuple[bytes, bytes]] = []
+    with ThreadPoolExecutor(24) as pool:
+        removed = list(pool.map(life, range(480)))
+
+    assert all(removed)
+    assert sorted(contents for _, contents in seen) == sorted(b"%d" % n for n in range(480))
+    assert len({lease for lease, _ in seen}) == 480
+    stats = queue.stats()
+    assert (stats.added_total, stats.polled_total, stats.removed_total) == (480, 480, 480)
+    assert counts(queue) == (0, 0, 0)
+
+
+def test_queues_are_created_configured_listed_and_deleted(client: queueber.Client) -> None:
+    assert client.create_queue("made", items_max=2) is True
+    assert client.create_queue("made", items_max=2) is False
+    with pytest.raises(queueber.Aborted, match="other settings"):
+        client.create_queue("made", items_max=3)
+
+    queue = client.queue("made")
+    queue.add([b"1", b"2"])
+    with pytest.raises(queueber.ResourceExhausted, match="limit of 2"):
+        queue.add(b"3")
+    client.configure_queue("made", items_max=3)
+    queue.add(b"3")
+
+    listed = {stats.name: stats for stats in client.queues()}
+    assert listed["made"].ready == 3
+    assert listed["made"].settings == queueber.QueueSettings(items_max=3)
+    assert list(listed) == sorted(listed)
+    assert client.delete_queue("made") is True
+    assert client.delete_queue("made") is False
+    assert "made" not in {stats.name for stats in client.queues()}
+
+
+def test_a_deleted_queue_is_empty_when_it_is_used_again(client: queueber.Client) -> None:
+    queue = client.queue("again")
+    queue.add(b"old")
+    client.delete_queue("again")
+
+    assert not queue.poll()
+    assert queue.stats().added_total == 0
+
+
+def test_a_poll_that_waits_on_a_deleted_queue_is_told(client: queueber.Client) -> None:
+    queue = client.queue("doomed")
+    queue.stats()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.poll, wait=30)
+        while queue.stats().waiting_polls == 0:
+            time.sleep(0.01)
+        client.delete_queue("doomed")
+
+        with pytest.raises(queueber.NotFound, match="deleted"):
+            waiting.result()
+
+
+def test_a_bad_queue_name_is_refused_with_the_rule(client: queueber.Client) -> None:
+    with pytest.raises(queueber.InvalidArgument, match="letters, digits"):
+        client.queue("no spaces").add(b"x")
+
+
+def test_the_server_says_its_version_and_limits(client: queueber.Client) -> None:
+    info = client.server()
+
+    assert info.version == queueber.__version__
+    assert (info.durability, info.item_bytes_max) == ("sync", 4 * 1024 * 1024)
+
+
+def test_an_unreachable_server_is_told_in_time_and_says_what_to_do() -> None:
+    with pytest.raises(queueber.Unavailable, match="queueber serve"):
+        queueber.connect("127.0.0.1:1", connect_timeout=0.1)
+
+
+def test_a_closed_client_refuses_calls(server: ServerProcess) -> None:
+    client = queueber.connect(server.address)
+    queue = client.queue("closed")
+    client.close()
+    client.close()
+
+    with pytest.raises(queueber.Unavailable, match="closed"):
+        queue.add(b"x")
+
+
+def test_closing_ends_a_poll_that_waits_and_it_takes_nothing(server: ServerProcess) -> None:
+    with queueber.connect(server.address) as other:
+        client = queueber.connect(server.address)
+        queue = other.queue("left-waiting")
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(client.queue("left-waiting").poll, wait=30)
+            while queue.stats().waiting_polls == 0:
+                time.sleep(0.01)
+            client.close()
+            with pytest.raises(queueber.Unavailable):
+                waiting.result()
+        while queue.stats().waiting_polls:
+            time.sleep(0.01)
+        queue.add(b"for others")
+
+        assert counts(queue) == (1, 0, 0)
+
+
+def test_calls_go_on_after_the_server_was_restarted() -> None:
+    with running_server() as server, queueber.connect(server.address) as client:
+        queue = client.queue("kept")
+        [item_id] = queue.add(b"before")
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(client.queue("wakes").poll, wait=30)
+            server.kill()
+            server.start()
+
+            assert queue.poll(wait=5).ids == [item_id]
+            client.queue("wakes").add(b"after")
+            assert [item.contents for item in waiting.result()] == [b"after"]
+
+
+def test_an_add_whose_connection_is_lost_says_that_its_outcome_is_unknown() -> None:
+    """The server is stopped (SIGSTOP) so that the call is under way for certain when it dies."""
+    with running_server() as server, queueber.connect(server.address) as client:
+        queue = client.queue("unsure")
+        queue.add(b"first")
+        assert server.process is not None
+        server.process.send_signal(19)
+        with ThreadPoolExecutor(1) as pool:
+            adding = pool.submit(queue.add, b"second")
+            threading.Event().wait(0.2)
+            server.kill()
+
+            with pytest.raises(queueber.OutcomeUnknown, match="may or may not"):
+                adding.result()
+        server.start()
+        assert queue.stats().added_total in (1, 2)
