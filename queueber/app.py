@@ -119,6 +119,7 @@ async def _run_server(
         lambda: ServiceHandler(service, on_crash, info),
         connections_max=config.connections_max,
         message_bytes_max=config.message_bytes_max,
+        call_later=bridge.loop.call_later,
     )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
@@ -131,9 +132,8 @@ async def _run_server(
         await stop.wait_requested()
         _log.info("stopping", reason=stop.reason, calls_in_flight=service.gate.calls)
         server.stop_accepting()
-        service.drain()
         with trio.move_on_after(config.shutdown_grace_ms / 1000) as grace:
-            await bridge.wait(service.gate.wait_idle())
+            await bridge.wait(service.drain())
         if grace.cancelled_caught:
             _log.warning("calls_abandoned", calls_in_flight=service.gate.calls)
         await trio.sleep(_FLUSH_SECONDS)

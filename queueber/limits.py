@@ -16,8 +16,8 @@ LEASE_MS_MAX = 7 * DAY_MS
 DELAY_MS_MAX = 366 * DAY_MS
 POLL_WAIT_MS_MAX = 300 * SECOND_MS
 
-ADD_ITEMS_MAX = 100_000
-"""Items in one add. One call is one write batch, and holds the server for a few µs an item."""
+ADD_ITEMS_MAX = 10_000
+"""Items in one add. A call is one write batch and holds the server for about 3 µs an item."""
 
 POLL_ITEMS_CEILING = 10_000
 """The most an operator may allow in one poll: a lease is expired as a whole, in one batch."""

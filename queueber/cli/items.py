@@ -20,7 +20,15 @@ _REMOVE_IDS_MAX = 1000
 
 
 @click.command()
-@click.option("--count", "-n", type=click.IntRange(min=1), default=1, help="At most so many items.")
+@click.option(
+    "--count",
+    "-n",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="NUMBER",
+    help="At most so many items.",
+)
 @click.option(
     "--lease", type=seconds, default=60, show_default=True, help="How long they are yours."
 )
@@ -38,13 +46,15 @@ def poll(
     then_remove: bool,
     raw: bool,
 ) -> None:
-    """Lease items, and print the lease, then each item's id and contents.
+    """Lease items, and print them.
 
     \b
     Examples:
       queueber poll -n 10 --lease 300
       queueber poll --wait 30 --json
       queueber poll -n 100 --raw --remove | xargs -d '\\n' -n 1 ./work
+
+    The first line has the lease, the others each an id and its contents.
 
     Nobody else gets the items before the lease ends; then they are ready again, unless they were
     removed. With --remove they are removed as soon as they are printed, so what reads them must not

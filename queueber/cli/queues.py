@@ -18,6 +18,14 @@ from queueber.model import QueueSettings, Stats
 F = TypeVar("F", bound=Callable[..., object])
 
 
+def limit(value: object) -> int:
+    """The type of an option: a number of 64 bits, which is what the wire can carry."""
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 64):
+        raise click.BadParameter(f"{text!r} is not a number from 0 to 2^64 - 1.")
+    return int(text)
+
+
 @click.command()
 @queue_option
 @client_options
@@ -114,9 +122,7 @@ def _settings_options(command: F) -> F:
         ("--bytes-max", "Most bytes of contents; 0: no limit."),
         ("--items-max", "Most items; 0: no limit."),
     ):
-        command = click.option(flag, type=click.IntRange(min=0, max=(1 << 64) - 1), help=text)(
-            command
-        )
+        command = click.option(flag, type=limit, metavar="NUMBER", help=text)(command)
     return command
 
 
@@ -153,7 +159,7 @@ def create(target: Target, name: str, **given: int | None) -> None:
 @_settings_options
 @client_options
 def configure(target: Target, name: str, **given: int | None) -> None:
-    """Change the limits of a queue; those that are not given stay as they are.
+    """Change limits of a queue; others stay as they are.
 
     \b
     Example:
@@ -213,6 +219,7 @@ def _is_sure(client: Client, name: str) -> bool:
     except click.Abort:
         if sys.stdin.isatty():
             raise
+        click.echo(err=True)
         raise InvalidArgument("there is nobody to ask; give --yes to delete") from None
 
 

@@ -91,7 +91,7 @@ def _explained(error: Exception, config: Config) -> Failure:
             structlog.get_logger("queueber").critical("failed", exc_info=error)
             return Failure(
                 f"the server stopped because of a fault of its own ({type(error).__name__}: "
-                f"{error}); its log has the details",
+                f"{error}); its log has the details, and 'queueber verify' checks the store",
                 OUR_FAULT,
             )
 

@@ -26,7 +26,7 @@ _VIOLATIONS_MAX = 10_000
     help="The data directory of a server. [default: the user's data folder]",
 )
 def verify(data_dir: Path | None) -> None:
-    """Check a store for damage. Its server must be stopped; nothing is changed.
+    """Check the store of a stopped server for damage. Nothing is changed.
 
     \b
     Example:
@@ -89,6 +89,7 @@ def _check(folder: Path) -> tuple[list[str], str]:
         raise
     except Exception as error:
         # RocksDB found a damaged file, or a record is none of ours: there is nothing to count.
-        raise Failure(f"the store in {folder} cannot be read: {error}", STORE) from error
+        reason = str(error).partition("\n")[0]
+        raise Failure(f"the store in {folder} cannot be read: {reason}", STORE) from error
     items = sum(each.ready + each.delayed + each.in_progress for each in kept)
     return [], f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"

@@ -170,7 +170,11 @@ class QueueCalls:
         if lane is None:
             if len(self._polls) > 100:
                 self._polls = {ms: each for ms, each in self._polls.items() if each.is_busy}
-            lane = self._polls[lease_ms] = Lane(self._core, partial(self._send_polls, lease_ms))
+            lane = self._polls[lease_ms] = Lane(
+                self._core,
+                partial(self._send_polls, lease_ms),
+                parts_max=lambda: self._core.server.poll_items_max,
+            )
         lane.put(operation)
 
     async def _send_polls(self, lease_ms: int, operations: list[Operation[_Poll]]) -> None:

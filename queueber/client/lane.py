@@ -49,10 +49,16 @@ class Operation(Generic[P]):
 
 
 class Lane(Generic[P]):
-    def __init__(self, core: Core, send: Callable[[list[Operation[P]]], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        send: Callable[[list[Operation[P]]], Awaitable[None]],
+        parts_max: Callable[[], int] = lambda: _CALL_PARTS_MAX,
+    ) -> None:
         """`send` makes one call of several operations and answers each."""
         self._core = core
         self._send = send
+        self._parts_max = parts_max
         self._pending: deque[Operation[P]] = deque()
         self._calls = 0
         self._is_leaving_soon = False
@@ -83,11 +89,12 @@ class Lane(Generic[P]):
     def _take(self) -> list[Operation[P]]:
         taken: list[Operation[P]] = []
         parts = size = 0
+        parts_max = self._parts_max()
         while self._pending:
             operation = self._pending[0]
             parts += operation.parts
             size += operation.size
-            if taken and (parts > _CALL_PARTS_MAX or size > _CALL_BYTES_MAX):
+            if taken and (parts > parts_max or size > _CALL_BYTES_MAX):
                 break
             self._pending.popleft()
             if not operation.future.cancelled():

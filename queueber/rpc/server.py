@@ -19,6 +19,10 @@ _TRANSPORT_FACTOR = 4
 refusal."""
 
 
+_REFUSED_SECONDS = 1.0
+"""How long a connection too many stays open, to hear why it is refused."""
+
+
 class _Overloaded(wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of a connection too many: refuses every call."""
 
@@ -37,10 +41,16 @@ class RpcServer:
     """Runs on the asyncio loop; the bridge calls it from trio."""
 
     def __init__(
-        self, bootstrap: Callable[[], Any], *, connections_max: int, message_bytes_max: int
+        self,
+        bootstrap: Callable[[], Any],
+        *,
+        connections_max: int,
+        message_bytes_max: int,
+        call_later: Callable[[float, Callable[[], None]], object],
     ) -> None:
         """`bootstrap` makes the object that a new connection is given."""
         self._bootstrap = bootstrap
+        self._call_later = call_later
         self._connections_max = connections_max
         self._traversal_words = _TRANSPORT_FACTOR * message_bytes_max // 8
         self._streams: set[Any] = set()
@@ -68,6 +78,7 @@ class RpcServer:
             self._streams.add(stream)
         else:
             _log.warning("connection_refused", connections=len(self._streams))
+            self._call_later(_REFUSED_SECONDS, stream.close)
         try:
             server = capnp.TwoPartyServer(
                 stream, bootstrap=bootstrap, traversal_limit_in_words=self._traversal_words

@@ -219,12 +219,17 @@ class Service:
         due_ms = self._sweeper_wakes_at_ms = self._engine.agenda.next_ms()
         return None if due_ms == NEVER_MS else max(0, due_ms - self._clock.now_ms())
 
-    def drain(self) -> None:
-        """Let no call in any more and answer the polls that wait."""
+    async def drain(self) -> None:
+        """Let no call in any more, answer the polls that wait, and wait until no call is left."""
         self.gate.close()
         for waiter in self._waiters.take_all():
             if not waiter.future.done():
                 waiter.future.set_result(NOTHING_POLLED)
+        # The polls that were just answered count as calls again after their next turn.
+        turn = self._loop.create_future()
+        self._loop.call_soon(turn.set_result, None)
+        await turn
+        await self.gate.wait_idle()
 
     # --- how it is done ---------------------------------------------------------------------------
 
