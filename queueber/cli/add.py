@@ -63,7 +63,7 @@ def add(
     if not (contents or files or lines or null):
         raise InvalidArgument("there is nothing to add; give contents, --file, --lines or --null")
     stream = cast("BufferedReader", sys.stdin.buffer) if lines or null else None
-    with target.connect_calls(queue) as (core, calls), contextlib.ExitStack() as stack:
+    with target.connect() as client, contextlib.ExitStack() as stack:
         show: Callable[[int, int], None] = _no_progress
         # Ids on the same terminal would run through the bar.
         if stream and sys.stderr.isatty() and (quiet or not sys.stdout.isatty()):
@@ -76,8 +76,8 @@ def add(
                 _echo_ids(ids, use_json=target.use_json)
             show(len(ids), byte_count)
 
-        bulk = Bulk(calls, delay, _idleness(stream), on_added)
-        bulk.run(_batches(core.server, contents, files, stream, b"\0" if null else b"\n"))
+        bulk = Bulk(client.queue(queue), delay, _idleness(stream), on_added)
+        bulk.run(_batches(client.server(), contents, files, stream, b"\0" if null else b"\n"))
     if quiet and target.use_json:
         echo_json({"added": bulk.added})
     elif quiet:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from queueber.cli.exits import INTERRUPTED, Failure, failure_of
 from queueber.cli.output import counted
 from queueber.client.arguments import to_delays_ms
-from queueber.client.calls import QueueCalls
+from queueber.client.client import Queue
 from queueber.errors import OutcomeUnknown, QueueberError
 from queueber.limits import ITEM_WIRE_BYTES, MIB
 
@@ -47,7 +47,7 @@ class _Call:
 class Bulk:
     """Adds, and keeps count of what is certain."""
 
-    calls: QueueCalls
+    queue: Queue
     delay: float
     is_idle: Callable[[], bool]
     """Whether the input makes us wait: then there is time to hear what became of the calls."""
@@ -65,7 +65,8 @@ class Bulk:
             for batch in batches:
                 if len(self._waiting) == _CALLS_MAX:
                     self._settle()
-                future = self.calls.add(batch, to_delays_ms(self.delay, len(batch)))
+                # The blocking `add` in several threads would mix up the order of the items.
+                future = self.queue._calls.add(batch, to_delays_ms(self.delay, len(batch)))
                 byte_count = sum(map(len, batch)) + len(batch)
                 self._waiting.append(_Call(len(batch), byte_count, future))
                 while self._waiting and self.is_idle():

@@ -23,7 +23,7 @@ EPILOG = """\b
 Exit codes:
   0    it was done
   1    it was not to be: nothing to poll, not removed, violations found
-  2    wrong usage, input that cannot be read, an argument that the server refuses
+  2    wrong usage, or an argument that the server refuses
   3    the server cannot be reached, or cannot do it now
   4    the server refused, or the outcome is unknown; the message says which
   5    the store cannot be opened, or the server cannot start

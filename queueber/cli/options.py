@@ -1,17 +1,14 @@
 """What the commands of a client have in common: where the server is, and how to answer."""
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
-from queueber.client.calls import QueueCalls
-from queueber.client.client import RETRY_TIMEOUT_SECONDS, Client, connect
-from queueber.client.core import Core
+from queueber.client.client import Client, connect
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import ID_BYTES
@@ -32,20 +29,6 @@ class Target:
 
     def connect(self) -> Client:
         return connect(self.address, connect_timeout=self.timeout_seconds)
-
-    @contextlib.contextmanager
-    def connect_calls(self, queue: str) -> Iterator[tuple[Core, QueueCalls]]:
-        """The calls of a queue as futures: several may be under way, and they stay in order."""
-        core = Core(
-            self.address,
-            connect_seconds=self.timeout_seconds,
-            retry_seconds=RETRY_TIMEOUT_SECONDS,
-        )
-        core.wait_ready()
-        try:
-            yield core, QueueCalls(core, queue)
-        finally:
-            core.close()
 
 
 def client_options(command: F) -> F:

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
-import structlog
 
 from queueber.cli.exits import OUR_FAULT, STORE, USAGE, Failure
 from queueber.config import OPTIONS, Config, Option, load_config
 from queueber.errors import InvalidArgument, QueueberError
-from queueber.logs import configure_logs
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -60,10 +58,11 @@ def serve(config_file: Path | None, address_file: Path | None, **flags: str | No
     --config. A flag wins over the environment, which wins over the file.
     """
     config = load_config(flags, file=config_file)
-    configure_logs(config.log_level, config.log_format)
     # The server's libraries take a while to import, and the other commands do without them.
     from queueber.app import serve as run_server
+    from queueber.logs import configure_logs
 
+    configure_logs(config.log_level, config.log_format)
     try:
         run_server(config, address_file=address_file)
     except Exception as error:
@@ -88,7 +87,9 @@ def _explained(error: Exception, config: Config) -> Failure:
         case OSError() if isinstance(error, socket.gaierror) or error.errno in _LISTEN_ERRORS:
             return _cannot_listen(error, config)
         case _:
-            structlog.get_logger("queueber").critical("failed", exc_info=error)
+            from structlog import get_logger
+
+            get_logger("queueber").critical("failed", exc_info=error)
             return Failure(
                 f"the server stopped because of a fault of its own ({type(error).__name__}: "
                 f"{error}); its log has the details, and 'queueber verify' checks the store",

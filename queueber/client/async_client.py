@@ -1,7 +1,7 @@
 """The client for asyncio and for trio. Its calls await; all else is as in `client.py`.
 
-The Cap'n Proto loop runs on the core's thread, so nothing of asyncio is needed in a trio program.
-Cancelling a call withdraws it where that is still possible.
+In asyncio the core runs on the program's own loop. In trio it runs on a thread, and the program
+needs nothing of asyncio. Cancelling a call withdraws it where that is still possible.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from queueber.client.arguments import (
 )
 from queueber.client.calls import CallsByQueue, QueueCalls
 from queueber.client.client import CONNECT_TIMEOUT_SECONDS, RETRY_TIMEOUT_SECONDS
-from queueber.client.core import Core
+from queueber.client.hosts import LoopCore, ThreadCore
 from queueber.client.leased import Leased
 from queueber.config import DEFAULT_LISTEN
 from queueber.model import QueueSettings, ServerInfo, Stats
@@ -45,20 +45,36 @@ def connect_async(
 
 class AsyncClient:
     def __init__(self, address: str, *, connect_timeout: float, retry_timeout: float) -> None:
-        self._core = Core(address, connect_seconds=connect_timeout, retry_seconds=retry_timeout)
-        self._admin = AdminCalls(self._core)
-        self._queues = CallsByQueue(self._core)
+        self._address = address
+        self._connect_timeout = connect_timeout
+        self._retry_timeout = retry_timeout
 
     async def __aenter__(self) -> Self:
-        await _wait(self._core.ready)
+        if sniffio.current_async_library() == "trio":
+            threaded = ThreadCore(
+                self._address,
+                connect_seconds=self._connect_timeout,
+                retry_seconds=self._retry_timeout,
+            )
+            await _wait(threaded.ready)
+            self._core: ThreadCore | LoopCore = threaded
+        else:
+            on_loop = LoopCore(self._address, retry_seconds=self._retry_timeout)
+            await on_loop.open(self._connect_timeout)
+            self._core = on_loop
+        self._admin = AdminCalls(self._core)
+        self._queues = CallsByQueue(self._core)
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        self.close()
+        await self.aclose()
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """End the connection. Calls under way fail."""
-        self._core.close()
+        if isinstance(self._core, LoopCore):
+            await self._core.aclose()
+        else:
+            self._core.close()
 
     def queue(self, name: str = "default") -> "AsyncQueue":
         """A queue by name; the server creates it when it is first used."""
@@ -135,12 +151,8 @@ class AsyncLease(Leased):
 
 
 async def _wait(future: "Future[T]") -> T:
-    if sniffio.current_async_library() == "trio":
-        return await _wait_in_trio(future)
-    return await asyncio.wrap_future(future)
-
-
-async def _wait_in_trio(future: "Future[T]") -> T:
+    if isinstance(future, asyncio.Future):
+        return await future
     token = trio.lowlevel.current_trio_token()
     is_done = trio.Event()
 

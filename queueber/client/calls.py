@@ -1,4 +1,4 @@
-"""The calls of one queue, joined in lanes. Runs on the core's thread; faces call `*_soon` from any.
+"""The calls of one queue, joined in lanes. They run on the core's loop; faces may be elsewhere.
 
 Durations are milliseconds here; the faces speak seconds.
 """
@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from queueber.client.core import Core
 from queueber.client.lane import Lane, Operation
@@ -16,6 +16,8 @@ from queueber.errors import ResourceExhausted
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, SECOND_MS
 from queueber.model import Polled, Stats
 from queueber.schema.codec import read_polled, read_polled_many, read_stats
+
+P = TypeVar("P")
 
 _GIVE_BACK_MS = 1
 
@@ -61,29 +63,32 @@ class QueueCalls:
 
     def add(self, contents: Sequence[bytes], delays_ms: Sequence[int]) -> "Future[list[bytes]]":
         size = sum(map(len, contents))
-        operation = Operation(_Add(contents, delays_ms), len(contents), size)
+        operation = self._operation(_Add(contents, delays_ms), len(contents), size)
         self._core.post(partial(self._adds.put, operation))
         return operation.future
 
     def remove(self, ids: Sequence[bytes], lease_id: bytes) -> "Future[list[bool]]":
-        operation = Operation(_Remove(ids, lease_id), len(ids))
+        operation = self._operation(_Remove(ids, lease_id), len(ids))
         self._core.post(partial(self._removes.put, operation))
         return operation.future
 
     def extend(self, lease_id: bytes, lease_ms: int) -> "Future[bool]":
-        operation = Operation(_Extend(lease_id, lease_ms), 1)
+        operation = self._operation(_Extend(lease_id, lease_ms), 1)
         self._core.post(partial(self._extends.put, operation))
         return operation.future
 
     def poll(self, count: int, lease_ms: int, wait_ms: int) -> "Future[Polled]":
-        operation = Operation(_Poll(count, lease_ms, wait_ms), count)
+        operation = self._operation(_Poll(count, lease_ms, wait_ms), count)
         self._core.post(partial(self._put_poll, operation))
         return operation.future
+
+    def _operation(self, payload: P, parts: int, size: int = 0) -> Operation[P]:
+        return Operation(payload, self._core.new_future(), parts, size)
 
     def stats(self) -> "Future[Stats]":
         return self._core.submit(self._stats)
 
-    # --- the core's thread ------------------------------------------------------------------------
+    # --- the core's loop --------------------------------------------------------------------------
 
     def _close(self) -> None:
         lanes: list[Lane[Any]] = [self._adds, self._removes, self._extends]
@@ -230,7 +235,7 @@ class QueueCalls:
     def _give_back(self, polled: Polled) -> None:
         """The caller has gone: let others have the items now instead of at expiry."""
         if polled.ids:
-            self._extends.put(Operation(_Extend(polled.lease_id, _GIVE_BACK_MS), 1))
+            self._extends.put(self._operation(_Extend(polled.lease_id, _GIVE_BACK_MS), 1))
 
 
 class CallsByQueue:

@@ -16,7 +16,7 @@ from queueber.client.arguments import (
     to_ms,
 )
 from queueber.client.calls import CallsByQueue, QueueCalls
-from queueber.client.core import Core
+from queueber.client.hosts import ThreadCore
 from queueber.client.leased import Leased
 from queueber.config import DEFAULT_LISTEN
 from queueber.model import QueueSettings, ServerInfo, Stats
@@ -39,13 +39,13 @@ def connect(
     refused for now, or that certainly had no effect, is sent again for `retry_timeout` seconds.
     May be shared between threads: their calls travel together.
     """
-    core = Core(address, connect_seconds=connect_timeout, retry_seconds=retry_timeout)
-    core.wait_ready()
+    core = ThreadCore(address, connect_seconds=connect_timeout, retry_seconds=retry_timeout)
+    _wait(core.ready)
     return Client(core)
 
 
 class Client:
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: ThreadCore) -> None:
         self._core = core
         self._admin = AdminCalls(core)
         self._queues = CallsByQueue(core)

@@ -1,18 +1,16 @@
-"""The connection core: a thread with the Cap'n Proto loop, shared by every face of a client.
+"""The connection core: calls over one connection, on the loop where Cap'n Proto runs.
 
-Faces hand over operations and get a `concurrent.futures.Future` back, from any thread. The core
-connects, connects again after a loss, repeats what may be repeated, and says so when it cannot know
-what became of a call.
+The core connects, connects again after a loss, repeats what may be repeated, and says so when it
+cannot know what became of a call. Faces hand operations over with `post` and get futures back;
+where the core runs, and so what kind of futures, is the affair of its subclasses in `hosts.py`.
 """
 
 import asyncio
-import atexit
 import contextlib
-import threading
-import weakref
-from collections import deque
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
+from concurrent.futures import InvalidStateError as FutureIsDone
 from random import Random
 from typing import Any, TypeVar
 
@@ -29,21 +27,15 @@ _BACKOFF_SECONDS_MAX = 2.0
 _CALL_SECONDS_MAX = 60.0
 """How long an answer may take, beyond the time that a poll is asked to wait."""
 
-_INBOX_MAX = 100_000
-"""Operations that may wait to be taken up; beyond, callers are told to slow down."""
+FUTURE_IS_DONE = (FutureIsDone, asyncio.InvalidStateError)
+"""What a future of either kind raises when its caller has gone."""
 
 
-class Core:
-    def __init__(self, address: str, *, connect_seconds: float, retry_seconds: float) -> None:
-        """Connect, or raise `Unavailable` after `connect_seconds`.
-
-        `retry_seconds` is how long a call that nothing came of is tried again.
-        """
+class Core(ABC):
+    def __init__(self, address: str, *, retry_seconds: float) -> None:
+        """`retry_seconds` is how long a call that nothing came of is tried again."""
         self.address = address
         self.retry_seconds = retry_seconds
-        self._inbox: deque[Callable[[], None]] = deque()
-        self._is_wake_pending = False
-        self._is_closed = False
         self._random = Random()
         self._link: Link | None = None
         self.server = ServerInfo("", "", 0, 0, 0, 0)
@@ -51,51 +43,41 @@ class Core:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_close: list[Callable[[], None]] = []
         """What to do with operations that were not sent when the client closes."""
-        self._ready: Future[None] = Future()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._main(connect_seconds)),
-            name=f"queueber-client-{address}",
-            daemon=True,
-        )
-        self._thread.start()
-
-    def wait_ready(self) -> None:
-        self._ready.result()
-        _open_cores.add(self)
-
-    @property
-    def ready(self) -> "Future[None]":
-        return self._ready
 
     # --- any thread -------------------------------------------------------------------------------
 
+    @abstractmethod
     def post(self, function: Callable[[], None]) -> None:
-        """Run a function on the core's thread. What is posted together is run in one turn."""
-        if self._is_closed:
-            raise Unavailable("the client is closed; connect again")
-        if len(self._inbox) >= _INBOX_MAX:
-            raise Unavailable(f"{_INBOX_MAX} operations wait to be sent; slow down")
-        self._inbox.append(function)
-        if not self._is_wake_pending:
-            self._is_wake_pending = True
-            self._loop.call_soon_threadsafe(self._run_inbox)
+        """Run a function on the core's loop. What is posted together is run in one turn."""
+
+    @abstractmethod
+    def new_future(self) -> "Future[Any]":
+        """A future that the face can wait for. An asyncio one has the same methods."""
 
     def submit(self, make: Callable[[], Coroutine[Any, Any, T]]) -> "Future[T]":
-        """Run a coroutine on the core's thread; cancelling the future cancels it."""
-        future: Future[T] = Future()
+        """Run a coroutine on the core's loop; cancelling the future cancels it."""
+        future: Future[T] = self.new_future()
         self.post(lambda: self.start(make(), future))
         return future
 
-    def close(self) -> None:
-        if self._is_closed or not self._thread.is_alive():
-            self._is_closed = True
-            return
-        self._is_closed = True
-        self._loop.call_soon_threadsafe(self._stop.set)
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+    # --- the core's loop --------------------------------------------------------------------------
 
-    # --- the core's thread ------------------------------------------------------------------------
+    async def open(self, connect_seconds: float) -> None:
+        """Connect, or raise `Unavailable` after `connect_seconds`."""
+        self._loop = asyncio.get_running_loop()
+        self._connecting = asyncio.Lock()
+        await self._get_link(self._loop.time() + connect_seconds)
+
+    async def shut(self) -> None:
+        """Fail what is not answered yet and end the connection."""
+        for close in self.on_close:
+            close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._link is not None:
+            self._link.close()
+            self._link = None
 
     def start(
         self,
@@ -190,12 +172,6 @@ class Core:
                     backoff_seconds = min(2 * backoff_seconds, _BACKOFF_SECONDS_MAX)
             return self._link
 
-    def _run_inbox(self) -> None:
-        self._is_wake_pending = False
-        inbox = self._inbox
-        for _ in range(len(inbox)):
-            inbox.popleft()()
-
     async def _resolve(
         self,
         coroutine: Coroutine[Any, Any, T],
@@ -212,44 +188,10 @@ class Core:
         else:
             try:
                 future.set_result(result)
-            except InvalidStateError:
+            except FUTURE_IS_DONE:
                 unclaimed(result)
-
-    async def _main(self, connect_seconds: float) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        self._connecting = asyncio.Lock()
-        async with capnp.kj_loop():
-            try:
-                await self._get_link(self._loop.time() + connect_seconds)
-            except QueueberError as error:
-                self._is_closed = True
-                self._ready.set_exception(error)
-                return
-            self._ready.set_result(None)
-            await self._stop.wait()
-            self._run_inbox()
-            for close in self.on_close:
-                close()
-            for task in list(self._tasks):
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-            if self._link is not None:
-                self._link.close()
 
 
 def _fail(future: "Future[Any]", error: Exception) -> None:
-    with contextlib.suppress(InvalidStateError):
+    with contextlib.suppress(*FUTURE_IS_DONE):
         future.set_exception(error)
-
-
-_open_cores: "weakref.WeakSet[Core]" = weakref.WeakSet()
-
-
-def _close_open_cores() -> None:
-    for core in list(_open_cores):
-        core.close()
-
-
-# Before the interpreter goes: a thread inside the Cap'n Proto library must not outlive it.
-atexit.register(_close_open_cores)

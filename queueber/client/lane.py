@@ -9,11 +9,11 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from queueber.client.core import Core
+from queueber.client.core import FUTURE_IS_DONE, Core
 from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
 from queueber.limits import MIB
 
@@ -31,20 +31,20 @@ class Operation(Generic[P]):
     """What one caller asked for. `parts` and `size` say how much of a call it fills."""
 
     payload: P
+    future: "Future[Any]"
     parts: int
     size: int = 0
-    future: "Future[Any]" = field(default_factory=Future)
 
     def answer(self, result: object) -> bool:
         """Hand over the result; False when the caller has gone meanwhile."""
         try:
             self.future.set_result(result)
-        except InvalidStateError:
+        except FUTURE_IS_DONE:
             return False
         return True
 
     def fail(self, error: BaseException) -> None:
-        with contextlib.suppress(InvalidStateError):
+        with contextlib.suppress(*FUTURE_IS_DONE):
             self.future.set_exception(error)
 
 

@@ -49,6 +49,9 @@ class Family(Enum):
     LEASES = ("leases", "queue, lease", "LeaseEntry: expiry and the items it holds", _SMALL)
     LEASE_EXPIRY = ("lease_expiry", "queue, expiry, lease", "empty", _SMALL)
 
+    # An enum hashes its name in Python, which is felt when every put looks its family up.
+    __hash__ = object.__hash__
+
     def __init__(self, family_name: str, key: str, value: str, profile: Profile) -> None:
         self.family_name = family_name
         self.key_parts = key
