@@ -50,20 +50,23 @@ class Config:
     log_format: str
 
     def __post_init__(self) -> None:
-        split_address(self.listen)
+        try:
+            split_address(self.listen)
+        except InvalidArgument as error:
+            raise _wrong("listen", str(error)) from None
         _check_choice("durability", self.durability, _DURABILITIES)
-        _check_choice("log-level", self.log_level, _LOG_LEVELS)
-        _check_choice("log-format", self.log_format, _LOG_FORMATS)
-        _check_range("message-bytes-max", self.message_bytes_max, 64 * KIB, MESSAGE_BYTES_CEILING)
+        _check_choice("log_level", self.log_level, _LOG_LEVELS)
+        _check_choice("log_format", self.log_format, _LOG_FORMATS)
+        _check_range("message_bytes_max", self.message_bytes_max, 64 * KIB, MESSAGE_BYTES_CEILING)
         # An item must fit into the answer that carries it.
         item_ceiling = self.message_bytes_max - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES
-        _check_range("item-bytes-max", self.item_bytes_max, 1, item_ceiling)
-        _check_range("poll-items-max", self.poll_items_max, 1, POLL_ITEMS_CEILING)
-        _check_range("poll-wait-ms-max", self.poll_wait_ms_max, 1, POLL_WAIT_MS_MAX)
-        _check_range("connections-max", self.connections_max, 1, 100_000)
-        _check_range("calls-in-flight-max", self.calls_in_flight_max, 1, 1_000_000)
-        _check_range("waiting-polls-max", self.waiting_polls_max, 0, 1_000_000)
-        _check_range("shutdown-grace-ms", self.shutdown_grace_ms, 0, 600_000)
+        _check_range("item_bytes_max", self.item_bytes_max, 1, item_ceiling)
+        _check_range("poll_items_max", self.poll_items_max, 1, POLL_ITEMS_CEILING)
+        _check_range("poll_wait_ms_max", self.poll_wait_ms_max, 1, POLL_WAIT_MS_MAX)
+        _check_range("connections_max", self.connections_max, 1, 100_000)
+        _check_range("calls_in_flight_max", self.calls_in_flight_max, 1, 1_000_000)
+        _check_range("waiting_polls_max", self.waiting_polls_max, 0, 1_000_000)
+        _check_range("shutdown_grace_ms", self.shutdown_grace_ms, 0, 600_000)
 
     def shown(self) -> dict[str, object]:
         """As it is logged at start."""
@@ -115,26 +118,32 @@ def load_config(
     """The effective configuration; `InvalidArgument` names the source and the option at fault."""
     from_file = _read_file(file) if file is not None else {}
     values: dict[str, object] = {}
+    sources: dict[str, str] = {}
     for option in OPTIONS:
-        flag = flags.get(option.name)
-        if flag is not None:
-            values[option.name] = _parse(option, flag, option.flag)
-        elif environment.get(option.variable):
-            values[option.name] = _parse(option, environment[option.variable], option.variable)
-        elif option.name in from_file:
-            source = f"{option.name} in {file}"
-            values[option.name] = _parse(option, str(from_file[option.name]), source)
-        else:
-            values[option.name] = option.default
+        name = option.name
+        given: object = flags.get(name)
+        if given is not None:
+            sources[name] = option.flag
+        elif given := environment.get(option.variable):
+            sources[name] = option.variable
+        elif (given := from_file.get(name)) is not None:
+            sources[name] = f"{name} in {file}"
+        values[name] = (
+            option.default if given is None else _parse(option, str(given), sources[name])
+        )
     if values["data_dir"] is None:
         values["data_dir"] = default_data_dir(environment)
-    return Config(**values)  # type: ignore[arg-type]  # each was parsed to its option's type
+    try:
+        return Config(**values)  # type: ignore[arg-type]  # each was parsed to its option's type
+    except InvalidArgument as error:
+        name, _, text = str(error).partition(": ")
+        raise InvalidArgument(f"{sources.get(name.replace('-', '_'), name)}: {text}") from None
 
 
 def _read_file(file: Path) -> dict[str, object]:
     try:
         content = tomllib.loads(file.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InvalidArgument(f"config: cannot read {file}: {error}") from error
     known = {option.name for option in OPTIONS}
     if unknown := sorted(set(content) - known):
@@ -154,16 +163,20 @@ def _parse(option: Option, text: str, source: str) -> object:
 def split_address(address: str) -> tuple[str, int]:
     """Host and port of `host:port`, also of `[::1]:9090`."""
     host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise InvalidArgument(f"address: {address!r} is not host:port, as in {DEFAULT_LISTEN}")
     return host.strip("[]"), int(port)
 
 
+def _wrong(name: str, text: str) -> InvalidArgument:
+    return InvalidArgument(f"{name.replace('_', '-')}: {text}")
+
+
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InvalidArgument(f"{name}: {value!r} is not one of {', '.join(choices)}")
+        raise _wrong(name, f"{value!r} is not one of {', '.join(choices)}")
 
 
 def _check_range(name: str, value: int, lowest: int, highest: int) -> None:
     if not lowest <= value <= highest:
-        raise InvalidArgument(f"{name}: {value} is outside {lowest} to {highest}")
+        raise _wrong(name, f"{value} is outside {lowest} to {highest}")

@@ -10,7 +10,7 @@ from queueber.cli.exits import INTERRUPTED, Failure, failure_of
 from queueber.cli.output import counted
 from queueber.client.arguments import to_delays_ms
 from queueber.client.client import Queue
-from queueber.errors import OutcomeUnknown, QueueberError
+from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
 from queueber.limits import ITEM_WIRE_BYTES, MIB
 
 _CALLS_MAX = 4
@@ -74,7 +74,7 @@ class Bulk:
             while self._waiting:
                 self._settle()
         except QueueberError as error:
-            self._settle_rest()
+            self._settle_rest(is_lost=isinstance(error, OutcomeUnknown | Unavailable))
             failure = failure_of(error)
             raise Failure(f"{failure.message}; {self._certain()}", failure.exit_code) from error
         except KeyboardInterrupt:
@@ -95,9 +95,15 @@ class Bulk:
         self.added += call.items
         self.on_added(ids, call.byte_count)
 
-    def _settle_rest(self) -> None:
-        """Learn what became of the calls that were under way when the first one failed."""
+    def _settle_rest(self, *, is_lost: bool) -> None:
+        """Learn what became of the calls that were under way when the first one failed.
+
+        If the server is lost, nobody will tell soon: what has no answer yet is unknown.
+        """
         while self._waiting:
+            if is_lost and not self._waiting[0].future.done():
+                self.unknown += self._waiting.popleft().items
+                continue
             # The first failure is the one to report.
             with contextlib.suppress(QueueberError):
                 self._settle()

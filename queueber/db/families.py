@@ -21,9 +21,9 @@ class Profile:
     """Short-lived keys in time order: compact files where deletions gather."""
 
 
-_RECORDS = Profile(write_buffer_bytes=16 << 20, expects_deletes=False)
-_CONTENTS = Profile(write_buffer_bytes=64 << 20, expects_deletes=True)
-_SMALL = Profile(write_buffer_bytes=16 << 20, expects_deletes=True)
+_RECORDS = Profile(write_buffer_bytes=8 << 20, expects_deletes=False)
+_CONTENTS = Profile(write_buffer_bytes=32 << 20, expects_deletes=True)
+_SMALL = Profile(write_buffer_bytes=8 << 20, expects_deletes=True)
 
 
 class Family(Enum):

@@ -52,9 +52,10 @@ def encode_item(contents: bytes) -> bytes:
 
 
 def decode_item(value: bytes) -> bytes:
-    _, _, root, low, high = _ITEM_HEAD.unpack_from(value)
-    if root == _ITEM_ROOT and low == _ITEM_LIST_LOW and high & 7 == _DATA_LIST:
-        return value[_ITEM_HEAD_BYTES : _ITEM_HEAD_BYTES + (high >> 3)]
+    if len(value) >= _ITEM_HEAD_BYTES:
+        _, _, root, low, high = _ITEM_HEAD.unpack_from(value)
+        if root == _ITEM_ROOT and low == _ITEM_LIST_LOW and high & 7 == _DATA_LIST:
+            return value[_ITEM_HEAD_BYTES : _ITEM_HEAD_BYTES + (high >> 3)]
     with storage.StoredItem.from_bytes(value) as item:
         return bytes(item.contents)
 
@@ -75,10 +76,11 @@ def encode_lease(expires_at_ms: int, held: bytes) -> bytes:
 
 def decode_lease(value: bytes) -> tuple[int, bytes]:
     """The lease's expiry, and what it holds: `HELD_BYTES` an item."""
-    _, _, root, expires_at_ms, pointer = _LEASE_HEAD.unpack_from(value)
-    if root == _LEASE_ROOT and pointer & 0x7_FFFF_FFFF == _list_pointer(0, 0):
-        start = _LEASE_HEAD.size
-        return expires_at_ms, value[start : start + (pointer >> 35)]
+    start = _LEASE_HEAD.size
+    if len(value) >= start:
+        _, _, root, expires_at_ms, pointer = _LEASE_HEAD.unpack_from(value)
+        if root == _LEASE_ROOT and pointer & 0x7_FFFF_FFFF == _list_pointer(0, 0):
+            return expires_at_ms, value[start : start + (pointer >> 35)]
     with storage.LeaseEntry.from_bytes(value) as lease:
         return lease.expiresAtMs, bytes(lease.held)
 

@@ -64,6 +64,8 @@ class Store:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the store at `path`; `read_only` opens one that exists, as it is."""
+        if read_only and not (path / "CURRENT").is_file():
+            raise StorageCorrupt(f"cannot open the store at {path}: there is none")
         cache = rocksdict.Cache(_BLOCK_CACHE_BYTES)
         families = {family.family_name: _family_options(family, cache) for family in Family}
         access = (
@@ -179,7 +181,7 @@ class Store:
     def close(self) -> None:
         # Every handle keeps the database open, and with it the lock on the directory. A disk that
         # is full makes closing fail; what was acknowledged is in the log all the same.
-        self._handles = {}
+        self._handles.clear()
         for handle in (*self._families.values(), self._db):
             with contextlib.suppress(Exception):
                 handle.close()

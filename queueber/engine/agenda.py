@@ -1,8 +1,10 @@
 """When to look at which queue next, because something may be due there."""
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from queueber.db.keys import NEVER_MS
+
+_LATE_DELETIONS_MAX = 100
 
 
 class Agenda:
@@ -19,7 +21,15 @@ class Agenda:
         """Look at the queue at `at_ms`, or earlier if that was asked for already."""
         if at_ms < self._due_ms.get(queue_id, NEVER_MS):
             self._due_ms[queue_id] = at_ms
-            heappush(self._heap, (at_ms, queue_id))
+            if len(self._heap) > 2 * len(self._due_ms) + _LATE_DELETIONS_MAX:
+                self._heap = [(due_ms, each) for each, due_ms in self._due_ms.items()]
+                heapify(self._heap)
+            else:
+                heappush(self._heap, (at_ms, queue_id))
+
+    def due_ms(self, queue_id: int) -> int:
+        """When to look at one queue."""
+        return self._due_ms.get(queue_id, NEVER_MS)
 
     def forget(self, queue_id: int) -> None:
         self._due_ms.pop(queue_id, None)

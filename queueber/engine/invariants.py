@@ -102,6 +102,9 @@ class _QueueCheck:
             last_id=counters.last_id,
         )
 
+        # Sums over ids: equal when both sides name the same ids equally often, in whatever order.
+        self._items_digest = self._entries_digest = 0
+
     def run(self) -> Iterator[Violation]:
         items = yield from self._check_items()
         yield from self._check_index(Family.VISIBILITY_INDEX, self._counters.ready_low)
@@ -113,6 +116,8 @@ class _QueueCheck:
         places = counted.ready + counted.delayed + counted.in_progress
         if items != places:
             yield self._broken("I1", f"{items} items, but {places} entries say where they are")
+        elif self._items_digest != self._entries_digest:
+            yield self._broken("I1", "some items have several entries, and others have none")
         if counted != kept:
             yield self._broken("I5", f"counted {counted}, kept {kept}")
         gone = kept.added_total - kept.removed_total
@@ -135,6 +140,7 @@ class _QueueCheck:
         count = 0
         for chunk in self._walk(Family.ITEMS):
             count += len(chunk)
+            self._items_digest += _digest([item_id for item_id, _ in chunk])
             self._counted.contents_bytes += sum(len(decode_item(value)) for _, value in chunk)
             if chunk[-1][0] > self._counters.last_id:
                 yield self._broken("I8", f"item {chunk[-1][0].hex()} is newer than last_id")
@@ -150,6 +156,7 @@ class _QueueCheck:
     def _check_index(self, family: Family, low: bytes) -> Iterator[Violation]:
         for chunk in self._walk(family):
             ids = [due[TIME_BYTES:] for due, _ in chunk]
+            self._entries_digest += _digest(ids)
             items = self._get_many(Family.ITEMS, ids)
             held = self._get_many(Family.IN_PROGRESS, ids)
             for (due, size), item, holder in zip(chunk, items, held, strict=True):
@@ -170,7 +177,9 @@ class _QueueCheck:
     def _check_in_progress(self) -> Iterator[Violation]:
         for chunk in self._walk(Family.IN_PROGRESS):
             self._counted.in_progress += len(chunk)
-            items = self._get_many(Family.ITEMS, [item_id for item_id, _ in chunk])
+            ids = [item_id for item_id, _ in chunk]
+            self._entries_digest += _digest(ids)
+            items = self._get_many(Family.ITEMS, ids)
             entries = [(item_id, *decode_in_progress(value)) for item_id, value in chunk]
             leases = self._get_many(Family.LEASES, [lease for _, lease, _ in entries])
             for (item_id, lease_id, size), item, lease in zip(entries, items, leases, strict=True):
@@ -188,6 +197,8 @@ class _QueueCheck:
             for lease_id, value in chunk:
                 expires_at_ms, held_bytes = decode_lease(value)
                 held = split_held(held_bytes)
+                if len({item_id for item_id, _ in held}) < len(held):
+                    yield self._broken("I3", f"lease {lease_id.hex()} holds an item twice")
                 if not held:
                     yield self._broken("I3", f"lease {lease_id.hex()} holds nothing")
                 entries = self._get_many(Family.IN_PROGRESS, [item_id for item_id, _ in held])
@@ -212,3 +223,8 @@ class _QueueCheck:
                     yield self._broken("I4", f"expiry entry {due.hex()} has no lease")
                 if at_ms < self._counters.lease_due_ms:
                     yield self._broken("I6", f"lease_expiry has {due.hex()} below its mark")
+
+
+def _digest(ids: list[bytes]) -> int:
+    """Squares, so that no pair of wrong ids makes up for another."""
+    return sum(int.from_bytes(item_id) ** 2 for item_id in ids)

@@ -3,17 +3,24 @@
 from queueber.db.keys import NEVER_MS
 from queueber.engine.expire import expire
 from queueber.engine.promote import promote
-from queueber.engine.state import Engine
+from queueber.engine.state import Engine, QueueState
 from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import Sweep
 
 
 def sweep(engine: Engine, now_ms: int, items_max: int = SWEEP_SLICE_ITEMS) -> Sweep | None:
-    """Look at the queue that is due first; None when none is due."""
+    """Do a slice of what is due in the queue that is due first; None when none is due."""
     queue_id = engine.agenda.take_due(now_ms)
     if queue_id is None:
         return None
-    queue = engine.by_id[queue_id]
+    return sweep_queue(engine, engine.by_id[queue_id], now_ms, items_max)
+
+
+def sweep_queue(
+    engine: Engine, queue: QueueState, now_ms: int, items_max: int = SWEEP_SLICE_ITEMS
+) -> Sweep:
+    """Do a slice of what is due in one queue."""
+    engine.agenda.forget(queue.queue_id)
     look_again_ms = now_ms + STORE_RETRY_MS  # should the store refuse a write below
     try:
         expired, leases_ms = expire(engine, queue, now_ms, items_max)
@@ -21,5 +28,5 @@ def sweep(engine: Engine, now_ms: int, items_max: int = SWEEP_SLICE_ITEMS) -> Sw
         look_again_ms = min(leases_ms, delayed_ms)
     finally:
         if look_again_ms < NEVER_MS:
-            engine.agenda.schedule(queue_id, look_again_ms)
+            engine.agenda.schedule(queue.queue_id, look_again_ms)
     return Sweep(queue.name, expired, promoted)

@@ -20,10 +20,10 @@ from queueber.engine.poll import poll
 from queueber.engine.queues import configure_queue, create_queue, delete_queue, queue_stats
 from queueber.engine.remove import remove
 from queueber.engine.state import Engine, QueueState
-from queueber.engine.sweep import sweep
+from queueber.engine.sweep import sweep, sweep_queue
 from queueber.errors import InvalidArgument, NotFound, ResourceExhausted, Unavailable
 from queueber.limits import MESSAGE_OVERHEAD_BYTES, QUEUES_MAX
-from queueber.model import NOTHING_POLLED, Polled, QueueSettings, Stats
+from queueber.model import NOTHING_POLLED, Polled, QueueSettings, Stats, Sweep
 from queueber.service.checks import (
     check_add,
     check_count,
@@ -205,14 +205,9 @@ class Service:
     def sweep(self) -> bool:
         """Do one slice of what is due; False when nothing was."""
         swept = sweep(self._engine, self._clock.now_ms())
-        if swept is None:
-            return False
-        if swept.expired or swept.promoted:
-            _log.debug(
-                "swept", queue=swept.queue_name, expired=swept.expired, promoted=swept.promoted
-            )
-            self._serve_waiters(self._engine.queue(swept.queue_name))
-        return True
+        if swept is not None:
+            self._swept(swept)
+        return swept is not None
 
     def next_due_in_ms(self) -> int | None:
         """How long nothing will be due; None when nothing ever will, as things stand."""
@@ -267,10 +262,19 @@ class Service:
             await self._hand_over(queue, given)
         return answers
 
+    def _swept(self, swept: Sweep) -> None:
+        if swept.expired or swept.promoted:
+            _log.debug(
+                "swept", queue=swept.queue_name, expired=swept.expired, promoted=swept.promoted
+            )
+            self._serve_waiters(self._engine.queue(swept.queue_name))
+
     def _take_now(self, queue: QueueState, counts: Sequence[int], lease_ms: int) -> list[Polled]:
+        self._check_alive(queue)  # other calls may have come between the check and this turn
         # What became due since the sweeper last looked is to be had now, whoever comes first.
-        if self._engine.agenda.next_ms() <= self._clock.now_ms():
-            self.sweep()
+        now_ms = self._clock.now_ms()
+        if self._engine.agenda.due_ms(queue.queue_id) <= now_ms:
+            self._swept(sweep_queue(self._engine, queue, now_ms))
         return self._take(queue, counts, lease_ms)
 
     def _take(self, queue: QueueState, counts: Sequence[int], lease_ms: int) -> list[Polled]:
