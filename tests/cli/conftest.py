@@ -1,0 +1,118 @@
+"""A server for all tests of the commands, and the commands themselves, in this process or not."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pytest
+from click.testing import CliRunner
+
+import queueber
+from queueber.cli import commands
+from queueber.db.families import Family
+from queueber.db.store import Store
+from queueber.testing import ServerProcess, running_server
+
+ITEM_BYTES_MAX = 100_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Cli:
+    """`queueber` with the address of a server in its environment."""
+
+    address: str = "127.0.0.1:1"
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str, stdin: str = "") -> Outcome:
+        """In this process, which is quick."""
+        environment = {"QUEUEBER_ADDRESS": self.address, **self.environment}
+        result = CliRunner(env=environment).invoke(
+            commands, arguments, input=stdin, prog_name="queueber"
+        )
+        return Outcome(result.exit_code, result.stdout, result.stderr)
+
+    def start(
+        self,
+        *arguments: str,
+        stdin: int | IO[bytes] = subprocess.PIPE,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+    ) -> "subprocess.Popen[bytes]":
+        """As a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "queueber", *arguments],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env={**os.environ, "QUEUEBER_ADDRESS": self.address, **self.environment},
+        )
+
+    def run(self, *arguments: str, stdin: Path | None = None) -> Outcome:
+        """As a process of its own, to its end."""
+        with (stdin or Path(os.devnull)).open("rb") as opened:
+            process = self.start(*arguments, stdin=opened)
+            stdout, stderr = process.communicate(timeout=60)
+        return Outcome(process.returncode, stdout.decode(), stderr.decode())
+
+
+def change_store(data_dir: Path, family: Family, value: bytes | None) -> bytes:
+    """Replace or delete the first entry of a family behind the engine's back; returns its key."""
+    with Store(data_dir) as store:
+        key = store.scan(family, b"", b"\xff" * 64, 1)[0][0]
+        batch = store.batch()
+        if value is None:
+            batch.delete(family, key)
+        else:
+            batch.put(family, key, value)
+        store.write(batch)
+        store.sync()
+    return key
+
+
+@pytest.fixture(scope="package", autouse=True)
+def interrupts() -> Iterator[None]:
+    """Let processes that we start hear SIGINT: a shell's background job would have it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[ServerProcess]:
+    with running_server("--item-bytes-max", str(ITEM_BYTES_MAX)) as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def cli(server: ServerProcess) -> Cli:
+    return Cli(server.address)
+
+
+@pytest.fixture(scope="package")
+def client(server: ServerProcess) -> Iterator[queueber.Client]:
+    with queueber.connect(server.address) as connected:
+        yield connected
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def queue(client: queueber.Client) -> queueber.Queue:
+    """A queue that no other test uses."""
+    name = f"queue-{next(_numbers)}"
+    client.create_queue(name)
+    return client.queue(name)

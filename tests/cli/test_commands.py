@@ -1,0 +1,119 @@
+"""What all commands share: help, versions, exit codes, and a quick start."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+import queueber
+from queueber import errors
+from queueber.cli import commands
+from queueber.cli.exits import failure_of
+from queueber.errors import QueueberError
+from tests.cli.conftest import Cli
+
+CODES = {
+    errors.InvalidArgument: 2,
+    errors.Unavailable: 3,
+    errors.NotFound: 4,
+    errors.LeaseExpired: 4,
+    errors.ResourceExhausted: 4,
+    errors.Unauthenticated: 4,
+    errors.PermissionDenied: 4,
+    errors.Aborted: 4,
+    errors.Internal: 4,
+    errors.OutcomeUnknown: 4,
+    errors.DataDirLocked: 5,
+    errors.StorageCorrupt: 5,
+}
+
+
+def every_command(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+    found = []
+    for name, command in group.commands.items():
+        found.append((*path, name))
+        if isinstance(command, click.Group):
+            found += every_command(command, *path, name)
+    return found
+
+
+def test_there_are_as_many_commands_as_promised() -> None:
+    assert list(commands.commands) == [
+        "serve", "add", "poll", "remove", "extend", "stats", "queues", "verify",
+    ]  # fmt: skip
+
+
+def test_help_tells_the_exit_codes(cli: Cli) -> None:
+    told = cli("--help")
+
+    assert told.code == 0
+    for code in {0, 1, 70, 130, *CODES.values()}:
+        assert f"\n    {code} " in told.stdout
+
+
+@pytest.mark.parametrize("path", every_command(commands), ids=" ".join)
+def test_help_of_every_command_has_an_example(cli: Cli, path: tuple[str, ...]) -> None:
+    told = cli(*path, "--help")
+
+    assert told.code == 0
+    assert f"    queueber {' '.join(path)}" in told.stdout
+
+
+def test_version_is_that_of_the_package(cli: Cli) -> None:
+    told = cli.run("--version")
+
+    assert (told.code, told.stderr) == (0, "")
+    assert told.stdout == f"queueber {queueber.__version__}\n"
+
+
+def test_every_error_has_an_exit_code() -> None:
+    assert set(CODES) == set(QueueberError.__subclasses__())
+    for error, code in CODES.items():
+        failure = failure_of(error("a sentence"))
+        assert (failure.exit_code, failure.message) == (code, "a sentence")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["add", "x"],
+        ["poll"],
+        ["remove", "00" * 16, "11" * 16],
+        ["extend", "00" * 16],
+        ["stats"],
+        ["queues"],
+        ["queues", "create", "x"],
+        ["queues", "delete", "x", "--yes"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_a_server_that_is_not_there_is_exit_code_3(arguments: list[str]) -> None:
+    outcome = Cli("127.0.0.1:1")(*arguments, "--timeout", "0")
+
+    assert (outcome.code, outcome.stdout) == (3, "")
+    assert outcome.stderr.startswith("Error: cannot reach a server at 127.0.0.1:1")
+
+
+def test_an_address_that_is_none_is_wrong_usage() -> None:
+    outcome = Cli("localhost")("stats")
+
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert "'localhost' is not host:port" in outcome.stderr
+
+
+def test_address_flag_wins_over_the_environment(cli: Cli) -> None:
+    assert Cli("127.0.0.1:1")("stats", "--address", cli.address).code == 0
+
+
+def test_commands_of_a_client_need_no_server_libraries() -> None:
+    """They start fast, and run where RocksDB is not installed."""
+    program = (
+        "import sys, queueber.cli\n"
+        "heavy = {'rocksdict', 'rich', 'queueber.app', 'queueber.db', 'queueber.engine'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+
+    imported = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+
+    assert (imported.returncode, imported.stderr) == (0, b"")

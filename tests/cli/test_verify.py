@@ -1,0 +1,118 @@
+import fcntl
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+import queueber
+from queueber.db.families import Family
+from queueber.testing import ServerProcess, running_server
+from tests.cli.conftest import Cli, change_store
+
+
+@pytest.fixture(scope="module")
+def stopped_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two queues, four items: one is leased, one is delayed."""
+    data_dir = tmp_path_factory.mktemp("stopped") / "data"
+    with running_server(data_dir=data_dir) as server, queueber.connect(server.address) as client:
+        client.queue().add([b"a", b"b", b"c"])
+        client.queue().poll()
+        client.queue("other").add(b"later", delay=1000)
+    return data_dir
+
+
+@pytest.fixture
+def data_dir(stopped_store: Path, tmp_path: Path) -> Path:
+    shutil.copytree(stopped_store, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def digests(data_dir: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in data_dir.iterdir()}
+
+
+def test_verify_of_a_sound_store_changes_nothing(cli: Cli, data_dir: Path) -> None:
+    before = digests(data_dir)
+
+    verified = cli.run("verify", "--data-dir", str(data_dir))
+
+    assert (verified.code, verified.stderr) == (0, "")
+    assert verified.stdout == f"{data_dir} is sound: 2 queues, 4 items\n"
+    assert digests(data_dir) == before
+
+
+def test_verify_finds_the_data_directory_in_the_environment(data_dir: Path) -> None:
+    verified = Cli(environment={"QUEUEBER_DATA_DIR": str(data_dir)})("verify")
+
+    assert (verified.code, verified.stdout) == (0, f"{data_dir} is sound: 2 queues, 4 items\n")
+
+
+def test_verify_prints_every_violation(cli: Cli, data_dir: Path) -> None:
+    item_id = change_store(data_dir, Family.ITEMS, None)[4:].hex()
+
+    verified = cli("verify", "--data-dir", str(data_dir))
+
+    *violations, summary = verified.stdout.splitlines()
+    assert (verified.code, verified.stderr) == (1, "")
+    assert violations[0] == (f"I2 default: in_progress names item {item_id}, which does not exist")
+    assert [line.split()[0] for line in violations] == ["I2", "I1", "I5", "I5"]
+    assert summary == f"{data_dir} is damaged: 4 violations"
+
+
+def test_verify_of_a_file_that_rocksdb_refuses_ends_with_5(cli: Cli, data_dir: Path) -> None:
+    (data_dir / "CURRENT").write_text("junk")
+
+    verified = cli("verify", "--data-dir", str(data_dir))
+
+    assert (verified.code, verified.stdout) == (5, "")
+    assert verified.stderr.startswith(f"Error: cannot open the store at {data_dir}: Corruption")
+
+
+def test_verify_of_another_format_ends_with_5(cli: Cli, data_dir: Path) -> None:
+    change_store(data_dir, Family.DEFAULT, (99).to_bytes(4))
+
+    verified = cli("verify", "--data-dir", str(data_dir))
+
+    assert (verified.code, verified.stdout) == (5, "")
+    assert "the store has format 99" in verified.stderr
+
+
+def test_verify_refuses_the_store_of_a_running_server(
+    cli: Cli, server: ServerProcess, queue: queueber.Queue
+) -> None:
+    verified = cli.run("verify", "--data-dir", str(server.data_dir))
+
+    assert (verified.code, verified.stdout) == (5, "")
+    assert verified.stderr == (
+        f"Error: the data directory {server.data_dir} is in use by a running server; "
+        "stop it first\n"
+    )
+    assert len(queue.add(b"the server goes on")) == 1
+
+
+def test_verify_keeps_a_server_from_starting_meanwhile(cli: Cli, data_dir: Path) -> None:
+    """The lock that verify holds is one that a server respects."""
+    with (data_dir / "LOCK").open("rb") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+        served = cli.run("serve", "--data-dir", str(data_dir), "--listen", "127.0.0.1:0")
+
+    assert served.code == 5
+    assert "is in use" in served.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("makes_folder", [False, True])
+def test_verify_without_a_store_creates_nothing(
+    cli: Cli, tmp_path: Path, makes_folder: bool
+) -> None:
+    folder = tmp_path / "data"
+    if makes_folder:
+        folder.mkdir()
+
+    verified = cli("verify", "--data-dir", str(folder))
+
+    assert (verified.code, verified.stdout) == (5, "")
+    assert verified.stderr == f"Error: there is no store in {folder}; nothing was created\n"
+    assert folder.exists() == makes_folder
+    assert not makes_folder or not list(folder.iterdir())
