@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from queueber.cli.exits import INTERRUPTED, Failure, failure_of
 from queueber.cli.output import counted
-from queueber.client.arguments import to_delays_ms
 from queueber.client.client import Queue
 from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
 from queueber.limits import ITEM_WIRE_BYTES, MIB
@@ -65,8 +64,7 @@ class Bulk:
             for batch in batches:
                 if len(self._waiting) == _CALLS_MAX:
                     self._settle()
-                # The blocking `add` in several threads would mix up the order of the items.
-                future = self.queue._calls.add(batch, to_delays_ms(self.delay, len(batch)))
+                future = self.queue.add_soon(batch, delay=self.delay)
                 byte_count = sum(map(len, batch)) + len(batch)
                 self._waiting.append(_Call(len(batch), byte_count, future))
                 while self._waiting and self.is_idle():

@@ -10,7 +10,6 @@ from concurrent.futures import Future
 from typing import Self, TypeVar
 
 import sniffio
-import trio
 
 from queueber.client.admin import AdminCalls
 from queueber.client.arguments import (
@@ -153,6 +152,8 @@ class AsyncLease(Leased):
 async def _wait(future: "Future[T]") -> T:
     if isinstance(future, asyncio.Future):
         return await future
+    import trio  # a program that is not in trio need not load it
+
     token = trio.lowlevel.current_trio_token()
     is_done = trio.Event()
 

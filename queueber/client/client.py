@@ -104,8 +104,12 @@ class Queue:
 
         `delay` is how many seconds they stay hidden: one for all, or one for each.
         """
+        return _wait(self.add_soon(contents, delay=delay))
+
+    def add_soon(self, contents: Contents, *, delay: Delay = 0) -> "Future[list[bytes]]":
+        """As `add`, but returns at once: several calls may be under way, and stay in order."""
         listed = to_contents(contents)
-        return _wait(self._calls.add(listed, to_delays_ms(delay, len(listed))))
+        return self._calls.add(listed, to_delays_ms(delay, len(listed)))
 
     def poll(self, count: int = 1, *, lease: float = 60, wait: float = 0) -> "Lease":
         """Lease up to `count` items for `lease` seconds.

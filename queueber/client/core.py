@@ -162,15 +162,26 @@ class Core(ABC):
             backoff_seconds = _BACKOFF_SECONDS_FIRST
             while self._link is None:
                 try:
-                    link = await open_link(self.address)
-                    self._link, self.server = link, link.server
+                    async with asyncio.timeout_at(max(give_up_at, self._loop.time() + 1)):
+                        link = await open_link(self.address)
+                except TimeoutError:
+                    raise Unavailable(f"the server at {self.address} does not answer") from None
                 except Unavailable:
                     delay = backoff_seconds * self._random.uniform(0.5, 1.0)
                     if self._loop.time() + delay >= give_up_at:
                         raise
                     await asyncio.sleep(delay)
                     backoff_seconds = min(2 * backoff_seconds, _BACKOFF_SECONDS_MAX)
+                else:
+                    self._link, self.server = link, link.server
+                    self.spawn(self._watch(link))
             return self._link
+
+    async def _watch(self, link: Link) -> None:
+        """Notice a connection that ends while nothing is sent, so that no call is lost in it."""
+        await link.wait_lost()
+        if self._link is link:
+            self._link = None
 
     async def _resolve(
         self,

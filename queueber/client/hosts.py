@@ -17,7 +17,7 @@ from typing import Any
 import capnp
 
 from queueber.client.core import Core
-from queueber.errors import QueueberError, Unavailable
+from queueber.errors import Unavailable
 
 _INBOX_MAX = 100_000
 """Operations that may wait to be taken up; beyond, callers are told to slow down."""
@@ -73,7 +73,7 @@ class ThreadCore(Core):
         async with capnp.kj_loop():
             try:
                 await self.open(connect_seconds)
-            except QueueberError as error:
+            except Exception as error:  # noqa: BLE001  whatever it is belongs to who connects
                 self._is_closed = True
                 self.ready.set_exception(error)
                 return

@@ -1,11 +1,13 @@
 """One live connection: the bootstrap object, the server's limits, and queue capabilities."""
 
+import contextlib
+import os
 from typing import Any
 
 import capnp
 
 from queueber.config import split_address
-from queueber.errors import Internal, Unavailable
+from queueber.errors import Internal, InvalidArgument, Unavailable
 from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.schema import wire
@@ -34,9 +36,21 @@ class Link:
         """Ask anew next time: the queue was deleted, or could not be had."""
         self._queues.pop(name, None)
 
+    async def wait_lost(self) -> None:
+        """Return once the connection is over."""
+        with contextlib.suppress(capnp.KjException):
+            await self._client.on_disconnect()
+
     def close(self) -> None:
         self._queues.clear()
         self._stream.close()
+
+
+def _reason(error: OSError) -> str:
+    """In the system's words: asyncio puts its own into the place for them."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
 
 
 async def open_link(address: str) -> Link:
@@ -46,9 +60,11 @@ async def open_link(address: str) -> Link:
         stream = await capnp.AsyncIoStream.create_connection(host, port)
     except OSError as error:
         raise Unavailable(
-            f"cannot reach a server at {address} ({error.strerror or error}); "
+            f"cannot reach a server at {address} ({_reason(error)}); "
             "start one with 'queueber serve', or check the address"
         ) from None
+    except UnicodeError:
+        raise InvalidArgument(f"address: {host!r} is not a host name") from None
     link = Link(stream)
     try:
         link.server = read_server_info((await link.service.describe()).server)

@@ -64,12 +64,16 @@ def check_store(store: Store, violations_max: int = 100) -> list[Violation]:
 def _check_store(store: Store) -> Iterator[Violation]:
     yield from _check_keys(store)
     for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
-        stored = store.get(Family.COUNTERS, prefix)
-        name = decode_queue(record)[0]
-        if stored is None:
-            yield Violation("I5", name, "has no counters")
-        else:
-            yield from _QueueCheck(store, name, prefix, decode_counters(stored)).run()
+        name = f"#{split_queue_prefix(prefix)}"
+        try:
+            name = decode_queue(record)[0]
+            stored = store.get(Family.COUNTERS, prefix)
+            if stored is None:
+                yield Violation("I5", name, "has no counters")
+            else:
+                yield from _QueueCheck(store, name, prefix, decode_counters(stored)).run()
+        except Exception as error:  # noqa: BLE001  damage shows in many ways; it ends this queue's check
+            yield Violation("I7", name, f"a value cannot be read: {error!r}")
 
 
 def _check_keys(store: Store) -> Iterator[Violation]:

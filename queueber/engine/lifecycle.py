@@ -37,6 +37,6 @@ INVARIANTS: dict[str, str] = {
     "I4": "a lease has exactly one expiry entry, at its expiry, and each such entry has its lease",
     "I5": "the counters of a queue equal what a full count finds",
     "I6": "nothing lies before a low-water mark: ready_low, lease_due_ms, delayed_due_ms",
-    "I7": "every key has the width of its family and belongs to a queue that exists",
+    "I7": "every key has its family's width and a queue that exists, and every value can be read",
     "I8": "no id or lease of a queue is greater than its last_id",
 }

@@ -11,7 +11,7 @@ from queueber.db.records import Counters, decode_counters, decode_queue, encode_
 from queueber.db.store import Batch, Store
 from queueber.engine.agenda import Agenda
 from queueber.engine.ready_window import ReadyWindow
-from queueber.errors import NotFound, invariant
+from queueber.errors import NotFound, StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings
@@ -95,10 +95,15 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
     queues: dict[str, QueueState] = {}
     by_id: dict[int, QueueState] = {}
     for prefix, record in store.walk(Family.QUEUES, b"", HIGHEST_PREFIX):
-        name, created_at_ms, settings = decode_queue(record)
-        stored = store.get(Family.COUNTERS, prefix)
-        invariant(stored is not None, "I5", queue=name, counters="missing")
-        counters = decode_counters(stored or b"")
+        try:
+            name, created_at_ms, settings = decode_queue(record)
+            counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
+        except Exception as error:
+            number = split_queue_prefix(prefix)
+            raise StorageCorrupt(
+                f"the records of queue number {number} cannot be read; run 'queueber verify', and "
+                "restore the store from a backup"
+            ) from error
         queue = QueueState(
             split_queue_prefix(prefix),
             name,

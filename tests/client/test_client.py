@@ -1,5 +1,6 @@
 """The client for plain code, against a real server."""
 
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -284,3 +285,38 @@ def test_an_add_whose_connection_is_lost_says_that_its_outcome_is_unknown() -> N
                 adding.result()
         server.start()
         assert queue.stats().added_total in (1, 2)
+
+
+def test_an_add_after_the_server_was_restarted_while_idle_is_simply_done() -> None:
+    with running_server() as server, queueber.connect(server.address) as client:
+        queue = client.queue("idle")
+        queue.add(b"before")
+        server.kill()
+        server.start()
+
+        assert len(queue.add(b"after")) == 1
+        assert queue.stats().added_total == 2
+
+
+def test_a_listener_that_never_answers_is_given_up_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+
+        with pytest.raises(queueber.Unavailable, match="does not answer"):
+            queueber.connect(address, connect_timeout=0.1)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(queueber.InvalidArgument, match="address"):
+        queueber.connect("no-port")
+    with pytest.raises(queueber.InvalidArgument, match="host name"):
+        queueber.connect("a..b:9090")
+
+
+def test_adds_that_are_sent_soon_are_stored_in_order(queue: queueber.Queue) -> None:
+    sent = [queue.add_soon([b"%d" % n] * 3) for n in range(50)]
+
+    ids = [item_id for future in sent for item_id in future.result()]
+
+    assert ids == sorted(ids)
+    assert queue.poll(1000).ids == ids
