@@ -7,7 +7,7 @@ from typing import Any
 import capnp
 
 from queueber.config import split_address
-from queueber.errors import Internal, InvalidArgument, Unavailable
+from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailable, from_wire
 from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.schema import wire
@@ -68,9 +68,19 @@ async def open_link(address: str) -> Link:
     link = Link(stream)
     try:
         link.server = read_server_info((await link.service.describe()).server)
-    except capnp.KjException as error:
+    except capnp.KjException as failure:
         link.close()
-        if error.type == "DISCONNECTED":
-            raise Unavailable(f"the server at {address} closed the connection") from None
-        raise Internal(f"{address} does not speak Queueber: {error.description}") from None
+        raise _refusal(address, failure) from None
+    except BaseException:
+        link.close()
+        raise
     return link
+
+
+def _refusal(address: str, failure: Any) -> QueueberError:
+    if failure.type == "DISCONNECTED":
+        return Unavailable(f"the server at {address} closed the connection")
+    error = from_wire(failure.description)
+    if isinstance(error, Internal):
+        return Internal(f"{address} does not speak Queueber: {failure.description}")
+    return error

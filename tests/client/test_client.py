@@ -320,3 +320,14 @@ def test_adds_that_are_sent_soon_are_stored_in_order(queue: queueber.Queue) -> N
 
     assert ids == sorted(ids)
     assert queue.poll(1000).ids == ids
+
+
+def test_a_connection_too_many_is_told_so_and_may_come_later() -> None:
+    with running_server("--connections-max", "1") as server:
+        with queueber.connect(server.address) as first:
+            with pytest.raises(queueber.Unavailable, match="as many connections as it may"):
+                queueber.connect(server.address, connect_timeout=0)
+            first.queue().add(b"x")
+
+        with queueber.connect(server.address) as second:
+            assert second.queue().stats().ready == 1
