@@ -1,0 +1,199 @@
+"""The engine alone: add, poll and remove without RPC, made durable the way the server does it."""
+
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+
+from bench.measure import (
+    OPERATIONS,
+    SECOND_NS,
+    SHAPES,
+    Rate,
+    Round,
+    Shape,
+    bench_parser,
+    progress,
+    rate_of,
+    scratch,
+    start_report,
+)
+from queueber.clock import SystemClock
+from queueber.db.store import Store
+from queueber.engine.add import add
+from queueber.engine.poll import poll
+from queueber.engine.queues import create_queue
+from queueber.engine.remove import remove
+from queueber.engine.state import Engine, QueueState, open_engine
+from queueber.ids import IdSource
+from queueber.limits import MESSAGE_BYTES_CEILING, MINUTE_MS
+from queueber.model import Polled, QueueSettings
+
+_DESCRIPTION = """Measure the engine without RPC: add, poll and remove, with 1 and 100 items a call,
+contents of 100 B and 1 KiB. "each" syncs after every call. "group" writes on one thread while
+another syncs without pause: a call counts when a sync that began after its write has ended, and up
+to --window calls are outstanding. That is the engine's capacity under group commit, which the RPC
+figures are compared with. "off" never syncs. Polls and removes drain what the adds stored, so they
+may end before their time."""
+
+Call = Callable[[], int]
+"""One call; returns how many items it moved, 0 when there is nothing left to do."""
+Rounds = dict[str, Round]
+
+
+@dataclass(slots=True)
+class EngineQueue:
+    """A queue in an engine, and the leases that were taken from it."""
+
+    engine: Engine
+    queue: QueueState
+    now_ms: Callable[[], int] = field(default_factory=lambda: SystemClock().now_ms)
+    leases: deque[Polled] = field(default_factory=deque)
+
+    def add(self, contents: list[bytes]) -> int:
+        return len(add(self.engine, self.queue, contents, (), self.now_ms()))
+
+    def poll(self, count: int, lease_ms: int = 10 * MINUTE_MS) -> int:
+        polled = poll(
+            self.engine,
+            self.queue,
+            [count],
+            lease_ms=lease_ms,
+            answer_bytes_max=MESSAGE_BYTES_CEILING,
+            now_ms=self.now_ms(),
+        )[0]
+        if polled.ids:
+            self.leases.append(polled)
+        return len(polled.ids)
+
+    def remove(self) -> int:
+        """Remove the items of the lease that was taken first."""
+        if not self.leases:
+            return 0
+        lease = self.leases.popleft()
+        leases = [lease.lease_id] * len(lease.ids)
+        return sum(remove(self.engine, self.queue, lease.ids, leases, self.now_ms()))
+
+
+@contextmanager
+def engine_queue(folder: Path, name: str = "bench") -> Iterator[EngineQueue]:
+    with Store(folder) as store:
+        engine = open_engine(store, IdSource(Random()))
+        create_queue(engine, name, QueueSettings(), SystemClock().now_ms())
+        yield EngineQueue(engine, engine.queue(name))
+
+
+def run_each(call: Call, sync: Callable[[], None], seconds: float) -> Round:
+    """Call and sync, one after the other."""
+    calls_ns: list[int] = []
+    items = 0
+    clock = time.perf_counter_ns
+    started = ended = clock()
+    while ended - started < seconds * SECOND_NS:
+        began = ended
+        moved = call()
+        if not moved:
+            break
+        sync()
+        ended = clock()
+        calls_ns.append(ended - began)
+        items += moved
+    return Round(items, ended - started, calls_ns)
+
+
+def run_group(call: Call, sync: Callable[[], None], seconds: float, window: int) -> Round:
+    """Call on this thread while another syncs; each sync covers the calls made before it."""
+    written: SimpleQueue[int | None] = SimpleQueue()
+    synced: SimpleQueue[int] = SimpleQueue()
+    calls_ns: list[int] = []
+    clock = time.perf_counter_ns
+
+    def sync_until_told() -> None:
+        is_over = False
+        while not is_over:
+            taken = [written.get()]
+            taken += [written.get() for _ in range(written.qsize())]
+            is_over = None in taken
+            group = [began for began in taken if began is not None]
+            if group:
+                sync()
+                ended = clock()
+                calls_ns.extend(ended - began for began in group)
+                synced.put(len(group))
+
+    thread = threading.Thread(target=sync_until_told, name="bench-sync")
+    thread.start()
+    items = outstanding = 0
+    started = began = clock()
+    while began - started < seconds * SECOND_NS:
+        moved = call()
+        if not moved:
+            break
+        items += moved
+        written.put(began)
+        outstanding += 1
+        while outstanding == window or not synced.empty():
+            outstanding -= synced.get()
+        began = clock()
+    written.put(None)
+    thread.join()
+    return Round(items, clock() - started, calls_ns)
+
+
+def run_rounds(folder: Path, shape: Shape, seconds: float, mode: str, window: int) -> Rounds:
+    """Add for a while, then poll and remove what was added, on a store of its own."""
+    with tempfile.TemporaryDirectory(dir=folder) as path, engine_queue(Path(path)) as queue:
+        contents = shape.contents()
+        calls: dict[str, Call] = {
+            "add": lambda: queue.add(contents),
+            "poll": lambda: queue.poll(shape.items),
+            "remove": queue.remove,
+        }
+        sync = queue.engine.store.sync if mode != "off" else lambda: None
+        if mode == "group":
+            return {name: run_group(calls[name], sync, seconds, window) for name in OPERATIONS}
+        return {name: run_each(calls[name], sync, seconds) for name in OPERATIONS}
+
+
+def main() -> None:
+    parser = bench_parser(_DESCRIPTION)
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long a round adds")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds of each kind")
+    parser.add_argument("--window", type=int, default=8, help='calls outstanding in "group"')
+    arguments = parser.parse_args()
+    kinds = [(shape, mode) for shape in SHAPES for mode in ("each", "group", "off")]
+    rounds: dict[tuple[Shape, str], list[Rounds]] = {kind: [] for kind in kinds}
+    with scratch(arguments.dir) as folder, progress() as bar:
+        report = start_report("Engine, no RPC", arguments, folder)
+        for shape, mode in bar.track(arguments.repeat * kinds, description="engine"):
+            found = run_rounds(folder, shape, arguments.seconds, mode, arguments.window)
+            rounds[shape, mode].append(found)
+    report.table(
+        "Engine",
+        [
+            _row(shape, name, mode, rate_of([each[name] for each in rounds[shape, mode]]))
+            for name in OPERATIONS
+            for shape, mode in kinds
+        ],
+    )
+    report.write_json(arguments.json)
+
+
+def _row(shape: Shape, name: str, mode: str, rate: Rate) -> dict[str, object]:
+    return {
+        "call": name,
+        "items": shape.items,
+        "bytes": shape.content_bytes,
+        "synced": mode,
+        **rate.shown(),
+    }
+
+
+if __name__ == "__main__":
+    main()

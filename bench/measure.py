@@ -1,0 +1,218 @@
+"""What every benchmark shares: where data goes, how time is taken, and how figures are shown."""
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+SECOND_NS = 1_000_000_000
+_FSYNC_SAMPLES = 50
+_FSYNC_BYTES = 4096
+_DISKLESS = ("tmpfs", "ramfs")
+
+
+def bench_parser(description: str) -> argparse.ArgumentParser:
+    """A parser with the options of every benchmark."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument(
+        "--dir", type=Path, default=Path(".bench"), help="where data goes; emptied afterwards"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    return parser
+
+
+@contextlib.contextmanager
+def scratch(parent: Path) -> Iterator[Path]:
+    """A directory on a real disk, gone afterwards."""
+    is_ours = not parent.exists()
+    parent.mkdir(parents=True, exist_ok=True)
+    try:
+        kind = _filesystem(parent)
+        if kind in _DISKLESS:
+            raise SystemExit(f"{parent} is {kind}, where a sync costs nothing; choose a --dir")
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=parent) as folder:
+            yield Path(folder)
+    finally:
+        if is_ours:
+            shutil.rmtree(parent, ignore_errors=True)
+
+
+def _filesystem(path: Path) -> str:
+    """The type of the mount that holds the path: the longest mount point that is a parent."""
+    resolved = path.resolve()
+    best, kind = "", "unknown"
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, mount_point, mount_kind, *_ = line.split()
+        if resolved.is_relative_to(mount_point) and len(mount_point) > len(best):
+            best, kind = mount_point, mount_kind
+    return kind
+
+
+def fsync_p50_us(folder: Path) -> float:
+    """What it costs to append a page to a file and sync it: the floor of a durable call."""
+    samples = []
+    file = folder / "fsync"
+    with file.open("wb", buffering=0) as stream:
+        for _ in range(_FSYNC_SAMPLES):
+            stream.write(bytes(_FSYNC_BYTES))
+            started = time.perf_counter_ns()
+            os.fdatasync(stream.fileno())
+            samples.append(time.perf_counter_ns() - started)
+    file.unlink()
+    return percentile_us(samples, 0.5)
+
+
+def percentile_us(samples_ns: Sequence[int], fraction: float) -> float:
+    """By nearest rank; not a number when there are no samples."""
+    if not samples_ns:
+        return math.nan
+    ordered = sorted(samples_ns)
+    return ordered[max(0, math.ceil(fraction * len(ordered)) - 1)] / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The form of a call."""
+
+    items: int
+    content_bytes: int
+
+    def contents(self) -> list[bytes]:
+        # Random, so that compression does not make the disk look faster than it is.
+        return [os.urandom(self.content_bytes) for _ in range(self.items)]
+
+
+SHAPES = (Shape(1, 100), Shape(1, 1024), Shape(100, 100), Shape(100, 1024))
+OPERATIONS = ("add", "poll", "remove")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Calls of one kind, one after the other or side by side."""
+
+    items: int
+    elapsed_ns: int
+    calls_ns: Sequence[int]
+    """How long each call took."""
+
+    @property
+    def items_per_second(self) -> float:
+        return self.items * SECOND_NS / self.elapsed_ns if self.elapsed_ns else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Rounds that were repeated: medians, and how far they lie apart."""
+
+    items_per_second: float
+    spread: float
+    """From the slowest to the fastest round, as a part of the median."""
+    p50_us: float
+    p99_us: float
+    calls: int
+
+    def shown(self) -> dict[str, object]:
+        return {
+            "items/s": round(self.items_per_second),
+            "spread": f"{self.spread:.0%}",
+            "p50 µs": round(self.p50_us),
+            "p99 µs": round(self.p99_us),
+            "calls": self.calls,
+        }
+
+
+def rate_of(rounds: Sequence[Round]) -> Rate:
+    rates = [each.items_per_second for each in rounds]
+    samples = [ns for each in rounds for ns in each.calls_ns]
+    return Rate(
+        items_per_second=median(rates),
+        spread=(max(rates) - min(rates)) / median(rates),
+        p50_us=percentile_us(samples, 0.5),
+        p99_us=percentile_us(samples, 0.99),
+        calls=len(samples),
+    )
+
+
+@dataclass(slots=True)
+class Report:
+    """Parameters, versions and tables, for people and as JSON."""
+
+    title: str
+    parameters: dict[str, object]
+    facts: dict[str, object]
+    tables: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    verdicts: dict[str, bool] = field(default_factory=dict)
+
+    def table(self, name: str, rows: list[dict[str, object]]) -> None:
+        """Show a table now, and keep it for the JSON."""
+        self.tables[name] = rows
+        shown = Table(title=name, title_justify="left", title_style="bold")
+        for column, value in rows[0].items():
+            shown.add_column(column, justify="left" if isinstance(value, str) else "right")
+        for row in rows:
+            shown.add_row(*(_cell(value) for value in row.values()))
+        _stdout().print(shown)
+
+    def verdict(self, claim: str, *, is_met: bool) -> None:
+        self.verdicts[claim] = is_met
+        _stdout().print(f"{'PASS' if is_met else 'FAIL'}  {claim}", highlight=False)
+
+    def write_json(self, file: Path | None) -> None:
+        if file is not None:
+            shown = {
+                "title": self.title, "parameters": self.parameters, "facts": self.facts,
+                "tables": self.tables, "verdicts": self.verdicts,
+            }  # fmt: skip
+            file.write_text(json.dumps(shown, indent=2, default=str) + "\n")
+
+
+def start_report(title: str, arguments: argparse.Namespace, folder: Path) -> Report:
+    """Say what is about to be measured, and on what."""
+    facts: dict[str, object] = {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("rocksdict", "pycapnp", "queueber")},
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "disk": _filesystem(folder),
+        "fsync p50 µs": round(fsync_p50_us(folder)),
+    }
+    report = Report(title, vars(arguments), facts)
+    console = _stdout()
+    console.print(f"[bold]{title}[/bold]")
+    for label, values in (("parameters", report.parameters), ("measured on", facts)):
+        listed = ", ".join(f"{name} {value}" for name, value in values.items())
+        console.print(f"{label}: {listed}", highlight=False, soft_wrap=True)
+    return report
+
+
+def progress() -> Progress:
+    """A bar on the standard error, so that the figures can be piped."""
+    return Progress(console=Console(stderr=True), transient=sys.stderr.isatty())
+
+
+def _stdout() -> Console:
+    # A pipe has no width; a table must not be cut for that.
+    return Console(width=None if sys.stdout.isatty() else 160)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

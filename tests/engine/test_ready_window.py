@@ -1,0 +1,138 @@
+"""The window is always the front of the index, whatever came in which order."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queueber.db.families import Family
+from queueber.db.keys import LOWEST_DUE, due_part, queue_prefix
+from queueber.db.store import Store
+from queueber.engine.ready_window import Entry, ReadyWindow
+from tests.support.folders import quick_folder
+
+ENTRIES_MAX = 4
+LOW = LOWEST_DUE
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    folder = quick_folder()
+    with Store(folder / "data") as opened:
+        yield opened
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_windows() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("queueber.engine.ready_window.READY_WINDOW_ENTRIES", ENTRIES_MAX)
+        yield
+
+
+def entry(number: int) -> Entry:
+    return due_part(number, number.to_bytes(16)), number
+
+
+def write(store: Store, prefix: bytes, new: list[Entry]) -> None:
+    batch = store.batch()
+    batch.put_many(Family.VISIBILITY_INDEX, [(prefix + d, s.to_bytes(4)) for d, s in new])
+    store.write(batch)
+
+
+def drop(store: Store, prefix: bytes, old: list[Entry]) -> None:
+    batch = store.batch()
+    batch.delete_many(Family.VISIBILITY_INDEX, [prefix + due for due, _ in old])
+    store.write(batch)
+
+
+queue_numbers = iter(range(1, 1_000_000))
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("insert"), st.sets(st.integers(0, 30), min_size=1, max_size=7)),
+        st.tuples(st.just("take"), st.sets(st.integers(1, 6), min_size=1, max_size=1)),
+        st.tuples(st.just("forget"), st.just({0})),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=steps)
+def test_window_through_any_steps_is_the_front_of_the_index(
+    store: Store, steps: list[tuple[str, set[int]]]
+) -> None:
+    prefix = queue_prefix(next(queue_numbers))
+    window = ReadyWindow(is_complete=True)
+    index: list[Entry] = []
+
+    for step, numbers in steps:
+        if step == "insert":
+            new = sorted(each for each in map(entry, numbers) if each not in index)
+            if not new:
+                continue
+            write(store, prefix, new)
+            index = sorted(index + new)
+            window.insert(new)
+            assert len(window.entries) <= ENTRIES_MAX
+        elif step == "take":
+            (count,) = numbers
+            window.fill(store, prefix, LOW, count)
+            taken = list(window.entries)[:count]
+            assert taken == index[:count]
+            drop(store, prefix, taken)
+            window.drop_first(len(taken))
+            index = index[len(taken) :]
+        else:
+            # As after a restart: nothing is known but that there may be entries.
+            window = ReadyWindow(is_complete=False)
+        front = list(window.entries)
+        assert front == index[: len(front)]
+        assert not window.is_complete or front == index
+
+    drop(store, prefix, index)
+
+
+def test_insert_on_both_sides_of_a_short_window_keeps_what_lies_behind_it_out(
+    store: Store,
+) -> None:
+    """Entries that are on disk only lie between the window's last and what came in behind."""
+    prefix = queue_prefix(next(queue_numbers))
+    first = [entry(n) for n in (10, 20, 30, 40, 50, 60)]
+    write(store, prefix, first)
+    window = ReadyWindow(is_complete=True)
+    window.insert(first)
+    drop(store, prefix, first[:2])
+    window.drop_first(2)
+
+    window.insert([entry(25), entry(55)])
+
+    assert list(window.entries) == [entry(25), entry(30), entry(40)]
+    assert not window.is_complete
+
+
+def test_fill_starts_at_the_low_mark(store: Store) -> None:
+    """It must not walk over what was deleted before it."""
+    prefix = queue_prefix(next(queue_numbers))
+    write(store, prefix, [entry(1), entry(5)])
+    window = ReadyWindow(is_complete=False)
+
+    window.fill(store, prefix, entry(2)[0], 1)
+
+    assert list(window.entries) == [entry(5)]
+
+
+def test_fill_reads_no_entry_of_the_next_queue(store: Store) -> None:
+    queue_id = next(queue_numbers)
+    write(store, queue_prefix(queue_id), [entry(1)])
+    write(store, queue_prefix(queue_id + 1), [entry(2)])
+    next(queue_numbers)
+    window = ReadyWindow(is_complete=False)
+
+    window.fill(store, queue_prefix(queue_id), LOW, 10)
+
+    assert list(window.entries) == [entry(1)]
+    assert window.is_complete

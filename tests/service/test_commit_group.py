@@ -1,0 +1,214 @@
+"""Group commit: nobody is answered before the sync that follows the write."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from queueber.clock import ManualClock
+from queueber.errors import Unavailable
+from queueber.service.commit_group import CommitGroup
+from tests.support.service_rig import HeldSync
+from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
+
+Body = Callable[[CommitGroup, HeldSync], Coroutine[Any, Any, None]]
+
+
+def run_with_commits(body: Body) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        sync = HeldSync()
+        sync.loop = loop
+        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        try:
+            with loop.time_stands_still():
+                await body(commits, sync)
+        finally:
+            sync.let_all()
+            commits.close()
+
+    run_virtually(ManualClock(), main())
+
+
+def begin(commits: CommitGroup) -> "asyncio.Task[None]":
+    return asyncio.get_running_loop().create_task(commits.wait())
+
+
+def test_wait_returns_after_the_sync_and_not_before() -> None:
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        waiting = begin(commits)
+        await sync.wait_begun(1)
+        await turns(10)
+        assert not waiting.done()
+
+        sync.let()
+
+        await waiting
+        assert commits.syncs_total == 1
+
+    run_with_commits(body)
+
+
+def test_wait_of_many_in_one_turn_shares_one_sync() -> None:
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        waiting = [begin(commits) for _ in range(500)]
+        await sync.wait_begun(1)
+        await turns()
+        assert not any(each.done() for each in waiting)
+
+        sync.let()
+
+        await asyncio.gather(*waiting)
+        assert commits.syncs_total == sync.begun == 1
+
+    run_with_commits(body)
+
+
+def test_wait_that_begins_during_a_sync_is_not_answered_by_it() -> None:
+    """That sync may have passed over the write: only one that began after it will do."""
+
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        early = begin(commits)
+        await sync.wait_begun(1)
+        late = [begin(commits) for _ in range(50)]
+        await turns()
+
+        sync.let()
+        await early
+        await sync.wait_begun(2)
+        await turns(10)
+        assert not any(each.done() for each in late)
+        sync.let()
+
+        await asyncio.gather(*late)
+        assert commits.syncs_total == sync.begun == 2
+
+    run_with_commits(body)
+
+
+def test_waits_one_after_another_have_a_sync_each() -> None:
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        for count in range(1, 6):
+            sync.let()
+            await commits.wait()
+            assert commits.syncs_total == count
+
+    run_with_commits(body)
+
+
+def test_sync_runs_in_a_thread_of_its_own() -> None:
+    async def main() -> None:
+        threads: list[int] = []
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        commits = CommitGroup(
+            loop, lambda: threads.append(threading.get_ident()), on_failure=lambda _: None
+        )
+        with loop.time_stands_still():
+            await commits.wait()
+            await commits.wait()
+        commits.close()
+
+        assert len(threads) == 2
+        assert len(set(threads)) == 1
+        assert threads[0] != threading.get_ident()
+
+    run_virtually(ManualClock(), main())
+
+
+def test_wait_that_is_cancelled_leaves_the_others_as_they_are() -> None:
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        gone, stays = begin(commits), begin(commits)
+        await sync.wait_begun(1)
+
+        gone.cancel()
+        await asyncio.wait([gone])
+        sync.let()
+
+        await stays
+        assert gone.cancelled()
+
+    run_with_commits(body)
+
+
+def test_wait_after_all_of_a_group_were_cancelled_still_gets_its_sync() -> None:
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        gone = begin(commits)
+        await sync.wait_begun(1)
+        gone.cancel()
+        await asyncio.wait([gone])
+        later = begin(commits)
+        await turns()
+
+        sync.let()
+        await sync.wait_begun(2)
+        sync.let()
+
+        await later
+
+    run_with_commits(body)
+
+
+def test_failed_sync_is_told_to_all_who_wait_and_to_all_who_come() -> None:
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        in_sync = [begin(commits) for _ in range(3)]
+        await sync.wait_begun(1)
+        gathered = [begin(commits) for _ in range(3)]
+        await turns()
+
+        sync.fail(OSError("no space left"))
+        outcomes = await asyncio.gather(*in_sync, *gathered, return_exceptions=True)
+
+        assert [type(each) for each in outcomes] == [Unavailable] * 6
+        assert "could not be synced (no space left)" in str(outcomes[0])
+        for _ in range(3):
+            with pytest.raises(Unavailable, match="no space left"):
+                await commits.wait()
+        assert sync.begun == 1, "nothing is synced after a failure"
+
+    run_with_commits(body)
+
+
+def test_failed_sync_is_reported_once() -> None:
+    async def body(commits: CommitGroup, sync: HeldSync) -> None:
+        failure = OSError("broken")
+        waiting = [begin(commits) for _ in range(3)]
+        await sync.wait_begun(1)
+        waiting.append(begin(commits))
+        await turns()
+
+        sync.fail(failure)
+        await asyncio.wait(waiting)
+        with pytest.raises(Unavailable):
+            await commits.wait()
+        await turns(10)
+
+        assert sync.failures == [failure]
+        for each in waiting:
+            assert isinstance(each.exception(), Unavailable)
+
+    run_with_commits(body)
+
+
+def test_close_waits_for_the_sync_under_way_and_ends_the_thread() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        sync = HeldSync()
+        sync.loop = loop
+        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        before = threading.active_count()
+        with loop.time_stands_still():
+            waiting = begin(commits)
+            await sync.wait_begun(1)
+        sync.let()
+
+        commits.close()
+
+        assert threading.active_count() == before - 1
+        await waiting
+
+    run_virtually(ManualClock(), main())

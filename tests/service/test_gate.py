@@ -1,0 +1,103 @@
+"""The gate: how many calls are under way, and whether more may come in."""
+
+import asyncio
+
+import pytest
+
+from queueber.clock import ManualClock
+from queueber.errors import Unavailable
+from queueber.service.gate import Gate
+from tests.support.virtual_loop import run_virtually, turns
+
+
+def test_gate_lets_calls_in_up_to_its_limit() -> None:
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=2)
+        for _ in range(2):
+            gate.check()
+            gate.enter()
+
+        with pytest.raises(Unavailable, match="2 calls are under way, the limit"):
+            gate.check()
+
+        gate.leave()
+        gate.check()
+
+    run_virtually(ManualClock(), main())
+
+
+def test_gate_that_is_closed_refuses_and_lets_those_inside_finish() -> None:
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=2)
+        gate.enter()
+        gate.close()
+
+        with pytest.raises(Unavailable, match="shutting down"):
+            gate.check()
+
+        assert gate.calls == 1
+        gate.leave()
+        assert gate.calls == 0
+
+    run_virtually(ManualClock(), main())
+
+
+def test_wait_idle_with_no_call_under_way_returns_at_once() -> None:
+    async def main() -> None:
+        await Gate(asyncio.get_running_loop(), calls_max=2).wait_idle()
+
+    run_virtually(ManualClock(), main())
+
+
+def test_wait_idle_returns_when_the_last_call_leaves() -> None:
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=5)
+        gate.enter()
+        gate.enter()
+        waiting = asyncio.ensure_future(gate.wait_idle())
+        await turns()
+
+        gate.leave()
+        await turns()
+        assert not waiting.done()
+        gate.leave()
+
+        await waiting
+
+    run_virtually(ManualClock(), main())
+
+
+def test_wait_idle_goes_on_waiting_when_a_call_comes_back_in() -> None:
+    """As a poll does that waited outside and has just been served."""
+
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=5)
+        gate.enter()
+        waiting = asyncio.ensure_future(gate.wait_idle())
+        await turns()
+
+        gate.leave()
+        gate.enter()
+        await turns()
+
+        assert not waiting.done()
+        gate.leave()
+        await waiting
+
+    run_virtually(ManualClock(), main())
+
+
+def test_wait_idle_that_was_cancelled_does_no_harm_to_the_last_call() -> None:
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=5)
+        gate.enter()
+        waiting = asyncio.ensure_future(gate.wait_idle())
+        await turns()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+
+        gate.leave()
+
+        assert gate.calls == 0
+
+    run_virtually(ManualClock(), main())

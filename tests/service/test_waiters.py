@@ -1,0 +1,53 @@
+"""The row of waiting polls against a dictionary of lists."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from queueber.service.waiters import Waiter, Waiters
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["append", "append", "discard", "take_queue", "take_all"]),
+        st.integers(1, 3),
+        st.integers(0, 30),
+    ),
+    max_size=40,
+)
+
+
+@given(steps=steps)
+def test_waiters_through_any_steps_stand_in_the_order_in_which_they_came(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    waiters = Waiters()
+    model: dict[int, list[Waiter]] = {1: [], 2: [], 3: []}
+    seen: list[Waiter] = []
+
+    for step, queue_id, number in steps:
+        if step == "append":
+            # All alike: they are told apart by which they are.
+            waiter = Waiter(None, 1, 1000)
+            waiters.append(queue_id, waiter)
+            model[queue_id].append(waiter)
+            seen.append(waiter)
+        elif step == "discard" and seen:
+            gone = seen[number % len(seen)]
+            waiters.discard(queue_id, gone)
+            model[queue_id] = [each for each in model[queue_id] if each is not gone]
+        elif step == "take_queue":
+            assert waiters.take_queue(queue_id) == model[queue_id]
+            model[queue_id] = []
+        elif step == "take_all":
+            taken = waiters.take_all()
+            assert {id(each) for each in taken} == {
+                id(each) for row in model.values() for each in row
+            }
+            for row in model.values():
+                in_row = {id(each) for each in row}
+                assert [each for each in taken if id(each) in in_row] == row
+            model = {1: [], 2: [], 3: []}
+
+        for each_id, row in model.items():
+            assert waiters.first(each_id) is (row[0] if row else None)
+            assert waiters.count(each_id) == len(row)
+        assert waiters.total == sum(map(len, model.values()))

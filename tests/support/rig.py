@@ -1,0 +1,155 @@
+"""An engine on a real store with one queue, and time in the hands of the test."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import NoReturn
+
+from queueber.db.families import Family
+from queueber.db.records import Counters
+from queueber.db.store import Batch, Store
+from queueber.engine.add import add
+from queueber.engine.extend import extend
+from queueber.engine.invariants import check_store
+from queueber.engine.poll import poll
+from queueber.engine.queues import create_queue, queue_stats
+from queueber.engine.ready_window import Entry
+from queueber.engine.remove import remove
+from queueber.engine.state import Engine, QueueState, open_engine
+from queueber.engine.sweep import sweep
+from queueber.errors import Unavailable
+from queueber.ids import IdSource
+from queueber.limits import MIB
+from queueber.model import Polled, QueueSettings, Stats, Sweep
+from tests.support.dumps import Dump, dump
+from tests.support.folders import quick_folder
+
+START_MS = 1_700_000_000_000
+QUEUE = "q"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the engine keeps in memory of its queues."""
+
+    names: list[str]
+    next_queue_id: int
+    retired_last_id: bytes
+    agenda_ms: int
+    queues: dict[str, tuple[int, QueueSettings, Counters, list[Entry], bool, bool]]
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.folder: Path = quick_folder()
+        self.now_ms = START_MS
+        self.random = Random(1)
+        self.store = Store(self.folder / "data")
+        self.engine: Engine = open_engine(self.store, IdSource(self.random))
+        create_queue(self.engine, QUEUE, QueueSettings(), self.now_ms)
+
+    @property
+    def queue(self) -> QueueState:
+        return self.engine.queue(QUEUE)
+
+    def close(self) -> None:
+        self.store.close()
+        shutil.rmtree(self.folder)
+
+    def reopen(self) -> None:
+        self.store.close()
+        self.store = Store(self.folder / "data")
+        self.engine = open_engine(self.store, IdSource(self.random))
+
+    # --- operations, now --------------------------------------------------------------------------
+
+    def add(self, *contents: bytes, delays_ms: Sequence[int] = ()) -> list[bytes]:
+        return add(self.engine, self.queue, contents, delays_ms, self.now_ms)
+
+    def poll(self, count: int = 1, *, lease_ms: int = 1000, bytes_max: int = MIB) -> Polled:
+        return self.poll_many([count], lease_ms=lease_ms, bytes_max=bytes_max)[0]
+
+    def poll_many(
+        self, counts: Sequence[int], *, lease_ms: int = 1000, bytes_max: int = MIB
+    ) -> list[Polled]:
+        return poll(
+            self.engine,
+            self.queue,
+            counts,
+            lease_ms=lease_ms,
+            answer_bytes_max=bytes_max,
+            now_ms=self.now_ms,
+        )
+
+    def remove(self, ids: Sequence[bytes], lease_id: bytes) -> list[bool]:
+        return remove(self.engine, self.queue, ids, [lease_id] * len(ids), self.now_ms)
+
+    def extend(self, lease_id: bytes, lease_ms: int) -> bool:
+        return extend(self.engine, self.queue, [lease_id], [lease_ms], self.now_ms)[0]
+
+    def sweep_all(self, items_max: int = 1000) -> list[Sweep]:
+        """All slices that are due now."""
+        slices = []
+        while (swept := sweep(self.engine, self.now_ms, items_max)) is not None:
+            slices.append(swept)
+            assert len(slices) < 100_000, "the sweep does not end"
+        return slices
+
+    def stats(self) -> Stats:
+        return queue_stats(self.engine, self.queue, waiting_polls=0, now_ms=self.now_ms)
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    def dump(self) -> Dump:
+        return dump(self.store)
+
+    def keys(self, family: Family) -> list[bytes]:
+        return [key for key, _ in self.dump()[family.family_name]]
+
+    def memory(self) -> Memory:
+        engine = self.engine
+        return Memory(
+            names=sorted(engine.queues),
+            next_queue_id=engine.next_queue_id,
+            retired_last_id=engine.retired_last_id,
+            agenda_ms=engine.agenda.next_ms(),
+            queues={
+                name: (
+                    queue.queue_id,
+                    queue.settings,
+                    queue.counters.copy(),
+                    list(queue.window.entries),
+                    queue.window.is_complete,
+                    queue.is_deleted,
+                )
+                for name, queue in engine.queues.items()
+            },
+        )
+
+    def ready_ids(self) -> list[bytes]:
+        """The ready items in the order of the index."""
+        return [key[-16:] for key in self.keys(Family.VISIBILITY_INDEX)]
+
+    def assert_sound(self) -> None:
+        assert check_store(self.store) == []
+        assert_window_is_the_front_of_the_index(self)
+
+
+def assert_window_is_the_front_of_the_index(rig: Rig) -> None:
+    for queue in rig.engine.queues.values():
+        index = [
+            (key[4:], int.from_bytes(size))
+            for key, size in rig.dump()["visibility_index"]
+            if key.startswith(queue.prefix)
+        ]
+        entries = list(queue.window.entries)
+        assert entries == index[: len(entries)]
+        if queue.window.is_complete:
+            assert entries == index
+
+
+def refuse_write(batch: Batch) -> NoReturn:
+    """Stands for `Store.write` on a disk that is full."""
+    raise Unavailable("the disk of the data directory is full")

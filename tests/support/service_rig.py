@@ -1,0 +1,237 @@
+"""A service on a real store, on a loop whose time is virtual."""
+
+import asyncio
+import shutil
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any, TypeVar
+
+from queueber.clock import ManualClock
+from queueber.db.store import Store
+from queueber.engine.state import Engine, QueueState, open_engine
+from queueber.ids import IdSource
+from queueber.limits import KIB, MIB, MINUTE_MS
+from queueber.model import Polled
+from queueber.service.commit_group import CommitGroup
+from queueber.service.gate import Gate
+from queueber.service.service import Service, ServiceLimits
+from tests.support.folders import quick_folder
+from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
+
+T = TypeVar("T")
+
+LEASE_MS = 10 * MINUTE_MS
+
+
+def limits(
+    *,
+    item_bytes_max: int = 64 * KIB,
+    message_bytes_max: int = MIB,
+    poll_items_max: int = 100,
+    poll_wait_ms_max: int = MINUTE_MS,
+    waiting_polls_max: int = 1000,
+) -> ServiceLimits:
+    return ServiceLimits(
+        item_bytes_max=item_bytes_max,
+        message_bytes_max=message_bytes_max,
+        poll_items_max=poll_items_max,
+        poll_wait_ms_max=poll_wait_ms_max,
+        waiting_polls_max=waiting_polls_max,
+    )
+
+
+class ServiceRig:
+    def __init__(
+        self,
+        store: Store,
+        clock: ManualClock,
+        loop: VirtualLoop,
+        service_limits: ServiceLimits,
+        commits: CommitGroup | None,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.loop = loop
+        self.gate = Gate(loop, calls_max=1000)
+        self.sweeper_wakes = 0
+        self.sweeper_woken = asyncio.Event()
+        self.engine: Engine = open_engine(store, IdSource(Random(1)))
+        self.service = Service(
+            self.engine,
+            clock=clock,
+            loop=loop,
+            gate=self.gate,
+            limits=service_limits,
+            commits=commits,
+            wake_sweeper=self._wake_sweeper,
+        )
+        self.queue: QueueState = self.service.default_queue
+
+    def _wake_sweeper(self) -> None:
+        self.sweeper_wakes += 1
+        self.sweeper_woken.set()
+
+    # --- calls, as an adapter makes them ----------------------------------------------------------
+
+    def begin(self, answer: Awaitable[T]) -> "asyncio.Task[T]":
+        """A call under way, counted by the gate."""
+        task = self.loop.create_task(self._through_gate(answer))
+        if isinstance(answer, Coroutine):
+            # A task that is cancelled before its first turn leaves it untouched.
+            task.add_done_callback(lambda _: answer.close())
+        return task
+
+    async def _through_gate(self, answer: Awaitable[T]) -> T:
+        self.gate.enter()
+        try:
+            return await answer
+        finally:
+            self.gate.leave()
+
+    def begin_poll(
+        self,
+        count: int = 1,
+        *,
+        wait_ms: int = MINUTE_MS,
+        lease_ms: int = LEASE_MS,
+        queue: QueueState | None = None,
+    ) -> "asyncio.Task[Polled]":
+        polled = self.service.poll(queue or self.queue, count, lease_ms=lease_ms, wait_ms=wait_ms)
+        return self.begin(polled)
+
+    async def waiting_poll(
+        self,
+        count: int = 1,
+        *,
+        wait_ms: int = MINUTE_MS,
+        lease_ms: int = LEASE_MS,
+        queue: QueueState | None = None,
+    ) -> "asyncio.Task[Polled]":
+        """A poll that has found nothing and waits."""
+        task = self.begin_poll(count, wait_ms=wait_ms, lease_ms=lease_ms, queue=queue)
+        await turns()
+        assert not task.done()
+        return task
+
+    async def poll_now(self, count: int = 1, *, lease_ms: int = LEASE_MS) -> Polled:
+        return await self.begin_poll(count, wait_ms=0, lease_ms=lease_ms)
+
+    async def add(self, *contents: bytes, delay_ms: int = 0) -> list[bytes]:
+        delays_ms = [delay_ms] * len(contents) if delay_ms else []
+        return await self.service.add(self.queue, contents, delays_ms)
+
+    # --- what the sweeper does --------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def sweeper(self) -> AsyncIterator[None]:
+        """The sweeper's loop, on asyncio."""
+        task = self.loop.create_task(self._sweep_when_due())
+        await turns()
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _sweep_when_due(self) -> None:
+        while True:
+            self.sweeper_woken.clear()
+            due_in_ms = self.service.next_due_in_ms()
+            if due_in_ms is None:
+                await self.sweeper_woken.wait()
+            else:
+                timer = self.loop.call_later(due_in_ms / 1000, self.sweeper_woken.set)
+                await self.sweeper_woken.wait()
+                timer.cancel()
+            is_due = True
+            while is_due:
+                is_due = self.service.sweep()
+                await asyncio.sleep(0)
+
+
+Body = Callable[[ServiceRig], Coroutine[Any, Any, None]]
+
+
+def run_on_service(
+    body: Body,
+    service_limits: ServiceLimits | None = None,
+    sync: "HeldSync | None" = None,
+) -> None:
+    """Run a test on a new service; with a `sync`, answers wait for it in a commit group."""
+    clock = ManualClock()
+
+    async def main() -> None:
+        folder = quick_folder()
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        commits = None
+        if sync is not None:
+            sync.loop = loop
+            commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        try:
+            with Store(folder / "data") as store:
+                rig = ServiceRig(store, clock, loop, service_limits or limits(), commits)
+                await body(rig)
+        finally:
+            if commits is not None and sync is not None:
+                sync.let_all()
+                commits.close()
+            shutil.rmtree(folder)
+
+    run_virtually(clock, main())
+
+
+def on_service(service_limits: ServiceLimits | None = None) -> Callable[[Body], Callable[[], None]]:
+    """Make a test of a coroutine that takes a service."""
+
+    def decorate(body: Body) -> Callable[[], None]:
+        def test() -> None:
+            run_on_service(body, service_limits)
+
+        test.__doc__ = body.__doc__
+        return test
+
+    return decorate
+
+
+class HeldSync:
+    """A sync of the log that ends when the test lets it, or fails when the test says so."""
+
+    def __init__(self) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.begun = 0
+        self.failures: list[BaseException] = []
+        self._failure: BaseException | None = None
+        self._may_end = threading.Semaphore(0)
+        self._has_begun = asyncio.Event()
+
+    def __call__(self) -> None:
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self._note_begun)
+        assert self._may_end.acquire(timeout=10), "the test never let the sync end"
+        if self._failure is not None:
+            raise self._failure
+
+    def _note_begun(self) -> None:
+        self.begun += 1
+        self._has_begun.set()
+
+    async def wait_begun(self, count: int) -> None:
+        """Return once the sync has begun for the `count`-th time."""
+        while self.begun < count:
+            self._has_begun.clear()
+            await self._has_begun.wait()
+
+    def let(self) -> None:
+        """Let one sync end."""
+        self._may_end.release()
+
+    def let_all(self) -> None:
+        self._may_end.release(1000)
+
+    def fail(self, failure: BaseException) -> None:
+        """Let the sync under way, and all after it, end in failure."""
+        self._failure = failure
+        self._may_end.release()

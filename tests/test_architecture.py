@@ -1,0 +1,191 @@
+"""The rules of the tree: who imports whom, one file an operation, no file without end."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import queueber
+from queueber.db.families import QUEUE_FAMILIES
+from queueber.engine import invariants
+from queueber.engine.invariants import _KEY_BYTES
+from queueber.engine.lifecycle import INVARIANTS, TRANSITIONS
+from queueber.schema import wire
+from queueber.service.service import Service
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted(path.relative_to(ROOT) for path in (ROOT / "queueber").rglob("*.py"))
+TESTS = ROOT / "tests"
+
+LINES_MAX = 400
+
+DOORS: dict[str, tuple[str, ...]] = {
+    "rocksdict": ("queueber/db/store.py",),
+    "capnp": ("queueber/schema/__init__.py", "queueber/rpc/", "queueber/client/"),
+    "asyncio": ("queueber/rpc/kj_bridge.py", "queueber/client/"),
+    "trio": (
+        "queueber/app.py",
+        "queueber/rpc/kj_bridge.py",
+        "queueber/sweeper/",
+        "queueber/client/",
+    ),
+    "time": ("queueber/clock.py", "queueber/testing/"),
+}
+"""Where a library may be imported: files, and folders with all that is in them."""
+
+
+def tree_of(source: Path) -> ast.Module:
+    return ast.parse((ROOT / source).read_text())
+
+
+def imported(source: Path) -> set[str]:
+    """The top-level packages that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def modules_of(folder: str) -> set[str]:
+    return {path.stem for path in (ROOT / "queueber" / folder).glob("*.py")} - {"__init__"}
+
+
+# --- imports --------------------------------------------------------------------------------------
+
+
+def test_imports_keep_the_contracts() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo"]
+
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "0 broken" in checked.stdout
+
+
+@pytest.mark.parametrize("library", DOORS)
+def test_library_is_imported_only_where_it_may_be(library: str) -> None:
+    importers = [str(source) for source in SOURCES if library in imported(source)]
+
+    assert importers
+    assert [each for each in importers if not each.startswith(DOORS[library])] == []
+
+
+BLOCKING = """
+import importlib, pkgutil, sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "rocksdict":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import queueber
+import queueber.client
+for module in pkgutil.walk_packages(queueber.client.__path__, "queueber.client."):
+    importlib.import_module(module.name)
+for name in queueber.__all__:
+    getattr(queueber, name)
+server = ("queueber.db", "queueber.engine", "queueber.service", "queueber.rpc")
+print([name for name in sys.modules if name.startswith(server)])
+try:
+    importlib.import_module("queueber.db.store")
+except ModuleNotFoundError:
+    print("blocked")
+"""
+
+
+def test_client_needs_no_rocksdb_and_nothing_of_the_server() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", BLOCKING], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == ["[]", "blocked"]
+
+
+def test_public_names_are_all_there() -> None:
+    assert sorted(queueber.__all__) == list(queueber.__all__)
+    assert all(hasattr(queueber, name) for name in queueber.__all__)
+
+
+# --- one operation, one word, one file ------------------------------------------------------------
+
+
+def test_every_operation_of_an_item_has_a_file_a_function_and_a_test() -> None:
+    operations = {operation for _, operation in TRANSITIONS} | {"add", "sweep"}
+
+    for operation in operations:
+        tree = tree_of(Path("queueber/engine") / f"{operation}.py")
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert operation in functions
+        assert (TESTS / "engine" / f"test_{operation}.py").is_file()
+
+
+def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service() -> None:
+    methods = set(wire.Queue.schema.method_names)
+    bulk = {"removeMany": "remove", "extendMany": "extend", "pollMany": "poll"}
+
+    operations = {bulk.get(method, method) for method in methods} - {"stats"}
+
+    assert operations == {"add", "poll", "remove", "extend"}
+    assert operations <= modules_of("engine")
+    assert all(hasattr(Service, operation) for operation in operations)
+
+
+@pytest.mark.parametrize("folder", ["db", "engine", "service", "sweeper"])
+def test_every_module_has_its_tests(folder: str) -> None:
+    without_logic = {"loop"} if folder == "service" else set()
+
+    tested = {path.stem.removeprefix("test_") for path in (TESTS / folder).glob("test_*.py")}
+
+    assert modules_of(folder) - without_logic <= tested
+
+
+# --- rules that are told in one place and kept in another -----------------------------------------
+
+
+def test_every_invariant_is_checked() -> None:
+    source = Path(invariants.__file__).read_text()
+
+    assert [rule for rule in INVARIANTS if f'"{rule}"' not in source] == []
+
+
+def test_every_family_of_a_queue_has_the_width_of_its_keys() -> None:
+    assert set(_KEY_BYTES) == set(QUEUE_FAMILIES)
+
+
+@pytest.mark.parametrize("folder", ["engine", "db"])
+def test_engine_and_store_are_synchronous(folder: str) -> None:
+    waits = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+
+    found = [
+        str(source)
+        for source in SOURCES
+        if source.is_relative_to(f"queueber/{folder}")
+        and any(isinstance(node, waits) for node in ast.walk(tree_of(source)))
+    ]
+
+    assert found == []
+
+
+# --- tidiness -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_source_file_is_short_and_says_what_it_is_for(source: Path) -> None:
+    text = (ROOT / source).read_text()
+
+    assert len(text.splitlines()) < LINES_MAX
+    assert ast.get_docstring(tree_of(source)), "a module begins with a line of purpose"
+    assert "TYPE_CHECKING" not in text, "such a type belongs in model.py"
+
+
+def test_no_module_is_a_drawer() -> None:
+    drawers = {"utils", "util", "common", "helpers", "manager", "misc", "data", "info"}
+
+    assert [str(source) for source in SOURCES if source.stem in drawers] == []
