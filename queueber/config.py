@@ -29,8 +29,9 @@ _LOG_FORMATS = ("auto", "console", "json")
 
 def default_data_dir(environment: Mapping[str, str] = os.environ) -> Path:
     """The user's data folder, as the XDG specification names it."""
-    base = environment.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(base) / "queueber"
+    given = Path(environment.get("XDG_DATA_HOME", ""))
+    base = given if given.is_absolute() else Path.home() / ".local" / "share"
+    return base / "queueber"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class IdSource:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._now_ms = 0
+        self._now_ms = -1
         self._head = bytes(8)
         self._counter = 0
 

@@ -308,7 +308,11 @@ def test_default_data_dir_is_in_the_xdg_data_home() -> None:
     assert default_data_dir({"XDG_DATA_HOME": "/x/y"}) == Path("/x/y/queueber")
 
 
-@pytest.mark.parametrize("environment", [{}, {"XDG_DATA_HOME": ""}])
+# The XDG specification: a relative path is invalid and ignored. It would also move with the folder
+# in which the server happens to be started.
+@pytest.mark.parametrize(
+    "environment", [{}, {"XDG_DATA_HOME": ""}, {"XDG_DATA_HOME": "data"}, {"XDG_DATA_HOME": "."}]
+)
 def test_default_data_dir_without_xdg_is_in_the_home_folder(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

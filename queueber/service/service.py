@@ -5,6 +5,7 @@ write is durable. So a refusal is raised by the call itself, and nothing is answ
 Everything here runs on the loop's thread.
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -332,7 +333,9 @@ class Service:
         for polled in given:
             if polled.ids:
                 _log.debug("taken_back", queue=queue.name, lease=polled.lease_id)
-                expire_lease(self._engine, queue, polled.lease_id, self._clock.now_ms())
+                # If the disk is full, the lease ends when it expires.
+                with contextlib.suppress(Unavailable):
+                    expire_lease(self._engine, queue, polled.lease_id, self._clock.now_ms())
         self._serve_waiters(queue)
 
     def _serve_waiters(self, queue: QueueState) -> None:

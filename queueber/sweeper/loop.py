@@ -4,10 +4,11 @@ Idle, it sleeps without end: nothing is scanned, no timer runs. A slice is a few
 between two of them every other task and call has its turn.
 """
 
+import contextlib
+
 import trio
 
 from queueber.errors import Unavailable
-from queueber.limits import STORE_RETRY_MS
 from queueber.service.service import Service
 
 
@@ -30,13 +31,11 @@ class Sweeper:
     async def run_due(self, service: Service) -> int:
         """Do all that is due now; returns the number of slices that it took."""
         slices = 0
-        try:
+        # When the disk is full or slow, what is due stays due, and the engine looks again itself.
+        with contextlib.suppress(Unavailable):
             while service.sweep():
                 slices += 1
                 await trio.lowlevel.checkpoint()
-        except Unavailable:
-            # The disk is full or slow. What is due stays due; the engine looks again by itself.
-            await trio.sleep(STORE_RETRY_MS / 1000)
         return slices
 
 

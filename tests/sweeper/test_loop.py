@@ -249,6 +249,7 @@ def _lease_many(rig: SweeperRig) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prepare", [_delay_many, _lease_many], ids=["delayed", "leased"])
 def test_run_due_of_many_items_lets_others_have_their_turn_between_slices(
     prepare: Callable[[SweeperRig], None],
