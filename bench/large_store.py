@@ -1,7 +1,10 @@
 """A large store: how soon a server on it answers, and how much memory it takes."""
 
+import multiprocessing
+import os
 import re
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.engine import engine_queue
@@ -9,9 +12,11 @@ from bench.measure import Shape, bench_parser, progress, scratch, start_report
 from queueber import Queue, connect
 from queueber.testing import ServerProcess, running_server
 
-_DESCRIPTION = """Fill a store with --items items of 100 B, 1,000 a call, unsynced; start a server
-on it; measure the time until it listens and until a first poll through RPC is answered, and its
-resident memory then and after polling, removing and adding --churn items."""
+_DESCRIPTION = """Fill a store with --items items of 100 B, 1,000 a call, unsynced, in a process
+that then ends without closing it, as in a crash; start a server on it, which replays the write
+ahead log; stop that, and start another on what is now a store that was closed. Measure the time of
+each until it listens and until a first poll through RPC is answered, and the resident memory then
+and after polling, removing and adding --churn items."""
 
 _QUEUE = "bench"
 _CONTENT_BYTES = 100
@@ -22,11 +27,39 @@ _OPEN_SECONDS_MAX = 10.0
 _RESIDENT_MB_MAX = 500.0
 
 
-def _fill(folder: Path, items: int) -> None:
+def _fill_and_crash(folder: Path, items: int) -> None:
     contents = Shape(_FILL_ITEMS, _CONTENT_BYTES).contents()
-    with engine_queue(folder, _QUEUE) as queue, progress() as bar:
-        for _ in bar.track(range(items // _FILL_ITEMS), description=f"fill with {items:,} items"):
-            queue.add(contents)
+    with engine_queue(folder, _QUEUE) as queue:
+        with progress() as bar:
+            for _ in bar.track(range(items // _FILL_ITEMS), description=f"fill: {items:,} items"):
+                queue.add(contents)
+        # Nothing is closed, so what the memory held is in the log alone.
+        os._exit(0)
+
+
+def _fill(folder: Path, items: int) -> None:
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_fill_and_crash, args=(folder, items))
+    process.start()
+    process.join()
+    if process.exitcode != 0:
+        raise RuntimeError(f"filling failed with exit code {process.exitcode}")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    listen_seconds: float
+    poll_seconds: float
+    resident_mb: float
+
+
+def _first_poll(server: ServerProcess, started: float) -> Start:
+    """Poll a server that was started at `started` and listens now."""
+    listen_seconds = time.perf_counter() - started
+    with connect(server.address) as client:
+        if not client.queue(_QUEUE).poll(_CALL_ITEMS):
+            raise RuntimeError("the store is empty")
+        return Start(listen_seconds, time.perf_counter() - started, _resident_mb(server))
 
 
 def _resident_mb(server: ServerProcess, field: str = "VmRSS") -> float:
@@ -57,34 +90,48 @@ def main() -> None:
         started = time.perf_counter()
         _fill(data_dir, arguments.items)
         fill_seconds = time.perf_counter() - started
+        log_mb = sum(file.stat().st_size for file in data_dir.glob("*.log")) / 1e6
         disk_mb = sum(file.stat().st_size for file in data_dir.iterdir()) / 1e6
 
         started = time.perf_counter()
         with running_server(data_dir=data_dir) as server:
-            listen_seconds = time.perf_counter() - started
+            crashed = _first_poll(server, started)
+            crashed_highest_mb = _resident_mb(server, "VmHWM")
+            server.stop()
+            started = time.perf_counter()
+            server.start()
+            closed = _first_poll(server, started)
             with connect(server.address) as client:
-                queue = client.queue(_QUEUE)
-                assert queue.poll(_CALL_ITEMS)
-                poll_seconds = time.perf_counter() - started
-                resident_mb = _resident_mb(server)
-                _churn(queue, arguments.churn)
+                _churn(client.queue(_QUEUE), arguments.churn)
                 churned_mb = _resident_mb(server)
-            highest_mb = _resident_mb(server, "VmHWM")
-    limit_s, limit_mb = f"{_OPEN_SECONDS_MAX:g} s", f"below {_RESIDENT_MB_MAX:g} MB"
+            highest_mb = max(crashed_highest_mb, _resident_mb(server, "VmHWM"))
+    seconds, memory = f"{_OPEN_SECONDS_MAX:g}", f"{_RESIDENT_MB_MAX:g}"
+    figures = (
+        ("fill, s", fill_seconds, ""),
+        ("store on disk, MB", disk_mb, ""),
+        ("of it the log to replay, MB", log_mb, ""),
+        ("after a crash: start to listening, s", crashed.listen_seconds, seconds),
+        ("after a crash: start to first poll, s", crashed.poll_seconds, seconds),
+        ("after a crash: resident at first poll, MB", crashed.resident_mb, memory),
+        ("after a stop: start to listening, s", closed.listen_seconds, seconds),
+        ("after a stop: start to first poll, s", closed.poll_seconds, seconds),
+        ("after a stop: resident at first poll, MB", closed.resident_mb, memory),
+        ("resident after churn, MB", churned_mb, memory),
+        ("resident at most, MB", highest_mb, memory),
+    )
     report.table(
         "Large store",
-        [
-            {"figure": "fill, s", "measured": fill_seconds, "limit": ""},
-            {"figure": "store on disk, MB", "measured": disk_mb, "limit": ""},
-            {"figure": "start to listening, s", "measured": listen_seconds, "limit": limit_s},
-            {"figure": "start to first poll, s", "measured": poll_seconds, "limit": limit_s},
-            {"figure": "resident at first poll, MB", "measured": resident_mb, "limit": limit_mb},
-            {"figure": "resident after churn, MB", "measured": churned_mb, "limit": limit_mb},
-            {"figure": "resident at most, MB", "measured": highest_mb, "limit": limit_mb},
-        ],
+        [{"figure": name, "measured": value, "limit": limit} for name, value, limit in figures],
     )
-    report.verdict("the store opens in seconds", is_met=poll_seconds <= _OPEN_SECONDS_MAX)
-    report.verdict("memory stays below 500 MB", is_met=highest_mb < _RESIDENT_MB_MAX)
+    slowest = max(crashed.poll_seconds, closed.poll_seconds)
+    report.verdict(
+        f"a poll is answered within {seconds} s of the start: {slowest:.1f} s",
+        is_met=slowest <= _OPEN_SECONDS_MAX,
+    )
+    report.verdict(
+        f"resident memory stays below {memory} MB: {highest_mb:.0f} MB",
+        is_met=highest_mb < _RESIDENT_MB_MAX,
+    )
     report.write_json(arguments.json)
 
 

@@ -3,6 +3,7 @@
 Durations are milliseconds here; the faces speak seconds.
 """
 
+import contextlib
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from queueber.client.core import Core
 from queueber.client.lane import Lane, Operation
-from queueber.errors import ResourceExhausted
+from queueber.errors import ResourceExhausted, Unavailable
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, SECOND_MS
 from queueber.model import Polled, Stats
 from queueber.schema.codec import read_polled, read_polled_many, read_stats
@@ -82,6 +83,12 @@ class QueueCalls:
         self._core.post(partial(self._put_poll, operation))
         return operation.future
 
+    def give_back(self, polled: "Future[Polled]") -> None:
+        """A poll whose caller has gone: if it was answered all the same, nobody keeps its items."""
+        if not polled.cancel() and not polled.cancelled() and polled.exception() is None:
+            with contextlib.suppress(Unavailable):  # the client is closed
+                self._core.post(partial(self._give_back, polled.result()))
+
     def _operation(self, payload: P, parts: int, size: int = 0) -> Operation[P]:
         return Operation(payload, self._core.new_future(), parts, size)
 
@@ -125,10 +132,7 @@ class QueueCalls:
             return request.send()
 
         ids = list((await self._call(send, is_repeatable=False)).resp.ids)
-        start = 0
-        for operation in operations:
-            operation.answer(ids[start : start + operation.parts])
-            start += operation.parts
+        _answer_each(operations, ids)
 
     def _check_size(self, size: int) -> None:
         limit = self._core.server.message_bytes_max
@@ -149,10 +153,7 @@ class QueueCalls:
             return request.send()
 
         removed = list((await self._call(send, is_repeatable=False)).resp.removed)
-        start = 0
-        for operation in operations:
-            operation.answer(removed[start : start + operation.parts])
-            start += operation.parts
+        _answer_each(operations, removed)
 
     async def _send_extends(self, operations: list[Operation[_Extend]]) -> None:
         def send(queue: Any) -> Any:
@@ -189,8 +190,12 @@ class QueueCalls:
             counts = [operation.payload.count for operation in operations]
             answers = await self._poll_many(counts, lease_ms)
             alone = []
+            # An answer that is full says nothing of the polls behind: there may be more items.
+            room = self._core.server.message_bytes_max - self._core.server.item_bytes_max
+            filled = sum(len(each) + ITEM_WIRE_BYTES for a in answers for each in a.contents)
+            is_full = filled + 2 * MESSAGE_OVERHEAD_BYTES > room
             for operation, polled in zip(operations, answers, strict=True):
-                if polled.ids or operation.payload.wait_ms == 0:
+                if polled.ids or (operation.payload.wait_ms == 0 and not is_full):
                     self._answer_poll(operation, polled)
                 else:
                     alone.append(operation)
@@ -236,6 +241,14 @@ class QueueCalls:
         """The caller has gone: let others have the items now instead of at expiry."""
         if polled.ids:
             self._extends.put(self._operation(_Extend(polled.lease_id, _GIVE_BACK_MS), 1))
+
+
+def _answer_each(operations: Sequence[Operation[Any]], results: list[Any]) -> None:
+    """Give each operation as many of the results as it has parts."""
+    start = 0
+    for operation in operations:
+        operation.answer(results[start : start + operation.parts])
+        start += operation.parts
 
 
 class CallsByQueue:

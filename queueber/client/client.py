@@ -11,15 +11,18 @@ from queueber.client.arguments import (
     to_contents,
     to_count,
     to_delays_ms,
+    to_id,
     to_ids,
     to_lease_ms,
     to_ms,
+    to_name,
+    to_settings,
 )
 from queueber.client.calls import CallsByQueue, QueueCalls
 from queueber.client.hosts import ThreadCore
 from queueber.client.leased import Leased
 from queueber.config import DEFAULT_LISTEN
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.model import ServerInfo, Stats
 
 T = TypeVar("T")
 
@@ -62,25 +65,29 @@ class Client:
 
     def queue(self, name: str = "default") -> "Queue":
         """A queue by name; the server creates it when it is first used."""
-        return Queue(self._queues[name])
+        return Queue(self._queues[to_name(name)])
 
     def create_queue(
         self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
     ) -> bool:
         """Create a queue with settings (0: no limit); False when it exists with the same."""
-        settings = QueueSettings(items_max, bytes_max, item_bytes_max)
-        return _wait(self._admin.create(name, settings))
+        settings = to_settings(
+            items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+        )
+        return _wait(self._admin.create(to_name(name), settings))
 
     def configure_queue(
         self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
     ) -> None:
         """Replace the settings of a queue."""
-        settings = QueueSettings(items_max, bytes_max, item_bytes_max)
-        _wait(self._admin.configure(name, settings))
+        settings = to_settings(
+            items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+        )
+        _wait(self._admin.configure(to_name(name), settings))
 
     def delete_queue(self, name: str) -> bool:
         """Delete a queue with all its items; False when there is none."""
-        return _wait(self._admin.delete(name))
+        return _wait(self._admin.delete(to_name(name)))
 
     def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
@@ -117,15 +124,19 @@ class Queue:
         With none ready, wait up to `wait` seconds. A lease without items is false.
         """
         future = self._calls.poll(to_count(count), to_lease_ms(lease), to_ms("wait", wait))
-        return Lease(self._calls, _wait(future))
+        try:
+            return Lease(self._calls, _wait(future))
+        except BaseException:
+            self._calls.give_back(future)
+            raise
 
     def remove(self, ids: bytes | Iterable[bytes], lease: bytes) -> list[bool]:
         """For each id, whether the lease held it and it is now gone."""
-        return _wait(self._calls.remove(to_ids("ids", ids), to_ids("lease", lease)[0]))
+        return _wait(self._calls.remove(to_ids("ids", ids), to_id("lease", lease)))
 
     def extend(self, lease: bytes, seconds: float) -> bool:
         """Let the lease end `seconds` from now; False when it has ended already."""
-        return _wait(self._calls.extend(to_ids("lease", lease)[0], to_lease_ms(seconds)))
+        return _wait(self._calls.extend(to_id("lease", lease), to_lease_ms(seconds)))
 
     def stats(self) -> Stats:
         return _wait(self._calls.stats())

@@ -64,7 +64,7 @@ class Core(ABC):
 
     async def open(self, connect_seconds: float) -> None:
         """Connect, or raise `Unavailable` after `connect_seconds`."""
-        self._loop = asyncio.get_running_loop()
+        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._connecting = asyncio.Lock()
         await self._get_link(self._loop.time() + connect_seconds)
 
@@ -93,6 +93,12 @@ class Core(ABC):
                 with contextlib.suppress(RuntimeError):  # the loop is closed already
                     self._loop.call_soon_threadsafe(task.cancel)
 
+        def never_began(_: "asyncio.Task[None]") -> None:
+            # A task that is cancelled before its first turn runs nothing of its coroutine.
+            coroutine.close()
+            _fail(future, Unavailable("the client was closed before the call was sent"))
+
+        task.add_done_callback(never_began)
         future.add_done_callback(cancel_task)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -130,6 +136,10 @@ class Core(ABC):
                     return await send(link)
             except TimeoutError:
                 error = self._lost(link, "no answer came in time", is_repeatable)
+            except asyncio.CancelledError:
+                if is_repeatable:
+                    raise
+                raise _unknown("the client was closed", self.address) from None
             except capnp.KjException as failure:
                 if failure.type == "DISCONNECTED":
                     error = self._lost(link, "the connection was lost", is_repeatable)
@@ -150,32 +160,29 @@ class Core(ABC):
         link.close()
         if is_repeatable:
             return Unavailable(f"{what} at {self.address}")
-        return OutcomeUnknown(
-            f"{what} while the call to {self.address} was under way: "
-            "it may or may not have taken effect"
-        )
+        return _unknown(what, self.address)
 
     async def _get_link(self, give_up_at: float) -> Link:
         if self._link is not None:
             return self._link
-        async with self._connecting:
-            backoff_seconds = _BACKOFF_SECONDS_FIRST
-            while self._link is None:
-                try:
-                    async with asyncio.timeout_at(max(give_up_at, self._loop.time() + 1)):
-                        link = await open_link(self.address)
-                except TimeoutError:
-                    raise Unavailable(f"the server at {self.address} does not answer") from None
-                except Unavailable:
-                    delay = backoff_seconds * self._random.uniform(0.5, 1.0)
-                    if self._loop.time() + delay >= give_up_at:
-                        raise
-                    await asyncio.sleep(delay)
-                    backoff_seconds = min(2 * backoff_seconds, _BACKOFF_SECONDS_MAX)
-                else:
-                    self._link, self.server = link, link.server
-                    self.spawn(self._watch(link))
-            return self._link
+        backoff_seconds = _BACKOFF_SECONDS_FIRST
+        while True:
+            try:
+                async with asyncio.timeout_at(max(give_up_at, self._loop.time() + 1)):
+                    async with self._connecting:
+                        if self._link is None:
+                            link = await open_link(self.address)
+                            self._link, self.server = link, link.server
+                            self.spawn(self._watch(link))
+                        return self._link
+            except TimeoutError:
+                raise Unavailable(f"the server at {self.address} does not answer") from None
+            except Unavailable:
+                delay = backoff_seconds * self._random.uniform(0.5, 1.0)
+                if self._loop.time() + delay >= give_up_at:
+                    raise
+            await asyncio.sleep(delay)
+            backoff_seconds = min(2 * backoff_seconds, _BACKOFF_SECONDS_MAX)
 
     async def _watch(self, link: Link) -> None:
         """Notice a connection that ends while nothing is sent, so that no call is lost in it."""
@@ -201,6 +208,12 @@ class Core(ABC):
                 future.set_result(result)
             except FUTURE_IS_DONE:
                 unclaimed(result)
+
+
+def _unknown(what: str, address: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"{what} while the call to {address} was under way: it may or may not have taken effect"
+    )
 
 
 def _fail(future: "Future[Any]", error: Exception) -> None:

@@ -7,6 +7,7 @@ already runs the core on it, and its calls change no threads.
 import asyncio
 import atexit
 import contextlib
+import os
 import threading
 import weakref
 from collections import deque
@@ -16,7 +17,7 @@ from typing import Any
 
 import capnp
 
-from queueber.client.core import Core
+from queueber.client.core import FUTURE_IS_DONE, Core
 from queueber.errors import Unavailable
 
 _INBOX_MAX = 100_000
@@ -32,6 +33,9 @@ class ThreadCore(Core):
         self._inbox: deque[Callable[[], None]] = deque()
         self._is_wake_pending = False
         self._is_closed = False
+        self._lock = threading.Lock()
+        self._began = threading.Event()
+        self._process_id = os.getpid()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._main(connect_seconds)),
             name=f"queueber-client-{address}",
@@ -41,24 +45,28 @@ class ThreadCore(Core):
         _open_cores.add(self)
 
     def post(self, function: Callable[[], None]) -> None:
-        if self._is_closed:
-            raise _closed()
-        if len(self._inbox) >= _INBOX_MAX:
-            raise Unavailable(f"{_INBOX_MAX} operations wait to be sent; slow down")
-        self._inbox.append(function)
-        if not self._is_wake_pending:
-            self._is_wake_pending = True
-            self._loop.call_soon_threadsafe(self._run_inbox)
+        if self._process_id != os.getpid():
+            raise Unavailable("the client was made before a fork; connect in the child itself")
+        with self._lock:
+            if self._is_closed:
+                raise _closed()
+            if len(self._inbox) >= _INBOX_MAX:
+                raise Unavailable(f"{_INBOX_MAX} operations wait to be sent; slow down")
+            self._inbox.append(function)
+            if not self._is_wake_pending:
+                self._is_wake_pending = True
+                self._loop.call_soon_threadsafe(self._run_inbox)
 
     def new_future(self) -> "Future[Any]":
         return Future()
 
     def close(self) -> None:
-        if self._is_closed or not self._thread.is_alive():
-            self._is_closed = True
-            return
-        self._is_closed = True
-        self._loop.call_soon_threadsafe(self._stop.set)
+        with self._lock:
+            is_closed, self._is_closed = self._is_closed, True
+            if is_closed or not self._thread.is_alive() or self._process_id != os.getpid():
+                return
+            self._began.wait()
+            self._loop.call_soon_threadsafe(self._stop.set)
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -69,16 +77,28 @@ class ThreadCore(Core):
             inbox.popleft()()
 
     async def _main(self, connect_seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
+        self._began.set()
         async with capnp.kj_loop():
-            try:
-                await self.open(connect_seconds)
-            except Exception as error:  # noqa: BLE001  whatever it is belongs to who connects
+            opening = asyncio.ensure_future(self.open(connect_seconds))
+            stopping = asyncio.ensure_future(self._stop.wait())
+            # Whoever connects may give up before it is done.
+            await asyncio.wait([opening, stopping], return_when=asyncio.FIRST_COMPLETED)
+            if not opening.done():
+                opening.cancel()
+                await asyncio.wait([opening])
+            if opening.cancelled() or opening.exception() is not None:
                 self._is_closed = True
-                self.ready.set_exception(error)
+                stopping.cancel()
+                with contextlib.suppress(*FUTURE_IS_DONE):
+                    self.ready.set_exception(
+                        _closed() if opening.cancelled() else opening.exception()
+                    )
                 return
-            self.ready.set_result(None)
-            await self._stop.wait()
+            with contextlib.suppress(*FUTURE_IS_DONE):
+                self.ready.set_result(None)
+            await stopping
             self._run_inbox()
             await self.shut()
 

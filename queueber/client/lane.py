@@ -11,10 +11,18 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from queueber.client.core import FUTURE_IS_DONE, Core
-from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
+from queueber.errors import (
+    InvalidArgument,
+    NotFound,
+    OutcomeUnknown,
+    QueueberError,
+    ResourceExhausted,
+    Unavailable,
+)
 from queueber.limits import MIB
 
 _CALLS_MAX = 2
@@ -22,6 +30,9 @@ _CALLS_MAX = 2
 
 _CALL_PARTS_MAX = 1000
 _CALL_BYTES_MAX = MIB
+
+_REFUSALS = (InvalidArgument, ResourceExhausted, NotFound)
+"""What a server says before it does anything. After others, who knows what was done."""
 
 P = TypeVar("P")
 
@@ -73,7 +84,7 @@ class Lane(Generic[P]):
     @property
     def is_busy(self) -> bool:
         """Whether others are under way or about to leave."""
-        return self._calls > 0 or len(self._pending) > 1
+        return self._calls > 0 or bool(self._pending)
 
     def close(self) -> None:
         for operation in self._pending:
@@ -84,7 +95,8 @@ class Lane(Generic[P]):
         self._is_leaving_soon = False
         while self._calls < _CALLS_MAX and (operations := self._take()):
             self._calls += 1
-            self._core.spawn(self._run(operations))
+            task = self._core.spawn(self._run(operations))
+            task.add_done_callback(partial(_fail_unsent, operations))
 
     def _take(self) -> list[Operation[P]]:
         taken: list[Operation[P]] = []
@@ -112,7 +124,7 @@ class Lane(Generic[P]):
         try:
             await self._send(operations)
         except QueueberError as error:
-            if len(operations) == 1 or error.retryable or isinstance(error, OutcomeUnknown):
+            if len(operations) == 1 or not isinstance(error, _REFUSALS):
                 for operation in operations:
                     operation.fail(error)
             else:
@@ -126,3 +138,10 @@ class Lane(Generic[P]):
         except Exception as error:  # noqa: BLE001  whatever it is belongs to the callers
             for operation in operations:
                 operation.fail(error)
+
+
+def _fail_unsent(operations: list[Operation[Any]], task: "asyncio.Task[None]") -> None:
+    """A task that is cancelled before its first turn runs nothing of its coroutine."""
+    if task.cancelled():
+        for operation in operations:
+            operation.fail(Unavailable("the client was closed before the call was sent"))

@@ -216,7 +216,8 @@ def _database_options(cache: rocksdict.Cache) -> rocksdict.Options:
     options.create_missing_column_families(True)
     options.set_db_write_buffer_size(_WRITE_BUFFERS_BYTES)
     options.set_max_total_wal_size(_WAL_BYTES_MAX)
-    # A torn record at the end of the log was never acknowledged; damage before it must be noticed.
+    # A torn record at the end of the log was never acknowledged: the replay ends before it. It ends
+    # before a damaged one further up, too.
     options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
     options.set_max_background_jobs(4)
     options.set_max_open_files(512)

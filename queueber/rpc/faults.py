@@ -48,7 +48,7 @@ def late_fault(error: Exception) -> Exception:
 def _told(error: Exception) -> tuple[str, str]:
     if isinstance(error, QueueberError):
         return error.code, str(error)
-    if isinstance(error, KjException):
+    if isinstance(error, KjException | UnicodeDecodeError):
         return InvalidArgument.code, "the message could not be read; is its schema the right one?"
     if not isinstance(error, InvariantViolation):
         _log.error("unexpected_error", exc_info=error)

@@ -5,16 +5,19 @@ in the order of arrival; the coroutine ends when the answer may be sent.
 """
 
 from collections.abc import Callable, Coroutine
+from functools import wraps
 from typing import Any
 
 from queueber.engine.state import QueueState
 from queueber.errors import InvariantViolation
+from queueber.limits import MANY_MAX
 from queueber.model import ServerInfo
 from queueber.rpc.faults import early_fault, late_fault
 from queueber.schema import wire
 from queueber.schema.codec import (
     read_add,
     read_duration_ms,
+    read_list,
     read_settings,
     write_polled,
     write_polled_many,
@@ -24,7 +27,6 @@ from queueber.schema.codec import (
 from queueber.service.service import Service
 
 Answer = Coroutine[Any, Any, None]
-Method = Callable[[Any], Answer]
 
 
 class _Calls:
@@ -34,10 +36,10 @@ class _Calls:
         self._service = service
         self._on_crash = on_crash
 
-    def _begin(self, method: Method, context: Any) -> Answer:
+    def begin(self, method: Callable[[Any, Any], Answer], context: Any) -> Answer:
         try:
             self._service.gate.check()
-            answer = method(context)
+            answer = method(self, context)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
             self._crash_if_ours(error)
             raise early_fault(error) from None
@@ -59,6 +61,20 @@ class _Calls:
             self._on_crash(error)
 
 
+def _call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
+    """A method of the schema: what it does at once, then the coroutine that answers."""
+
+    @wraps(method)
+    def begin(self: _Calls, context: Any) -> Answer:
+        return self.begin(method, context)
+
+    return begin
+
+
+def _many(field: str, values: Any) -> list[Any]:
+    return read_list(field, values, MANY_MAX)
+
+
 class _QueueMethods(_Calls):
     def __init__(
         self, service: Service, queue: QueueState, on_crash: Callable[[BaseException], None]
@@ -66,10 +82,8 @@ class _QueueMethods(_Calls):
         super().__init__(service, on_crash)
         self._queue = queue
 
+    @_call
     def add_context(self, context: Any) -> Answer:
-        return self._begin(self._add, context)
-
-    def _add(self, context: Any) -> Answer:
         added = self._service.add(self._queue, *read_add(context.params.req))
 
         async def answer() -> None:
@@ -77,10 +91,8 @@ class _QueueMethods(_Calls):
 
         return answer()
 
+    @_call
     def remove_context(self, context: Any) -> Answer:
-        return self._begin(self._remove, context)
-
-    def _remove(self, context: Any) -> Answer:
         request = context.params.req
         removed = self._service.remove(self._queue, [request.id], [request.lease])
 
@@ -89,10 +101,8 @@ class _QueueMethods(_Calls):
 
         return answer()
 
+    @_call
     def poll_context(self, context: Any) -> Answer:
-        return self._begin(self._poll, context)
-
-    def _poll(self, context: Any) -> Answer:
         request = context.params.req
         columns = request.columns
         wait_ms = read_duration_ms(request.timeoutSecs, request.timeoutMs)
@@ -112,10 +122,8 @@ class _QueueMethods(_Calls):
 
         return answer()
 
+    @_call
     def extend_context(self, context: Any) -> Answer:
-        return self._begin(self._extend, context)
-
-    def _extend(self, context: Any) -> Answer:
         request = context.params.req
         lease_ms = read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs)
         extended = self._service.extend(self._queue, [request.lease], [lease_ms])
@@ -125,25 +133,27 @@ class _QueueMethods(_Calls):
 
         return answer()
 
+    @_call
     def removeMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        return self._begin(self._remove_many, context)
-
-    def _remove_many(self, context: Any) -> Answer:
         request = context.params.req
-        removed = self._service.remove(self._queue, list(request.ids), list(request.leases))
+        removed = self._service.remove(
+            self._queue,
+            read_list("ids", request.ids, MANY_MAX),
+            read_list("leases", request.leases, MANY_MAX),
+        )
 
         async def answer() -> None:
             context.results.init("resp").removed = await removed
 
         return answer()
 
+    @_call
     def extendMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        return self._begin(self._extend_many, context)
-
-    def _extend_many(self, context: Any) -> Answer:
         request = context.params.req
         extended = self._service.extend(
-            self._queue, list(request.leases), list(request.leaseValiditiesMs)
+            self._queue,
+            read_list("leases", request.leases, MANY_MAX),
+            read_list("leaseValiditiesMs", request.leaseValiditiesMs, MANY_MAX),
         )
 
         async def answer() -> None:
@@ -151,13 +161,13 @@ class _QueueMethods(_Calls):
 
         return answer()
 
+    @_call
     def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        return self._begin(self._poll_many, context)
-
-    def _poll_many(self, context: Any) -> Answer:
         request = context.params.req
         polled = self._service.poll_many(
-            self._queue, list(request.counts), lease_ms=request.leaseValidityMs
+            self._queue,
+            _many("counts", request.counts),
+            lease_ms=request.leaseValidityMs,
         )
 
         async def answer() -> None:
@@ -165,10 +175,8 @@ class _QueueMethods(_Calls):
 
         return answer()
 
-    def stats_context(self, context: Any) -> Answer:
-        return self._begin(self._stats, context)
-
-    async def _stats(self, context: Any) -> None:
+    @_call
+    async def stats_context(self, context: Any) -> None:
         write_stats(context.results.init("stats"), self._service.stats(self._queue))
 
 
@@ -185,10 +193,8 @@ class ServiceHandler(_QueueMethods, wire.Service.Server):  # type: ignore[misc] 
         super().__init__(service, service.default_queue, on_crash)
         self._info = info
 
+    @_call
     def queue_context(self, context: Any) -> Answer:
-        return self._begin(self._find_queue, context)
-
-    def _find_queue(self, context: Any) -> Answer:
         params = context.params
         found = self._service.queue(params.name, must_exist=params.mustExist)
 
@@ -197,10 +203,8 @@ class ServiceHandler(_QueueMethods, wire.Service.Server):  # type: ignore[misc] 
 
         return answer()
 
+    @_call
     def createQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        return self._begin(self._create_queue, context)
-
-    def _create_queue(self, context: Any) -> Answer:
         params = context.params
         created = self._service.create_queue(params.name, read_settings(params.settings))
 
@@ -209,10 +213,8 @@ class ServiceHandler(_QueueMethods, wire.Service.Server):  # type: ignore[misc] 
 
         return answer()
 
+    @_call
     def configureQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        return self._begin(self._configure_queue, context)
-
-    def _configure_queue(self, context: Any) -> Answer:
         params = context.params
         configured = self._service.configure_queue(params.name, read_settings(params.settings))
 
@@ -221,10 +223,8 @@ class ServiceHandler(_QueueMethods, wire.Service.Server):  # type: ignore[misc] 
 
         return answer()
 
+    @_call
     def deleteQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        return self._begin(self._delete_queue, context)
-
-    def _delete_queue(self, context: Any) -> Answer:
         deleted = self._service.delete_queue(context.params.name)
 
         async def answer() -> None:
@@ -232,10 +232,8 @@ class ServiceHandler(_QueueMethods, wire.Service.Server):  # type: ignore[misc] 
 
         return answer()
 
-    def listQueues_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        return self._begin(self._list_queues, context)
-
-    async def _list_queues(self, context: Any) -> None:
+    @_call
+    async def listQueues_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         params = context.params
         queues, more = self._service.list_queues(params.after, params.limit)
         results = context.results
@@ -244,8 +242,6 @@ class ServiceHandler(_QueueMethods, wire.Service.Server):  # type: ignore[misc] 
         for at, stats in enumerate(queues):
             write_stats(listed[at], stats)
 
-    def describe_context(self, context: Any) -> Answer:
-        return self._begin(self._describe, context)
-
-    async def _describe(self, context: Any) -> None:
+    @_call
+    async def describe_context(self, context: Any) -> None:
         write_server_info(context.results.init("server"), self._info)

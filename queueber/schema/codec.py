@@ -3,25 +3,35 @@
 from collections.abc import Sequence
 from typing import Any
 
-from queueber.limits import SECOND_MS
+from queueber.errors import ResourceExhausted
+from queueber.limits import ADD_ITEMS_MAX, SECOND_MS
 from queueber.model import Polled, QueueSettings, ServerInfo, Stats
+
+
+def read_list(field: str, values: Any, count_max: int) -> list[Any]:
+    """The elements of a list, counted before they are read.
+
+    An element may take no room in a message and still takes time to read.
+    """
+    if len(values) > count_max:
+        raise ResourceExhausted(
+            f"{field}: the call has {len(values)}; the limit is {count_max}, send several calls"
+        )
+    return list(values)
 
 
 def read_add(request: Any) -> tuple[list[bytes], list[int]]:
     """Contents, and a delay for each, or no delays at all."""
-    items = request.items
-    columns = list(request.contents)
-    column_delays = list(request.delaysMs)
-    if not len(items):
+    items = read_list("items", request.items, ADD_ITEMS_MAX)
+    columns = read_list("contents", request.contents, ADD_ITEMS_MAX)
+    column_delays = read_list("delaysMs", request.delaysMs, ADD_ITEMS_MAX)
+    if not items:
         return columns, column_delays
-    contents: list[bytes] = []
-    delays_ms: list[int] = []
-    for item in items:
-        contents.append(item.contents)
-        delays_ms.append(item.visibilityTimeoutSecs * SECOND_MS + item.visibilityTimeoutMs)
-    contents += columns
-    delays_ms += column_delays or [0] * len(columns)
-    return contents, delays_ms
+    contents = [item.contents for item in items]
+    delays_ms = [
+        read_duration_ms(item.visibilityTimeoutSecs, item.visibilityTimeoutMs) for item in items
+    ]
+    return contents + columns, delays_ms + (column_delays or [0] * len(columns))
 
 
 def read_duration_ms(secs: int, ms: int) -> int:

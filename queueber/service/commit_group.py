@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from queueber.errors import Unavailable
+from queueber.errors import Internal, Unavailable
 from queueber.limits import STORE_RETRY_MS
 from queueber.service.loop import Future, Loop
 
@@ -98,8 +98,9 @@ class CommitGroup:
             self._is_syncing = False
 
 
-def _sync_failed(failure: BaseException) -> Unavailable:
-    return Unavailable(
+def _sync_failed(failure: BaseException) -> Internal:
+    # Not `Unavailable`: the write may have happened, so the call must not be sent again unseen.
+    return Internal(
         f"the write ahead log could not be synced ({failure}); the server stops, and whether this "
         "call took effect is known once it is started again"
     )

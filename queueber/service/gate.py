@@ -12,16 +12,24 @@ class Gate:
         self._calls_max = calls_max
         self._idle: Future | None = None
         self.calls = 0
+        self._arriving = 0
         self.is_closed = False
 
     def check(self) -> None:
         """Refuse a new call when there is no room for it."""
         if self.is_closed:
             raise Unavailable("the server is shutting down; send the call again in a moment")
-        if self.calls >= self._calls_max:
+        calls = self.calls + self._arriving
+        if calls >= self._calls_max:
             raise Unavailable(
-                f"{self.calls} calls are under way, the limit; send the call again in a moment"
+                f"{calls} calls are under way, the limit; send the call again in a moment"
             )
+        # A call enters in the first turn of its task, if it gets that far; it counts until then.
+        self._arriving += 1
+        self._loop.call_soon(self._arrived)
+
+    def _arrived(self) -> None:
+        self._arriving -= 1
 
     def enter(self) -> None:
         self.calls += 1

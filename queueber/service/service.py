@@ -22,7 +22,7 @@ from queueber.engine.queues import configure_queue, create_queue, delete_queue, 
 from queueber.engine.remove import remove
 from queueber.engine.state import Engine, QueueState
 from queueber.engine.sweep import sweep, sweep_queue
-from queueber.errors import InvalidArgument, NotFound, ResourceExhausted, Unavailable
+from queueber.errors import Internal, InvalidArgument, NotFound, ResourceExhausted, Unavailable
 from queueber.limits import MESSAGE_OVERHEAD_BYTES, QUEUES_MAX
 from queueber.model import NOTHING_POLLED, Polled, QueueSettings, Stats, Sweep
 from queueber.service.checks import (
@@ -321,8 +321,8 @@ class Service:
         """Wait until the leases are durable; if the caller hangs up meanwhile, take them back."""
         try:
             await self._durable(None)
-        except Unavailable:
-            raise
+        except Internal:
+            raise  # the sync failed: nothing is written any more
         except BaseException:
             self._take_back(queue, given)
             raise

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 
 import pytest
 import trio
@@ -103,5 +104,66 @@ def test_many_tasks_share_one_connection(server: ServerProcess) -> None:
             assert len({lease.id for lease in leases}) == 500
             removed = await asyncio.gather(*[lease.remove() for lease in leases])
             assert removed == [[True]] * 500
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("verb", ["add", "poll", "stats"])
+def test_closing_in_any_turn_leaves_nobody_hanging(
+    server: ServerProcess, verb: str, turns: int
+) -> None:
+    async def main() -> None:
+        client = queueber.connect_async(server.address)
+        await client.__aenter__()
+        queue = client.queue("closed-early")
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "add": lambda: queue.add(b"x"),
+            "poll": queue.poll,
+            "stats": queue.stats,
+        }
+        call = asyncio.ensure_future(calls[verb]())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await client.aclose()
+
+        await asyncio.wait([call], timeout=10)
+        assert call.done()
+        if not call.cancelled():
+            call.exception()
+
+    asyncio.run(main())
+
+
+async def cancel_as_the_answer_arrives(
+    client: queueber.AsyncClient, queue: queueber.AsyncQueue
+) -> None:
+    made = client._core.new_future
+
+    def cancelling() -> "Future[object]":
+        future = made()
+        future.add_done_callback(lambda _: task.cancel())
+        return future
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client._core, "new_future", cancelling)
+        task = asyncio.ensure_future(queue.poll())
+        await asyncio.wait([task])
+    assert task.cancelled()
+
+
+def test_a_poll_that_is_cancelled_as_its_answer_arrives_gives_the_items_back(
+    server: ServerProcess,
+) -> None:
+    async def main() -> None:
+        async with queueber.connect_async(server.address) as client:
+            queue = client.queue("crossing")
+            ids = await queue.add([b"x"] * 5)
+            for _ in ids:
+                await cancel_as_the_answer_arrives(client, queue)
+            while (await queue.stats()).in_progress:
+                pass
+
+            assert (await queue.stats()).ready == 5
 
     asyncio.run(main())

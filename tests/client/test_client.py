@@ -1,6 +1,9 @@
 """The client for plain code, against a real server."""
 
+import contextlib
 import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -102,6 +105,9 @@ def test_an_extended_lease_outlives_its_first_expiry(queue: queueber.Queue) -> N
         (lambda q: q.poll(wait="soon"), "wait: 'soon'"),
         (lambda q: q.remove(b"short", bytes(16)), "ids: b'short'"),
         (lambda q: q.extend(b"short", 5), "lease: b'short'"),
+        (lambda q: q.extend([], 5), "lease: []"),
+        (lambda q: q.add(None), "contents: None"),
+        (lambda q: q.add(b"x", delay=None), "delay: None"),
     ],
 )
 def test_bad_arguments_name_the_field_and_change_nothing(
@@ -331,3 +337,93 @@ def test_a_connection_too_many_is_told_so_and_may_come_later() -> None:
 
         with queueber.connect(server.address) as second:
             assert second.queue().stats().ready == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda c: c.create_queue("x", items_max=-1), "items_max: -1"),
+        (lambda c: c.create_queue("x", bytes_max=1 << 64), "bytes_max: 18446744073709551616"),
+        (lambda c: c.configure_queue("x", item_bytes_max="1"), "item_bytes_max: '1'"),
+        (lambda c: c.queue("\ud800"), "is not a queue name"),
+        (lambda c: c.delete_queue(5), "name: 5"),
+        (lambda c: c.create_queue("x" * 129), "1 to 128 letters"),
+    ],
+)
+def test_bad_settings_and_names_are_refused(
+    client: queueber.Client, call: object, told: str
+) -> None:
+    before = [stats.name for stats in client.queues()]
+
+    with pytest.raises(queueber.InvalidArgument) as caught:
+        call(client)  # type: ignore[operator]
+
+    assert told in str(caught.value)
+    assert [stats.name for stats in client.queues()] == before
+
+
+def test_joined_polls_of_large_items_all_get_one_while_there_are_some(
+    queue: queueber.Queue,
+) -> None:
+    """The answer that serves them all is full after a few: the others must not come out empty."""
+    for _ in range(20):
+        queue.add(bytes(4 * 1024 * 1024))
+
+    with ThreadPoolExecutor(16) as pool:
+        leases = list(pool.map(lambda _: queue.poll(), range(16)))
+
+    assert [len(lease) for lease in leases] == [1] * 16
+
+
+def test_a_call_waits_for_its_own_patience_while_another_waits_longer() -> None:
+    with running_server() as server, queueber.connect(server.address, retry_timeout=0.5) as client:
+        client.queue().stats()
+        server.kill()
+        with ThreadPoolExecutor(1) as pool:
+            patient = pool.submit(client.queue().poll, wait=8)
+            started = time.monotonic()
+            with pytest.raises(queueber.Unavailable):
+                client.queue().add(b"x")
+            assert time.monotonic() - started < 4
+            server.start()
+            client.queue().add(b"y")
+            assert len(patient.result()) == 1
+
+
+def test_a_client_that_was_made_before_a_fork_says_so(server: ServerProcess) -> None:
+    program = (
+        "import os, sys, queueber\n"
+        "client = queueber.connect(sys.argv[1])\n"
+        "if os.fork() == 0:\n"
+        "    try: client.queue('forked').add(b'x')\n"
+        "    except queueber.Unavailable as error: os._exit(0 if 'fork' in str(error) else 1)\n"
+        "    os._exit(2)\n"
+        "status = os.waitstatus_to_exitcode(os.wait()[1])\n"
+        "client.queue('forked').add(b'x')\n"
+        "sys.exit(status)\n"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, server.address], timeout=30, check=False
+    )
+
+    assert ended.returncode == 0
+
+
+def test_closing_while_threads_call_leaves_nobody_hanging(server: ServerProcess) -> None:
+    def call_until_closed(client: queueber.Client) -> None:
+        queue = client.queue("closing")
+        with contextlib.suppress(queueber.Unavailable, queueber.OutcomeUnknown):
+            while True:
+                queue.add(b"x")
+                queue.stats()
+                queue.poll()
+
+    for _ in range(20):
+        client = queueber.connect(server.address)
+        with ThreadPoolExecutor(6) as pool:
+            calls = [pool.submit(call_until_closed, client) for _ in range(6)]
+            time.sleep(0.01)
+            client.close()
+            for call in calls:
+                call.result(timeout=10)

@@ -286,3 +286,24 @@ def test_a_sweep_of_100_000_due_items_lets_calls_be_answered() -> None:
 
         assert queue.stats().ready == 100_000
         assert slowest < 0.5
+
+
+def test_a_list_of_millions_of_empty_elements_is_refused_unread() -> None:
+    """They take no room in the message, and would take seconds to read one by one."""
+
+    async def scenario(service: Any) -> None:
+        request = service.add_request()
+        request.init("req").init("items", 1_000_000)
+        started = time.monotonic()
+        told = await refusal(request.send())
+
+        assert told.startswith(
+            "RESOURCE_EXHAUSTED: items: the call has 1000000; the limit is 10000"
+        )
+        assert time.monotonic() - started < 1
+        many = service.removeMany_request()
+        many.init("req").init("ids", 1_000_000)
+        assert (await refusal(many.send())).startswith("RESOURCE_EXHAUSTED: ids: the call has")
+
+    with running_server() as server:
+        with_service(server, scenario)

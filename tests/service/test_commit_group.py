@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueber.clock import ManualClock
-from queueber.errors import Unavailable
+from queueber.errors import Internal
 from queueber.service.commit_group import CommitGroup
 from tests.support.service_rig import HeldSync
 from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
@@ -162,10 +162,10 @@ def test_failed_sync_is_told_to_all_who_wait_and_to_all_who_come() -> None:
         sync.fail(OSError("no space left"))
         outcomes = await asyncio.gather(*in_sync, *gathered, return_exceptions=True)
 
-        assert [type(each) for each in outcomes] == [Unavailable] * 6
+        assert [type(each) for each in outcomes] == [Internal] * 6
         assert "could not be synced (no space left)" in str(outcomes[0])
         for _ in range(3):
-            with pytest.raises(Unavailable, match="no space left"):
+            with pytest.raises(Internal, match="no space left"):
                 await commits.wait()
         assert sync.begun == 1, "nothing is synced after a failure"
 
@@ -182,13 +182,13 @@ def test_failed_sync_is_reported_once() -> None:
 
         sync.fail(failure)
         await asyncio.wait(waiting)
-        with pytest.raises(Unavailable):
+        with pytest.raises(Internal):
             await commits.wait()
         await turns(10)
 
         assert sync.failures == [failure]
         for each in waiting:
-            assert isinstance(each.exception(), Unavailable)
+            assert isinstance(each.exception(), Internal)
 
     run_with_commits(body)
 

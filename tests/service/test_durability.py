@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from queueber.errors import Unavailable
+from queueber.errors import Internal
 from queueber.model import QueueSettings
 from tests.support.service_rig import HeldSync, ServiceRig, run_on_service
 from tests.support.virtual_loop import turns
@@ -64,7 +64,7 @@ def test_verb_is_not_answered_before_a_sync_that_began_after_its_write(verb: str
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_verb_whose_sync_fails_is_unavailable_and_so_is_every_later_one(verb: str) -> None:
+def test_verb_whose_sync_fails_is_internal_and_so_is_every_later_one(verb: str) -> None:
     sync = HeldSync()
 
     async def body(rig: ServiceRig) -> None:
@@ -75,9 +75,9 @@ def test_verb_whose_sync_fails_is_unavailable_and_so_is_every_later_one(verb: st
 
             sync.fail(OSError("the disk is gone"))
 
-            with pytest.raises(Unavailable, match="the disk is gone"):
+            with pytest.raises(Internal, match="the disk is gone"):
                 await call
-            with pytest.raises(Unavailable, match="the disk is gone"):
+            with pytest.raises(Internal, match="the disk is gone"):
                 await rig.service.add(rig.queue, [b"later"], [])
             assert len(sync.failures) == 1
 
@@ -95,7 +95,7 @@ def test_poll_whose_sync_fails_keeps_its_lease() -> None:
             call = rig.begin_poll(1, wait_ms=0)
             await sync.wait_begun(2)
             sync.fail(OSError("broken"))
-            with pytest.raises(Unavailable):
+            with pytest.raises(Internal):
                 await call
 
             assert rig.service.stats(rig.queue).in_progress == 1

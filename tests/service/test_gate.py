@@ -15,12 +15,29 @@ def test_gate_lets_calls_in_up_to_its_limit() -> None:
         gate = Gate(asyncio.get_running_loop(), calls_max=2)
         for _ in range(2):
             gate.check()
+            await turns()
             gate.enter()
 
         with pytest.raises(Unavailable, match="2 calls are under way, the limit"):
             gate.check()
 
         gate.leave()
+        gate.check()
+
+    run_virtually(ManualClock(), main())
+
+
+def test_gate_counts_calls_that_arrive_in_one_turn_before_they_enter() -> None:
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=2)
+        gate.check()
+        gate.check()
+
+        with pytest.raises(Unavailable, match="2 calls are under way, the limit"):
+            gate.check()
+
+        # None of them came to enter: their callers have gone.
+        await turns()
         gate.check()
 
     run_virtually(ManualClock(), main())
