@@ -4,6 +4,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from queueber.client.arguments import to_name, to_settings
 from queueber.client.core import Core
 from queueber.client.link import Link
 from queueber.model import QueueSettings, ServerInfo, Stats
@@ -21,8 +22,8 @@ class AdminCalls:
         response = await self._core.call(lambda link: link.service.describe(), is_repeatable=True)
         return read_server_info(response.server)
 
-    def create(self, name: str, settings: QueueSettings) -> "Future[bool]":
-        return self._core.submit(partial(self._create, name, settings))
+    def create(self, name: str, **limits: int) -> "Future[bool]":
+        return self._core.submit(partial(self._create, to_name(name), to_settings(**limits)))
 
     async def _create(self, name: str, settings: QueueSettings) -> bool:
         response = await self._core.call(
@@ -31,8 +32,8 @@ class AdminCalls:
         )
         return bool(response.created)
 
-    def configure(self, name: str, settings: QueueSettings) -> "Future[None]":
-        return self._core.submit(partial(self._configure, name, settings))
+    def configure(self, name: str, **limits: int) -> "Future[None]":
+        return self._core.submit(partial(self._configure, to_name(name), to_settings(**limits)))
 
     async def _configure(self, name: str, settings: QueueSettings) -> None:
         await self._core.call(
@@ -41,7 +42,7 @@ class AdminCalls:
         )
 
     def delete(self, name: str) -> "Future[bool]":
-        return self._core.submit(partial(self._delete, name))
+        return self._core.submit(partial(self._delete, to_name(name)))
 
     async def _delete(self, name: str) -> bool:
         def send(link: Link) -> Any:

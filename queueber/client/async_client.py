@@ -12,19 +12,7 @@ from typing import Self, TypeVar
 import sniffio
 
 from queueber.client.admin import AdminCalls
-from queueber.client.arguments import (
-    Contents,
-    Delay,
-    to_contents,
-    to_count,
-    to_delays_ms,
-    to_id,
-    to_ids,
-    to_lease_ms,
-    to_ms,
-    to_name,
-    to_settings,
-)
+from queueber.client.arguments import Contents, Delay, to_ids
 from queueber.client.calls import CallsByQueue, QueueCalls
 from queueber.client.client import CONNECT_TIMEOUT_SECONDS, RETRY_TIMEOUT_SECONDS
 from queueber.client.hosts import LoopCore, ThreadCore
@@ -80,29 +68,31 @@ class AsyncClient:
 
     def queue(self, name: str = "default") -> "AsyncQueue":
         """A queue by name; the server creates it when it is first used."""
-        return AsyncQueue(self._queues[to_name(name)])
+        return AsyncQueue(self._queues[name])
 
     async def create_queue(
         self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
     ) -> bool:
         """Create a queue with settings (0: no limit); False when it exists with the same."""
-        settings = to_settings(
-            items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+        return await _wait(
+            self._admin.create(
+                name, items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+            )
         )
-        return await _wait(self._admin.create(to_name(name), settings))
 
     async def configure_queue(
         self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
     ) -> None:
         """Replace the settings of a queue."""
-        settings = to_settings(
-            items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+        await _wait(
+            self._admin.configure(
+                name, items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+            )
         )
-        await _wait(self._admin.configure(to_name(name), settings))
 
     async def delete_queue(self, name: str) -> bool:
         """Delete a queue with all its items; False when there is none."""
-        return await _wait(self._admin.delete(to_name(name)))
+        return await _wait(self._admin.delete(name))
 
     async def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
@@ -123,12 +113,11 @@ class AsyncQueue:
 
     async def add(self, contents: Contents, *, delay: Delay = 0) -> list[bytes]:
         """Store items, all or none, and return their ids in order."""
-        listed = to_contents(contents)
-        return await _wait(self._calls.add(listed, to_delays_ms(delay, len(listed))))
+        return await _wait(self._calls.add(contents, delay))
 
     async def poll(self, count: int = 1, *, lease: float = 60, wait: float = 0) -> "AsyncLease":
         """Lease up to `count` items for `lease` seconds; with none ready, wait up to `wait`."""
-        future = self._calls.poll(to_count(count), to_lease_ms(lease), to_ms("wait", wait))
+        future = self._calls.poll(count, lease, wait)
         try:
             return AsyncLease(self._calls, await _wait(future))
         except BaseException:
@@ -137,11 +126,11 @@ class AsyncQueue:
 
     async def remove(self, ids: bytes | Iterable[bytes], lease: bytes) -> list[bool]:
         """For each id, whether the lease held it and it is now gone."""
-        return await _wait(self._calls.remove(to_ids("ids", ids), to_id("lease", lease)))
+        return await _wait(self._calls.remove(ids, lease))
 
     async def extend(self, lease: bytes, seconds: float) -> bool:
         """Let the lease end `seconds` from now; False when it has ended already."""
-        return await _wait(self._calls.extend(to_id("lease", lease), to_lease_ms(seconds)))
+        return await _wait(self._calls.extend(lease, seconds))
 
     async def stats(self) -> Stats:
         return await _wait(self._calls.stats())
@@ -152,7 +141,7 @@ class AsyncLease(Leased):
 
     async def extend(self, seconds: float) -> bool:
         """End `seconds` from now instead; False when the lease has ended already."""
-        return await _wait(self._calls.extend(self.id, to_lease_ms(seconds)))
+        return await _wait(self._calls.extend(self.id, seconds))
 
     async def remove(self, ids: bytes | Iterable[bytes] | None = None) -> list[bool]:
         """Remove items that are done, all of them when none are named."""

@@ -1,16 +1,28 @@
 """The calls of one queue, joined in lanes. They run on the core's loop; faces may be elsewhere.
 
-Durations are milliseconds here; the faces speak seconds.
+Here the seconds that users speak become the milliseconds of the wire.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
+from queueber.client.arguments import (
+    Contents,
+    Delay,
+    to_contents,
+    to_count,
+    to_delays_ms,
+    to_id,
+    to_ids,
+    to_lease_ms,
+    to_ms,
+    to_name,
+)
 from queueber.client.core import Core
 from queueber.client.lane import Lane, Operation
 from queueber.errors import ResourceExhausted, Unavailable
@@ -62,24 +74,27 @@ class QueueCalls:
 
     # --- any thread -------------------------------------------------------------------------------
 
-    def add(self, contents: Sequence[bytes], delays_ms: Sequence[int]) -> "Future[list[bytes]]":
-        size = sum(map(len, contents))
-        operation = self._operation(_Add(contents, delays_ms), len(contents), size)
+    def add(self, contents: Contents, delay: Delay) -> "Future[list[bytes]]":
+        listed = to_contents(contents)
+        payload = _Add(listed, to_delays_ms(delay, len(listed)))
+        operation = self._operation(payload, len(listed), sum(map(len, listed)))
         self._core.post(partial(self._adds.put, operation))
         return operation.future
 
-    def remove(self, ids: Sequence[bytes], lease_id: bytes) -> "Future[list[bool]]":
-        operation = self._operation(_Remove(ids, lease_id), len(ids))
+    def remove(self, ids: bytes | Iterable[bytes], lease: bytes) -> "Future[list[bool]]":
+        payload = _Remove(to_ids("ids", ids), to_id("lease", lease))
+        operation = self._operation(payload, len(payload.ids))
         self._core.post(partial(self._removes.put, operation))
         return operation.future
 
-    def extend(self, lease_id: bytes, lease_ms: int) -> "Future[bool]":
-        operation = self._operation(_Extend(lease_id, lease_ms), 1)
+    def extend(self, lease: bytes, seconds: float) -> "Future[bool]":
+        operation = self._operation(_Extend(to_id("lease", lease), to_lease_ms(seconds)), 1)
         self._core.post(partial(self._extends.put, operation))
         return operation.future
 
-    def poll(self, count: int, lease_ms: int, wait_ms: int) -> "Future[Polled]":
-        operation = self._operation(_Poll(count, lease_ms, wait_ms), count)
+    def poll(self, count: int, lease: float, wait: float) -> "Future[Polled]":
+        payload = _Poll(to_count(count), to_lease_ms(lease), to_ms("wait", wait))
+        operation = self._operation(payload, payload.count)
         self._core.post(partial(self._put_poll, operation))
         return operation.future
 
@@ -260,6 +275,7 @@ class CallsByQueue:
         self._lock = Lock()
 
     def __getitem__(self, name: str) -> QueueCalls:
+        to_name(name)
         with self._lock:
             if name not in self._calls:
                 self._calls[name] = QueueCalls(self._core, name)

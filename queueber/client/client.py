@@ -5,19 +5,7 @@ from concurrent.futures import Future
 from typing import Self, TypeVar
 
 from queueber.client.admin import AdminCalls
-from queueber.client.arguments import (
-    Contents,
-    Delay,
-    to_contents,
-    to_count,
-    to_delays_ms,
-    to_id,
-    to_ids,
-    to_lease_ms,
-    to_ms,
-    to_name,
-    to_settings,
-)
+from queueber.client.arguments import Contents, Delay, to_ids
 from queueber.client.calls import CallsByQueue, QueueCalls
 from queueber.client.hosts import ThreadCore
 from queueber.client.leased import Leased
@@ -65,29 +53,31 @@ class Client:
 
     def queue(self, name: str = "default") -> "Queue":
         """A queue by name; the server creates it when it is first used."""
-        return Queue(self._queues[to_name(name)])
+        return Queue(self._queues[name])
 
     def create_queue(
         self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
     ) -> bool:
         """Create a queue with settings (0: no limit); False when it exists with the same."""
-        settings = to_settings(
-            items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+        return _wait(
+            self._admin.create(
+                name, items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+            )
         )
-        return _wait(self._admin.create(to_name(name), settings))
 
     def configure_queue(
         self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
     ) -> None:
         """Replace the settings of a queue."""
-        settings = to_settings(
-            items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+        _wait(
+            self._admin.configure(
+                name, items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
+            )
         )
-        _wait(self._admin.configure(to_name(name), settings))
 
     def delete_queue(self, name: str) -> bool:
         """Delete a queue with all its items; False when there is none."""
-        return _wait(self._admin.delete(to_name(name)))
+        return _wait(self._admin.delete(name))
 
     def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
@@ -115,15 +105,14 @@ class Queue:
 
     def add_soon(self, contents: Contents, *, delay: Delay = 0) -> "Future[list[bytes]]":
         """As `add`, but returns at once: several calls may be under way, and stay in order."""
-        listed = to_contents(contents)
-        return self._calls.add(listed, to_delays_ms(delay, len(listed)))
+        return self._calls.add(contents, delay)
 
     def poll(self, count: int = 1, *, lease: float = 60, wait: float = 0) -> "Lease":
         """Lease up to `count` items for `lease` seconds.
 
         With none ready, wait up to `wait` seconds. A lease without items is false.
         """
-        future = self._calls.poll(to_count(count), to_lease_ms(lease), to_ms("wait", wait))
+        future = self._calls.poll(count, lease, wait)
         try:
             return Lease(self._calls, _wait(future))
         except BaseException:
@@ -132,11 +121,11 @@ class Queue:
 
     def remove(self, ids: bytes | Iterable[bytes], lease: bytes) -> list[bool]:
         """For each id, whether the lease held it and it is now gone."""
-        return _wait(self._calls.remove(to_ids("ids", ids), to_id("lease", lease)))
+        return _wait(self._calls.remove(ids, lease))
 
     def extend(self, lease: bytes, seconds: float) -> bool:
         """Let the lease end `seconds` from now; False when it has ended already."""
-        return _wait(self._calls.extend(to_id("lease", lease), to_lease_ms(seconds)))
+        return _wait(self._calls.extend(lease, seconds))
 
     def stats(self) -> Stats:
         return _wait(self._calls.stats())
@@ -147,7 +136,7 @@ class Lease(Leased):
 
     def extend(self, seconds: float) -> bool:
         """End `seconds` from now instead; False when the lease has ended already."""
-        return _wait(self._calls.extend(self.id, to_lease_ms(seconds)))
+        return _wait(self._calls.extend(self.id, seconds))
 
     def remove(self, ids: bytes | Iterable[bytes] | None = None) -> list[bool]:
         """Remove items that are done, all of them when none are named.

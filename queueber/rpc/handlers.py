@@ -4,7 +4,7 @@ pycapnp calls `<name>_context`. What a method does before it returns its corouti
 in the order of arrival; the coroutine ends when the answer may be sent.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any
 
@@ -71,6 +71,14 @@ def _call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
     return begin
 
 
+async def _respond(context: Any, field: str, value: Awaitable[object]) -> None:
+    setattr(context.results.init("resp"), field, await value)
+
+
+async def _respond_first(context: Any, field: str, values: Awaitable[list[bool]]) -> None:
+    setattr(context.results.init("resp"), field, (await values)[0])
+
+
 def _many(field: str, values: Any) -> list[Any]:
     return read_list(field, values, MANY_MAX)
 
@@ -85,21 +93,13 @@ class _QueueMethods(_Calls):
     @_call
     def add_context(self, context: Any) -> Answer:
         added = self._service.add(self._queue, *read_add(context.params.req))
-
-        async def answer() -> None:
-            context.results.init("resp").ids = await added
-
-        return answer()
+        return _respond(context, "ids", added)
 
     @_call
     def remove_context(self, context: Any) -> Answer:
         request = context.params.req
         removed = self._service.remove(self._queue, [request.id], [request.lease])
-
-        async def answer() -> None:
-            context.results.init("resp").removed = (await removed)[0]
-
-        return answer()
+        return _respond_first(context, "removed", removed)
 
     @_call
     def poll_context(self, context: Any) -> Answer:
@@ -127,11 +127,7 @@ class _QueueMethods(_Calls):
         request = context.params.req
         lease_ms = read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs)
         extended = self._service.extend(self._queue, [request.lease], [lease_ms])
-
-        async def answer() -> None:
-            context.results.init("resp").extended = (await extended)[0]
-
-        return answer()
+        return _respond_first(context, "extended", extended)
 
     @_call
     def removeMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
@@ -141,11 +137,7 @@ class _QueueMethods(_Calls):
             read_list("ids", request.ids, MANY_MAX),
             read_list("leases", request.leases, MANY_MAX),
         )
-
-        async def answer() -> None:
-            context.results.init("resp").removed = await removed
-
-        return answer()
+        return _respond(context, "removed", removed)
 
     @_call
     def extendMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
@@ -155,11 +147,7 @@ class _QueueMethods(_Calls):
             read_list("leases", request.leases, MANY_MAX),
             read_list("leaseValiditiesMs", request.leaseValiditiesMs, MANY_MAX),
         )
-
-        async def answer() -> None:
-            context.results.init("resp").extended = await extended
-
-        return answer()
+        return _respond(context, "extended", extended)
 
     @_call
     def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
