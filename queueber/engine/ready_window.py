@@ -41,7 +41,8 @@ class ReadyWindow:
         if self.is_complete or len(self.entries) >= count:
             return
         start = self.entries[-1][0] + b"\0" if self.entries else ready_low
-        wanted = max(READY_WINDOW_ENTRIES, count) - len(self.entries)
+        # A part of the window at a time: a poll that has to read should not read for a hundred.
+        wanted = max(READY_WINDOW_ENTRIES // 4, count - len(self.entries))
         found = store.scan(Family.VISIBILITY_INDEX, prefix + start, prefix_end(prefix), wanted)
         self.entries.extend((key[PREFIX_BYTES:], decode_size(value)) for key, value in found)
         self.is_complete = len(found) < wanted
