@@ -5,9 +5,9 @@ needs nothing of asyncio. Cancelling a call withdraws it where that is still pos
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import sniffio
 
@@ -29,7 +29,7 @@ def connect_async(
     connect_timeout: float = CONNECT_TIMEOUT_SECONDS,
     retry_timeout: float = RETRY_TIMEOUT_SECONDS,
 ) -> "AsyncClient":
-    """A client for `async with`, which connects. See `connect` for what the arguments mean."""
+    """A client for `async with` or `await`, which connect. See `connect` for the arguments."""
     return AsyncClient(address, connect_timeout=connect_timeout, retry_timeout=retry_timeout)
 
 
@@ -55,6 +55,10 @@ class AsyncClient:
         self._admin = AdminCalls(self._core)
         self._queues = CallsByQueue(self._core)
         return self
+
+    def __await__(self) -> Generator[Any, Any, Self]:
+        """`client = await connect_async(...)`, for those who call `aclose` themselves."""
+        return self.__aenter__().__await__()
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()

@@ -255,7 +255,10 @@ class QueueCalls:
     def _give_back(self, polled: Polled) -> None:
         """The caller has gone: let others have the items now instead of at expiry."""
         if polled.ids:
-            self._extends.put(self._operation(_Extend(polled.lease_id, _GIVE_BACK_MS), 1))
+            operation = self._operation(_Extend(polled.lease_id, _GIVE_BACK_MS), 1)
+            # Nobody waits for it, and nobody minds when the lease has to run out instead.
+            operation.future.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._extends.put(operation)
 
 
 def _answer_each(operations: Sequence[Operation[Any]], results: list[Any]) -> None:

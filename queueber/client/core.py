@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from concurrent.futures import InvalidStateError as FutureIsDone
-from random import Random
+from random import uniform
 from typing import Any, TypeVar
 
 import capnp
@@ -36,7 +36,6 @@ class Core(ABC):
         """`retry_seconds` is how long a call that nothing came of is tried again."""
         self.address = address
         self.retry_seconds = retry_seconds
-        self._random = Random()
         self._link: Link | None = None
         self.server = ServerInfo("", "", 0, 0, 0, 0)
         """What the server said of itself when it was last reached."""
@@ -128,7 +127,7 @@ class Core(ABC):
         `is_repeatable`; else its outcome is unknown, and `OutcomeUnknown` says so.
         """
         give_up_at = self._loop.time() + self.retry_seconds + wait_seconds
-        backoff_seconds = _BACKOFF_SECONDS_FIRST
+        backoff = _Backoff(give_up_at)
         while True:
             link = await self._get_link(give_up_at)
             try:
@@ -148,11 +147,8 @@ class Core(ABC):
                     if queue is not None:
                         # Its capability may be the broken one; asking again costs no round trip.
                         link.forget_queue(queue)
-            delay = backoff_seconds * self._random.uniform(0.5, 1.0)
-            if not error.retryable or self._loop.time() + delay >= give_up_at:
+            if not error.retryable or not await backoff.pause():
                 raise error
-            await asyncio.sleep(delay)
-            backoff_seconds = min(2 * backoff_seconds, _BACKOFF_SECONDS_MAX)
 
     def _lost(self, link: Link, what: str, is_repeatable: bool) -> QueueberError:
         if self._link is link:
@@ -165,7 +161,7 @@ class Core(ABC):
     async def _get_link(self, give_up_at: float) -> Link:
         if self._link is not None:
             return self._link
-        backoff_seconds = _BACKOFF_SECONDS_FIRST
+        backoff = _Backoff(give_up_at)
         while True:
             try:
                 async with asyncio.timeout_at(max(give_up_at, self._loop.time() + 1)):
@@ -178,11 +174,8 @@ class Core(ABC):
             except TimeoutError:
                 raise Unavailable(f"the server at {self.address} does not answer") from None
             except Unavailable:
-                delay = backoff_seconds * self._random.uniform(0.5, 1.0)
-                if self._loop.time() + delay >= give_up_at:
+                if not await backoff.pause():
                     raise
-            await asyncio.sleep(delay)
-            backoff_seconds = min(2 * backoff_seconds, _BACKOFF_SECONDS_MAX)
 
     async def _watch(self, link: Link) -> None:
         """Notice a connection that ends while nothing is sent, so that no call is lost in it."""
@@ -208,6 +201,23 @@ class Core(ABC):
                 future.set_result(result)
             except FUTURE_IS_DONE:
                 unclaimed(result)
+
+
+class _Backoff:
+    """Pauses that grow, each cut by chance so that many clients do not come back at once."""
+
+    def __init__(self, give_up_at: float) -> None:
+        self._give_up_at = give_up_at
+        self._seconds = _BACKOFF_SECONDS_FIRST
+
+    async def pause(self) -> bool:
+        """Pause; False, and at once, when no time is left."""
+        seconds = self._seconds * uniform(0.5, 1.0)
+        if asyncio.get_running_loop().time() + seconds >= self._give_up_at:
+            return False
+        await asyncio.sleep(seconds)
+        self._seconds = min(2 * self._seconds, _BACKOFF_SECONDS_MAX)
+        return True
 
 
 def _unknown(what: str, address: str) -> OutcomeUnknown:

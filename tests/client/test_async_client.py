@@ -43,7 +43,15 @@ async def unreachable(_: str) -> None:
             raise AssertionError("connected to nothing")
 
 
-@pytest.mark.parametrize("scenario", [every_verb, unreachable])
+async def awaited(address: str) -> None:
+    client = await queueber.connect_async(address)
+    assert len(await client.queue("awaited").add(b"x")) == 1
+    await client.aclose()
+    with pytest.raises(queueber.Unavailable, match="closed"):
+        await client.queue("awaited").add(b"x")
+
+
+@pytest.mark.parametrize("scenario", [every_verb, awaited, unreachable])
 def test_in_asyncio(server: ServerProcess, scenario: Scenario) -> None:
     async def main() -> None:
         await scenario(server.address)
@@ -51,7 +59,7 @@ def test_in_asyncio(server: ServerProcess, scenario: Scenario) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("scenario", [every_verb, unreachable])
+@pytest.mark.parametrize("scenario", [every_verb, awaited, unreachable])
 def test_in_trio(server: ServerProcess, scenario: Scenario) -> None:
     trio.run(scenario, server.address)
 
