@@ -1,5 +1,6 @@
 """The composition root: builds every object of a server, runs it, and takes it down in order."""
 
+import resource
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ import trio
 
 from queueber.clock import SystemClock
 from queueber.config import Config, split_address
-from queueber.db.store import Store
+from queueber.db.store import OPEN_FILES_MAX, Store
 from queueber.engine.state import open_engine
 from queueber.ids import IdSource
 from queueber.model import ServerInfo
@@ -27,6 +28,10 @@ _log = structlog.get_logger("queueber")
 
 _FLUSH_SECONDS = 0.05
 """How long answers that were just given have to leave their sockets at shutdown."""
+
+
+_FILES_ASIDE = 100
+"""Open files beside connections and the store's: log, loop, standard streams."""
 
 
 class _Stop:
@@ -54,8 +59,22 @@ def serve(config: Config, *, address_file: Path | None = None) -> None:
     run(partial(_serve, config, address_file))
 
 
+def _allow_open_files(config: Config) -> None:
+    """Raise the soft limit on open files, often 1,024, to what the connections may need."""
+    wanted = config.connections_max + OPEN_FILES_MAX + _FILES_ASIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft == unlimited or soft >= wanted:
+        return
+    allowed = wanted if hard == unlimited else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed < wanted:
+        _log.warning("open_files_limited", allowed=allowed, wanted=wanted)
+
+
 async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> None:
     _log.info("starting", version=VERSION, **config.shown())
+    _allow_open_files(config)
     config.data_dir.mkdir(parents=True, exist_ok=True)
     stop = _Stop()
     bridge.on_signals(stop.request)

@@ -22,6 +22,8 @@ _BLOCK_CACHE_BYTES = 64 * MIB
 _WRITE_BUFFERS_BYTES = 128 * MIB
 """All families together; with the cache and the interpreter this keeps the server below 500 MB."""
 
+OPEN_FILES_MAX = 512
+
 _WAL_BYTES_MAX = 256 * MIB
 """What a restart may have to replay: about two seconds."""
 
@@ -220,7 +222,7 @@ def _database_options(cache: rocksdict.Cache) -> rocksdict.Options:
     # before a damaged one further up, too.
     options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
     options.set_max_background_jobs(4)
-    options.set_max_open_files(512)
+    options.set_max_open_files(OPEN_FILES_MAX)
     options.set_keep_log_file_num(4)
     options.set_max_log_file_size(4 * MIB)
     options.set_stats_dump_period_sec(0)

@@ -1,8 +1,11 @@
 """The server as a process: limits, hang-ups, wake-up times, pipelining, shutdown."""
 
 import asyncio
+import contextlib
 import json
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -307,3 +310,21 @@ def test_a_list_of_millions_of_empty_elements_is_refused_unread() -> None:
 
     with running_server() as server:
         with_service(server, scenario)
+
+
+def test_more_connections_than_the_soft_limit_on_files_are_served() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2000:
+        pytest.skip("the hard limit on open files is too low")
+    with contextlib.ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        try:
+            server = stack.enter_context(running_server("--connections-max", "1000"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        host, port = server.address.split(":")
+        for _ in range(400):
+            stack.enter_context(socket.create_connection((host, int(port))))
+
+        with queueber.connect(server.address) as client:
+            assert len(client.queue().add(b"x")) == 1
