@@ -5,11 +5,12 @@ from queueber.db.keys import (
     NEVER_MS,
     PREFIX_BYTES,
     TIME_BYTES,
+    due_part,
     due_upper_bound,
     split_due_part,
     time_part,
 )
-from queueber.db.records import decode_lease, encode_size, split_held
+from queueber.db.records import HELD_BYTES, decode_lease, encode_size, split_held
 from queueber.engine.lookahead import look_ahead
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
@@ -42,7 +43,7 @@ def expire(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tu
         invariant(entry is not None, "I4", queue=queue.name, expiry_key=key.hex())
         held = decode_lease(entry or b"")[1]
         chosen.append((key[PREFIX_BYTES:], held))
-        items += len(split_held(held))
+        items += len(held) // HELD_BYTES
 
     if len(chosen) < len(due) or len(due) == items_max:
         low_ms = look_again_ms = split_due_part(chosen[-1][0])[0]
@@ -64,9 +65,9 @@ def expire_lease(engine: Engine, queue: QueueState, lease_id: bytes, now_ms: int
     if entry is None:
         return 0
     expires_at_ms, held = decode_lease(entry)
-    chosen = [(time_part(expires_at_ms) + lease_id, held)]
+    chosen = [(due_part(expires_at_ms, lease_id), held)]
     _give_back(engine, queue, chosen, lease_due_ms=queue.counters.lease_due_ms, now_ms=now_ms)
-    return len(split_held(held))
+    return len(held) // HELD_BYTES
 
 
 def _give_back(

@@ -6,7 +6,7 @@ Only the lease and its expiry entry move, so the writes do not depend on how man
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.keys import time_part
+from queueber.db.keys import due_part
 from queueber.db.records import decode_lease, encode_lease
 from queueber.engine.state import Engine, QueueState
 
@@ -37,8 +37,8 @@ def extend(
         later_ms = now_ms + lease_ms
         # I4: the old expiry entry leaves in the same batch. When the time is the same, the put
         # wins.
-        batch.delete(Family.LEASE_EXPIRY, prefix + time_part(expires_at_ms) + lease_id)
-        batch.put(Family.LEASE_EXPIRY, prefix + time_part(later_ms) + lease_id, b"")
+        batch.delete(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id))
+        batch.put(Family.LEASE_EXPIRY, prefix + due_part(later_ms, lease_id), b"")
         batch.put(Family.LEASES, prefix + lease_id, encode_lease(later_ms, held))
         extended.add(lease_id)
     if extended:

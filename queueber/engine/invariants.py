@@ -13,6 +13,7 @@ from queueber.db.keys import (
     DUE_BYTES,
     PREFIX_BYTES,
     TIME_BYTES,
+    due_part,
     prefix_end,
     split_due_part,
     split_queue_prefix,
@@ -212,7 +213,7 @@ class _QueueCheck:
                             "I3",
                             f"lease {lease_id.hex()} holds {item_id.hex()}, which is elsewhere",
                         )
-                key = self._prefix + time_part(expires_at_ms) + lease_id
+                key = self._prefix + due_part(expires_at_ms, lease_id)
                 if self._store.get(Family.LEASE_EXPIRY, key) is None:
                     yield self._broken("I4", f"lease {lease_id.hex()} has no expiry entry")
                 if lease_id > self._counters.last_id:

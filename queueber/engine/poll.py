@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from queueber.db.families import Family
-from queueber.db.keys import TIME_BYTES, time_part
+from queueber.db.keys import TIME_BYTES, due_part
 from queueber.db.records import decode_item, encode_lease, encode_size
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
@@ -52,7 +52,7 @@ def poll(
             prefix + lease_id,
             encode_lease(expires_at_ms, b"".join([i + s for i, s in held])),
         )
-        batch.put(Family.LEASE_EXPIRY, prefix + time_part(expires_at_ms) + lease_id, b"")
+        batch.put(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id), b"")
         answers.append(Polled(lease_id, ids[start:end], contents[start:end]))
         start = end
     batch.delete_many(Family.VISIBILITY_INDEX, [prefix + due for due, _ in taken])

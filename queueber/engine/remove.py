@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.keys import time_part
+from queueber.db.keys import due_part
 from queueber.db.records import HELD_BYTES, decode_lease, encode_lease, split_held
 from queueber.engine.state import Change, Engine, QueueState
 from queueber.limits import ID_BYTES
@@ -74,7 +74,7 @@ def _remove_of_lease(
         batch.put(Family.LEASES, lease_key, encode_lease(expires_at_ms, kept))
     else:
         batch.delete(Family.LEASES, lease_key)
-        batch.delete(Family.LEASE_EXPIRY, prefix + time_part(expires_at_ms) + lease_id)
+        batch.delete(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id))
         counters.leases -= 1
     counters.in_progress -= len(gone)
     counters.removed_total += len(gone)

@@ -116,8 +116,7 @@ class Service:
         deleted = delete_queue(self._engine, name)
         if queue is not None:
             for waiter in self._waiters.take_queue(queue.queue_id):
-                if not waiter.future.done():
-                    waiter.future.set_exception(_deleted(queue))
+                waiter.fail(_deleted(queue))
             _log.info("queue_deleted", queue=name)
         return self._durable(deleted)
 
@@ -219,8 +218,7 @@ class Service:
         """Let no call in any more, answer the polls that wait, and wait until no call is left."""
         self.gate.close()
         for waiter in self._waiters.take_all():
-            if not waiter.future.done():
-                waiter.future.set_result(NOTHING_POLLED)
+            waiter.answer(NOTHING_POLLED)
         # The polls that were just answered count as calls again after their next turn.
         turn = self._loop.create_future()
         self._loop.call_soon(turn.set_result, None)
@@ -301,7 +299,7 @@ class Service:
             )
         waiter = Waiter(self._loop.create_future(), count, lease_ms)
         self._waiters.append(queue.queue_id, waiter)
-        timer = self._loop.call_later(wait_ms / 1000, _time_is_up, waiter)
+        timer = self._loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
         self.gate.leave()
         try:
             polled: Polled = await waiter.future
@@ -347,14 +345,9 @@ class Service:
             try:
                 polled = self._take(queue, [waiter.count], waiter.lease_ms)[0]
             except Unavailable as error:
-                waiter.future.set_exception(error)
+                waiter.fail(error)
             else:
-                waiter.future.set_result(polled)
-
-
-def _time_is_up(waiter: Waiter) -> None:
-    if not waiter.future.done():
-        waiter.future.set_result(NOTHING_POLLED)
+                waiter.answer(polled)
 
 
 def _deleted(queue: QueueState) -> NotFound:

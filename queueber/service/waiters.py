@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from queueber.errors import QueueberError
+from queueber.model import Polled
 from queueber.service.loop import Future
 
 
@@ -13,6 +15,15 @@ class Waiter:
     future: Future
     count: int
     lease_ms: int
+
+    def answer(self, polled: Polled) -> None:
+        """Say what the poll got, unless its caller has gone."""
+        if not self.future.done():
+            self.future.set_result(polled)
+
+    def fail(self, error: QueueberError) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
 
 
 class Waiters:
