@@ -22,6 +22,7 @@ from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.service import Service, ServiceLimits
 from queueber.sweeper.loop import Sweeper
+from queueber.sweeper.reclaimer import Reclaimer
 from queueber.version import VERSION
 
 _log = structlog.get_logger("queueber")
@@ -111,6 +112,7 @@ async def _run_server(
     on_crash: Callable[[BaseException], None],
 ) -> None:
     sweeper = Sweeper()
+    reclaimer = Reclaimer()
     service = Service(
         open_engine(store, IdSource(Random())),
         clock=SystemClock(),
@@ -125,6 +127,7 @@ async def _run_server(
         ),
         commits=commits,
         wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),
+        wake_reclaimer=partial(bridge.call_in_trio, reclaimer.wake),
     )
     info = ServerInfo(
         VERSION,
@@ -142,6 +145,7 @@ async def _run_server(
     )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
+        nursery.start_soon(reclaimer.run, service)
         host, port = await bridge.wait(server.start(*split_address(config.listen)))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if address_file is not None:

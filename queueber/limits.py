@@ -4,7 +4,8 @@ KIB = 1024
 MIB = 1024 * KIB
 SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS
-DAY_MS = 24 * 60 * MINUTE_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
 
 ID_BYTES = 16
 
@@ -23,7 +24,46 @@ POLL_ITEMS_CEILING = 10_000
 """The most an operator may allow in one poll: a lease is expired as a whole, in one batch."""
 
 MANY_MAX = 10_000
-"""Removes, extends or polls in one call."""
+"""Removes, extends, polls and the like in one call."""
+
+PRIORITY_MAX = 9
+PRIORITY_DEFAULT = 5
+
+OLDEST_FIRST_EVERY = 8
+"""One lease in so many takes the items that have been ready longest, whatever their priority."""
+
+KEY_BYTES_MAX = 512
+ATTRIBUTES_MAX = 32
+"""Attributes of one item."""
+ATTRIBUTES_BYTES_MAX = 8 * KIB
+"""Names and values of one item's attributes together."""
+BATCH_NAME_BYTES_MAX = 256
+PRODUCER_ID_BYTES_MAX = 256
+READER_NAME_BYTES_MAX = 256
+ERROR_BYTES_MAX = 16 * KIB
+"""The text of one failure; only the last one of an item is kept."""
+
+ATTEMPTS_CEILING = 1000
+"""The most attempts that a queue may allow: the times of all of them are kept."""
+
+BACKOFF_STEPS_MAX = 100
+DEDUP_WINDOW_MS_MAX = 30 * DAY_MS
+RESULT_AGE_MS_MAX = 366 * DAY_MS
+
+BATCHES_MAX = 100_000
+"""Batches that a queue remembers; a complete one is forgotten after `BATCH_KEEP_MS`."""
+BATCH_KEEP_MS = 7 * DAY_MS
+
+PRODUCER_ANSWERS_KEPT = 8
+"""The last calls of a producer that are answered again when repeated: as many may be under way."""
+PRODUCER_KEEP_MS = 7 * DAY_MS
+"""How long a producer that sends nothing is remembered."""
+
+LOG_READERS_MAX = 100
+READ_ITEMS_MAX = 10_000
+PEEK_ITEMS_MAX = 1000
+PURGE_ITEMS_MAX = 1000
+"""Items of one slice of purge, redrive or peek: a few milliseconds."""
 
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Clients with the default reader limits of Cap'n Proto refuse a message of 64 MiB."""

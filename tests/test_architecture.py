@@ -9,8 +9,8 @@ import pytest
 
 import queueber
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.engine import invariants
-from queueber.engine.invariants import _KEY_BYTES
+from queueber.engine import check_items, check_registry, invariants
+from queueber.engine.invariants import _KEY_WIDTHS
 from queueber.engine.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
 from queueber.service.service import Service
@@ -20,17 +20,28 @@ SOURCES = sorted(path.relative_to(ROOT) for path in (ROOT / "queueber").rglob("*
 TESTS = ROOT / "tests"
 
 LINES_MAX = 400
+TESTED_AS = {
+    "service/core": "service",
+    "service/items": "outcomes",
+    "service/polls": "waiting_polls",
+    "service/reading": "read_results",
+    "service/signals": "wait_batch",
+}
+"""Modules whose tests are named by what a caller sees."""
+CHECKERS = (invariants, check_items, check_registry)
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": ("queueber/db/store.py",),
     "capnp": ("queueber/schema/__init__.py", "queueber/rpc/", "queueber/client/"),
-    "asyncio": ("queueber/rpc/kj_bridge.py", "queueber/client/"),
+    "asyncio": ("queueber/rpc/kj_bridge.py", "queueber/client/", "queueber/worker/"),
     "trio": (
         "queueber/app.py",
         "queueber/rpc/kj_bridge.py",
         "queueber/sweeper/",
         "queueber/client/",
+        "queueber/worker/trio_tasks.py",
     ),
+    "multiprocessing": ("queueber/worker/",),
     "time": ("queueber/clock.py", "queueber/testing/"),
 }
 """Where a library may be imported: files, and folders with all that is in them."""
@@ -117,7 +128,7 @@ def test_public_names_are_all_there() -> None:
 
 
 def test_every_operation_of_an_item_has_a_file_a_function_and_a_test() -> None:
-    operations = {operation for _, operation in TRANSITIONS} | {"add", "sweep"}
+    operations = {operation.partition(",")[0] for _, operation in TRANSITIONS} | {"add", "sweep"}
 
     for operation in operations:
         tree = tree_of(Path("queueber/engine") / f"{operation}.py")
@@ -129,12 +140,21 @@ def test_every_operation_of_an_item_has_a_file_a_function_and_a_test() -> None:
 def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service() -> None:
     methods = set(wire.Queue.schema.method_names)
     bulk = {"removeMany": "remove", "extendMany": "extend", "pollMany": "poll"}
+    elsewhere = {
+        "stats": "stats",
+        "receipt": "receipt",
+        "waitBatch": "wait_batch",
+        "readResults": "read_results",
+        "ackResults": "ack_results",
+        "dropReader": "drop_reader",
+        "listReaders": "log_stats",
+        "resume": "resume",
+    }
 
-    operations = {bulk.get(method, method) for method in methods} - {"stats"}
+    operations = {bulk.get(method, method) for method in methods - set(elsewhere)}
 
-    assert operations == {"add", "poll", "remove", "extend"}
     assert operations <= modules_of("engine")
-    assert all(hasattr(Service, operation) for operation in operations)
+    assert all(hasattr(Service, word) for word in [*operations, *elsewhere.values()])
 
 
 @pytest.mark.parametrize("folder", ["db", "engine", "service", "sweeper"])
@@ -143,20 +163,21 @@ def test_every_module_has_its_tests(folder: str) -> None:
 
     tested = {path.stem.removeprefix("test_") for path in (TESTS / folder).glob("test_*.py")}
 
-    assert modules_of(folder) - without_logic <= tested
+    modules = {f"{folder}/{module}": module for module in modules_of(folder) - without_logic}
+    assert {TESTED_AS.get(path, module) for path, module in modules.items()} <= tested
 
 
 # --- rules that are told in one place and kept in another -----------------------------------------
 
 
 def test_every_invariant_is_checked() -> None:
-    source = Path(invariants.__file__).read_text()
+    checkers = [Path(str(module.__file__)).read_text() for module in CHECKERS]
 
-    assert [rule for rule in INVARIANTS if f'"{rule}"' not in source] == []
+    assert [rule for rule in INVARIANTS if not any(f'"{rule}"' in each for each in checkers)] == []
 
 
 def test_every_family_of_a_queue_has_the_width_of_its_keys() -> None:
-    assert set(_KEY_BYTES) == set(QUEUE_FAMILIES)
+    assert set(_KEY_WIDTHS) == set(QUEUE_FAMILIES)
 
 
 @pytest.mark.parametrize("folder", ["engine", "db"])

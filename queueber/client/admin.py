@@ -2,13 +2,19 @@
 
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
-from queueber.client.arguments import to_name, to_settings
+from queueber.client.arguments import to_name
 from queueber.client.core import Core
 from queueber.client.link import Link
+from queueber.client.settings import SettingsArguments, to_settings
 from queueber.model import QueueSettings, ServerInfo, Stats
-from queueber.schema.codec import read_server_info, read_stats
+from queueber.schema.codec_queues import (
+    read_server_info,
+    read_settings,
+    read_stats,
+    write_settings,
+)
 
 
 class AdminCalls:
@@ -22,24 +28,37 @@ class AdminCalls:
         response = await self._core.call(lambda link: link.service.describe(), is_repeatable=True)
         return read_server_info(response.server)
 
-    def create(self, name: str, **limits: int) -> "Future[bool]":
-        return self._core.submit(partial(self._create, to_name(name), to_settings(**limits)))
+    def create(self, name: str, **settings: Unpack[SettingsArguments]) -> "Future[bool]":
+        made = to_settings(QueueSettings(), settings)
+        return self._core.submit(partial(self._create, to_name(name), made))
 
     async def _create(self, name: str, settings: QueueSettings) -> bool:
+        def send(link: Link) -> Any:
+            request = link.service.createQueue_request()
+            request.name = name
+            write_settings(request.init("settings"), settings)
+            return request.send()
+
+        return bool((await self._core.call(send, is_repeatable=False)).created)
+
+    def configure(self, name: str, **settings: Unpack[SettingsArguments]) -> "Future[None]":
+        to_settings(QueueSettings(), settings)  # what is wrong with them is told before any call
+        return self._core.submit(partial(self._configure, to_name(name), settings))
+
+    async def _configure(self, name: str, given: SettingsArguments) -> None:
+        # Asked for as a queue that must be there: to ask for its statistics alone would create it.
         response = await self._core.call(
-            lambda link: link.service.createQueue(name, _wire(settings)),
-            is_repeatable=False,
+            lambda link: link.service.queue(name, True).queue.stats(), is_repeatable=True
         )
-        return bool(response.created)
+        settings = to_settings(read_settings(response.stats.settings), given)
 
-    def configure(self, name: str, **limits: int) -> "Future[None]":
-        return self._core.submit(partial(self._configure, to_name(name), to_settings(**limits)))
+        def send(link: Link) -> Any:
+            request = link.service.configureQueue_request()
+            request.name = name
+            write_settings(request.init("settings"), settings)
+            return request.send()
 
-    async def _configure(self, name: str, settings: QueueSettings) -> None:
-        await self._core.call(
-            lambda link: link.service.configureQueue(name, _wire(settings)),
-            is_repeatable=True,
-        )
+        await self._core.call(send, is_repeatable=True)
 
     def delete(self, name: str) -> "Future[bool]":
         return self._core.submit(partial(self._delete, to_name(name)))
@@ -68,11 +87,3 @@ class AdminCalls:
 
 def _send_list(after: str, link: Link) -> Any:
     return link.service.listQueues(after, 0)
-
-
-def _wire(settings: QueueSettings) -> dict[str, int]:
-    return {
-        "itemsMax": settings.items_max,
-        "bytesMax": settings.bytes_max,
-        "itemBytesMax": settings.item_bytes_max,
-    }

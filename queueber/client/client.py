@@ -1,18 +1,15 @@
 """The client for plain code: every call blocks until it is answered."""
 
-from collections.abc import Iterable
-from concurrent.futures import Future
-from typing import Self, TypeVar
+from typing import Self, Unpack
 
 from queueber.client.admin import AdminCalls
-from queueber.client.arguments import Contents, Delay, to_ids
-from queueber.client.calls import CallsByQueue, QueueCalls
+from queueber.client.calls import CallsByQueue
 from queueber.client.hosts import ThreadCore
-from queueber.client.leased import Leased
+from queueber.client.queue import Queue
+from queueber.client.settings import SettingsArguments
+from queueber.client.waiting import wait_for
 from queueber.config import DEFAULT_LISTEN
 from queueber.model import ServerInfo, Stats
-
-T = TypeVar("T")
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 RETRY_TIMEOUT_SECONDS = 30.0
@@ -31,7 +28,7 @@ def connect(
     May be shared between threads: their calls travel together.
     """
     core = ThreadCore(address, connect_seconds=connect_timeout, retry_seconds=retry_timeout)
-    _wait(core.ready)
+    wait_for(core.ready)
     return Client(core)
 
 
@@ -51,107 +48,29 @@ class Client:
         """End the connection. Calls under way in other threads fail."""
         self._core.close()
 
-    def queue(self, name: str = "default") -> "Queue":
+    def queue(self, name: str = "default") -> Queue:
         """A queue by name; the server creates it when it is first used."""
         return Queue(self._queues[name])
 
-    def create_queue(
-        self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
-    ) -> bool:
-        """Create a queue with settings (0: no limit); False when it exists with the same."""
-        return _wait(
-            self._admin.create(
-                name, items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
-            )
-        )
+    def create_queue(self, name: str, **settings: Unpack[SettingsArguments]) -> bool:
+        """Create a queue with settings; False when it exists with the same."""
+        return wait_for(self._admin.create(name, **settings))
 
-    def configure_queue(
-        self, name: str, *, items_max: int = 0, bytes_max: int = 0, item_bytes_max: int = 0
-    ) -> None:
-        """Replace the settings of a queue."""
-        _wait(
-            self._admin.configure(
-                name, items_max=items_max, bytes_max=bytes_max, item_bytes_max=item_bytes_max
-            )
-        )
+    def configure_queue(self, name: str, **settings: Unpack[SettingsArguments]) -> None:
+        """Change the settings that are named; the others stay as they are.
+
+        It asks for the present ones first, so of two who do this at once, one may undo the other's.
+        """
+        wait_for(self._admin.configure(name, **settings))
 
     def delete_queue(self, name: str) -> bool:
         """Delete a queue with all its items; False when there is none."""
-        return _wait(self._admin.delete(name))
+        return wait_for(self._admin.delete(name))
 
     def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
-        return _wait(self._admin.list_queues())
+        return wait_for(self._admin.list_queues())
 
     def server(self) -> ServerInfo:
         """The server's version and limits."""
-        return _wait(self._admin.describe())
-
-
-class Queue:
-    def __init__(self, calls: QueueCalls) -> None:
-        self._calls = calls
-
-    @property
-    def name(self) -> str:
-        return self._calls.name
-
-    def add(self, contents: Contents, *, delay: Delay = 0) -> list[bytes]:
-        """Store items, all or none, and return their ids in order.
-
-        `delay` is how many seconds they stay hidden: one for all, or one for each.
-        """
-        return _wait(self.add_soon(contents, delay=delay))
-
-    def add_soon(self, contents: Contents, *, delay: Delay = 0) -> "Future[list[bytes]]":
-        """As `add`, but returns at once: several calls may be under way, and stay in order."""
-        return self._calls.add(contents, delay)
-
-    def poll(self, count: int = 1, *, lease: float = 60, wait: float = 0) -> "Lease":
-        """Lease up to `count` items for `lease` seconds.
-
-        With none ready, wait up to `wait` seconds. A lease without items is false.
-        """
-        future = self._calls.poll(count, lease, wait)
-        try:
-            return Lease(self._calls, _wait(future))
-        except BaseException:
-            self._calls.give_back(future)
-            raise
-
-    def remove(self, ids: bytes | Iterable[bytes], lease: bytes) -> list[bool]:
-        """For each id, whether the lease held it and it is now gone."""
-        return _wait(self._calls.remove(ids, lease))
-
-    def extend(self, lease: bytes, seconds: float) -> bool:
-        """Let the lease end `seconds` from now; False when it has ended already."""
-        return _wait(self._calls.extend(lease, seconds))
-
-    def stats(self) -> Stats:
-        return _wait(self._calls.stats())
-
-
-class Lease(Leased):
-    """Items that are yours for a while. True when there are any."""
-
-    def extend(self, seconds: float) -> bool:
-        """End `seconds` from now instead; False when the lease has ended already."""
-        return _wait(self._calls.extend(self.id, seconds))
-
-    def remove(self, ids: bytes | Iterable[bytes] | None = None) -> list[bool]:
-        """Remove items that are done, all of them when none are named.
-
-        For each, whether it is gone. False means that the lease had ended: somebody else may have
-        the item.
-        """
-        chosen = self.ids if ids is None else to_ids("ids", ids)
-        return _wait(self._calls.remove(chosen, self.id)) if chosen else []
-
-
-def _wait(future: "Future[T]") -> T:
-    try:
-        return future.result()
-    except BaseException:
-        # Interrupted: a poll that nobody waits for must take nothing.
-        future.cancel()
-        raise
+        return wait_for(self._admin.describe())

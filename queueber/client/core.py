@@ -39,7 +39,7 @@ class Core(ABC):
         self._link: Link | None = None
         self.server = ServerInfo("", "", 0, 0, 0, 0)
         """What the server said of itself when it was last reached."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self.on_close: list[Callable[[], None]] = []
         """What to do with operations that were not sent when the client closes."""
 
@@ -65,7 +65,7 @@ class Core(ABC):
         """Connect, or raise `Unavailable` after `connect_seconds`."""
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._connecting = asyncio.Lock()
-        await self._get_link(self._loop.time() + connect_seconds)
+        await self.get_link(self._loop.time() + connect_seconds)
 
     async def shut(self) -> None:
         """Fail what is not answered yet and end the connection."""
@@ -100,8 +100,8 @@ class Core(ABC):
         task.add_done_callback(never_began)
         future.add_done_callback(cancel_task)
 
-    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Run a coroutine that answers by itself; it is cancelled when the client closes."""
+    def spawn(self, coroutine: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Run a coroutine beside others; it is cancelled when the client closes."""
         task = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -126,29 +126,50 @@ class Core(ABC):
         A call that was refused for now is sent again, and so is one whose connection was lost if it
         `is_repeatable`; else its outcome is unknown, and `OutcomeUnknown` says so.
         """
-        give_up_at = self._loop.time() + self.retry_seconds + wait_seconds
-        backoff = _Backoff(give_up_at)
+        backoff = self.new_backoff(wait_seconds)
         while True:
-            link = await self._get_link(give_up_at)
+            link = await self.get_link(backoff.give_up_at)
             try:
-                async with asyncio.timeout(_CALL_SECONDS_MAX + wait_seconds):
-                    return await send(link)
-            except TimeoutError:
-                error = self._lost(link, "no answer came in time", is_repeatable)
-            except asyncio.CancelledError:
-                if is_repeatable:
+                return await self.answer(
+                    link,
+                    send,
+                    is_repeatable=is_repeatable,
+                    queue=queue,
+                    wait_seconds=wait_seconds,
+                )
+            except QueueberError as error:
+                if not error.retryable or not await backoff.pause():
                     raise
-                raise _unknown("the client was closed", self.address) from None
-            except capnp.KjException as failure:
-                if failure.type == "DISCONNECTED":
-                    error = self._lost(link, "the connection was lost", is_repeatable)
-                else:
-                    error = from_wire(failure.description)
-                    if queue is not None:
-                        # Its capability may be the broken one; asking again costs no round trip.
-                        link.forget_queue(queue)
-            if not error.retryable or not await backoff.pause():
-                raise error
+
+    def new_backoff(self, wait_seconds: float = 0.0) -> "Backoff":
+        return Backoff(self._loop.time() + self.retry_seconds + wait_seconds)
+
+    async def answer(
+        self,
+        link: Link,
+        send: Callable[[Link], Awaitable[Any]],
+        *,
+        is_repeatable: bool,
+        queue: str | None = None,
+        wait_seconds: float = 0.0,
+    ) -> Any:
+        """Send a call once: its answer, or what became of it as an error."""
+        try:
+            async with asyncio.timeout(_CALL_SECONDS_MAX + wait_seconds):
+                return await send(link)
+        except TimeoutError:
+            raise self._lost(link, "no answer came in time", is_repeatable) from None
+        except asyncio.CancelledError:
+            if is_repeatable:
+                raise
+            raise _unknown("the client was closed", self.address) from None
+        except capnp.KjException as failure:
+            if failure.type == "DISCONNECTED":
+                raise self._lost(link, "the connection was lost", is_repeatable) from None
+            if queue is not None:
+                # Its capability may be the broken one; asking again costs no round trip.
+                link.forget_queue(queue)
+            raise from_wire(failure.description) from None
 
     def _lost(self, link: Link, what: str, is_repeatable: bool) -> QueueberError:
         if self._link is link:
@@ -158,10 +179,11 @@ class Core(ABC):
             return Unavailable(f"{what} at {self.address}")
         return _unknown(what, self.address)
 
-    async def _get_link(self, give_up_at: float) -> Link:
+    async def get_link(self, give_up_at: float) -> Link:
+        """The connection; made anew if it was lost."""
         if self._link is not None:
             return self._link
-        backoff = _Backoff(give_up_at)
+        backoff = Backoff(give_up_at)
         while True:
             try:
                 async with asyncio.timeout_at(max(give_up_at, self._loop.time() + 1)):
@@ -203,17 +225,17 @@ class Core(ABC):
                 unclaimed(result)
 
 
-class _Backoff:
+class Backoff:
     """Pauses that grow, each cut by chance so that many clients do not come back at once."""
 
     def __init__(self, give_up_at: float) -> None:
-        self._give_up_at = give_up_at
+        self.give_up_at = give_up_at
         self._seconds = _BACKOFF_SECONDS_FIRST
 
     async def pause(self) -> bool:
         """Pause; False, and at once, when no time is left."""
         seconds = self._seconds * uniform(0.5, 1.0)
-        if asyncio.get_running_loop().time() + seconds >= self._give_up_at:
+        if asyncio.get_running_loop().time() + seconds >= self.give_up_at:
             return False
         await asyncio.sleep(seconds)
         self._seconds = min(2 * self._seconds, _BACKOFF_SECONDS_MAX)

@@ -8,7 +8,7 @@ returns: the busier the lane, the fuller its calls.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -39,12 +39,16 @@ P = TypeVar("P")
 
 @dataclass(slots=True, eq=False)
 class Operation(Generic[P]):
-    """What one caller asked for. `parts` and `size` say how much of a call it fills."""
+    """What one caller asked for. `parts` and `size` say how much of a call it fills.
+
+    Operations that leave together are of one `group`.
+    """
 
     payload: P
     future: "Future[Any]"
     parts: int
     size: int = 0
+    group: Hashable = None
 
     def answer(self, result: object) -> bool:
         """Hand over the result; False when the caller has gone meanwhile."""
@@ -106,7 +110,9 @@ class Lane(Generic[P]):
             operation = self._pending[0]
             parts += operation.parts
             size += operation.size
-            if taken and (parts > parts_max or size > _CALL_BYTES_MAX):
+            if taken and (
+                parts > parts_max or size > _CALL_BYTES_MAX or operation.group != taken[0].group
+            ):
                 break
             self._pending.popleft()
             if not operation.future.cancelled():

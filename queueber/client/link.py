@@ -11,7 +11,7 @@ from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailabl
 from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.schema import wire
-from queueber.schema.codec import read_server_info
+from queueber.schema.codec_queues import read_server_info
 
 _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
 

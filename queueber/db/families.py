@@ -4,8 +4,9 @@ Every key begins with the queue's number (4 bytes), so a queue is one range in e
 deleting it is one range deletion in each. Numbers are big-endian, times are milliseconds since the
 epoch in 8 bytes, ids and leases are UUIDv7 in 16: keys sort as their parts do.
 
-An item is in `items` from add to remove, and all that time in exactly one of `visibility_index`
-(ready), `delayed` and `in_progress`. Contents are written once, in `items`; what moves is small.
+An item is in `items` from add to its end, and all that time in exactly one of `visibility_index`
+(ready), `delayed`, `in_progress` and `dead`. Contents are written once, in `items`; what moves is
+small: an entry with the item's mark (see `marks.py`).
 """
 
 from dataclasses import dataclass
@@ -40,14 +41,34 @@ class Family(Enum):
     ITEMS = ("items", "queue, id", "StoredItem with the contents", _CONTENTS)
     VISIBILITY_INDEX = (
         "visibility_index",
-        "queue, visible-at, id",
-        "contents size, 4 bytes",
+        "queue, 9 - priority (1 byte), visible-at, id",
+        "mark",
         _SMALL,
     )
-    DELAYED = ("delayed", "queue, visible-at, id", "contents size, 4 bytes", _SMALL)
-    IN_PROGRESS = ("in_progress", "queue, id", "lease, contents size (4 bytes)", _SMALL)
+    DELAYED = ("delayed", "queue, visible-at, id", "mark", _SMALL)
+    IN_PROGRESS = ("in_progress", "queue, id", "lease, mark", _SMALL)
+    PLACES = (
+        "places",
+        "queue, id",
+        "visible-at, of a ready or delayed item for which it is not the time in its id",
+        _SMALL,
+    )
+    DEAD = ("dead", "queue, id", "died-at, reason (1 byte), mark", _SMALL)
     LEASES = ("leases", "queue, lease", "LeaseEntry: expiry and the items it holds", _SMALL)
     LEASE_EXPIRY = ("lease_expiry", "queue, expiry, lease", "empty", _SMALL)
+    ATTEMPTS = ("attempts", "queue, id", "the times of an item's failures, its last error", _SMALL)
+    KEYS = ("keys", "queue, digest of the key", "id, forget-at", _SMALL)
+    PRODUCERS = (
+        "producers",
+        "queue, digest of the producer's id (, sequence)",
+        "epoch and last sequence (the answer)",
+        _SMALL,
+    )
+    BATCHES = ("batches", "queue, batch number (4 bytes)", "BatchRecord: sums, digests", _RECORDS)
+    BATCH_NAMES = ("batch_names", "queue, digest of the name", "batch number", _RECORDS)
+    FORGET = ("forget", "queue, forget-at, 16 bytes", "what to forget: k, p or b", _SMALL)
+    LOGS = ("logs", "log (, name of a reader)", "the log's head (how far it has read)", _RECORDS)
+    LOG_BLOCKS = ("log_blocks", "log, offset of the last row", "a block of rows", _CONTENTS)
 
     # An enum hashes its name in Python, which is felt when every put looks its family up.
     __hash__ = object.__hash__

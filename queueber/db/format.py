@@ -7,12 +7,14 @@ To change what is stored:
    which version can still read it.
 3. Add golden bytes of the new format to `tests/db/`, and keep those of the old one.
 
-1: the families of `families.py`, the records of `schema/storage.capnp`.
+1: the families and records of the first work queue. Stores of this format were never released.
+2: the families of `families.py`, the records of `schema/storage.capnp`, `marks.py`,
+   `bookkeeping.py` and `log_records.py`: marks, dead letters, keys, producers, batches, logs.
 """
 
 from queueber.errors import StorageCorrupt
 
-FORMAT = 1
+FORMAT = 2
 
 
 def check_format(found: bytes | None, *, is_empty: bool) -> bytes | None:

@@ -1,12 +1,19 @@
 """Key codecs: order-preserving, fixed width, in pairs.
 
 `prefix` is a queue's number as 4 bytes. `due` is a time and an id, the part of a time index's key
-after the prefix: 24 bytes that sort by time, then by id.
+after the prefix: 24 bytes that sort by time, then by id. In the index of ready items a byte for the
+level comes before it: level 0 is priority 9, so that the highest priority sorts first.
 """
+
+from hashlib import blake2b
+
+from queueber.limits import PRIORITY_MAX
 
 PREFIX_BYTES = 4
 TIME_BYTES = 8
 DUE_BYTES = 24
+LEVEL_BYTES = 1
+DIGEST_BYTES = 16
 
 LOWEST_DUE = bytes(DUE_BYTES)
 
@@ -42,3 +49,20 @@ def split_due_part(due: bytes) -> tuple[int, bytes]:
 def due_upper_bound(prefix: bytes, now_ms: int) -> bytes:
     """The first key of a time index that is not due at `now_ms`."""
     return prefix + (now_ms + 1).to_bytes(TIME_BYTES)
+
+
+def level_part(level: int) -> bytes:
+    return _LEVEL_PARTS[level]
+
+
+_LEVEL_PARTS = [bytes([level]) for level in range(PRIORITY_MAX + 1)]
+
+
+def is_where_its_id_says(due: bytes) -> bool:
+    """Whether the time of a due part is the one in its id, so that the id alone finds it."""
+    return due[2:8] == due[8:14]
+
+
+def text_digest(text: str) -> bytes:
+    """A text of any length as 16 bytes; for keys of the store that users name."""
+    return blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()

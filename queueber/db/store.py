@@ -8,6 +8,7 @@ refusal (`Unavailable`) instead of a sleep.
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -124,7 +125,7 @@ class Store:
         return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Every entry with `start <= key < stop`. For checkers; operations use `scan`."""
+        """Every entry with `start <= key < stop`, read as it is asked for."""
         options = rocksdict.ReadOptions()
         options.set_iterate_upper_bound(stop)
         options.set_total_order_seek(True)
@@ -179,6 +180,18 @@ class Store:
             if "previous error" in str(error) or "No space left" in str(error):
                 raise Unavailable(_why_refused("No space left")) from error
             raise
+
+    def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        """The range in parts, none of which spans more than a few files."""
+        bounds = {file["start_key"] for file in self._db.live_files()}
+        return list(pairwise(sorted({start, stop, *(b for b in bounds if start < b < stop)})))
+
+    def reclaim(self, family: Family, start: bytes, stop: bytes) -> None:
+        """Give the room of deleted entries back to the disk. May run in a thread of its own."""
+        options = rocksdict.CompactOptions()
+        # Others may be compacted meanwhile: a writer must never wait for this.
+        options.set_exclusive_manual_compaction(False)
+        self._families[family].compact_range(start, stop, options)
 
     def close(self) -> None:
         # Every handle keeps the database open, and with it the lock on the directory. A disk that

@@ -3,79 +3,159 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.keys import PREFIX_BYTES, time_part
-from queueber.db.records import decode_size, encode_item, encode_size
+from queueber.db.keys import is_where_its_id_says, time_part
+from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, new_mark
+from queueber.db.records import encode_detailed_item, encode_item, pack_attributes
+from queueber.engine.batches import count_added, open_batch
+from queueber.engine.change import Change
+from queueber.engine.dedup import Keys
+from queueber.engine.producers import ProducerTurn
+from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import ResourceExhausted
+from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.model import Added, NewItems
+
+_DEFAULT_LEVEL = PRIORITY_MAX - PRIORITY_DEFAULT
 
 
-def add(
-    engine: Engine,
-    queue: QueueState,
-    contents: Sequence[bytes],
-    delays_ms: Sequence[int],
-    now_ms: int,
+def add(engine: Engine, queue: QueueState, items: NewItems, now_ms: int) -> Added:
+    """Store all of the items, or none, but for those whose key is there already."""
+    turn = None
+    if items.producer is not None:
+        turn = ProducerTurn(engine, queue, items.producer)
+        if turn.repeated is not None:
+            return turn.repeated
+    if items.keys and any(items.keys):
+        return _add_with_keys(engine, queue, items, turn, now_ms)
+
+    change = Change(engine, queue)
+    ids = _store(engine, queue, change, items, now_ms)
+    added = Added(ids)
+    if turn is not None:
+        turn.store(change, added, now_ms)
+    change.commit()
+    return added
+
+
+def _add_with_keys(
+    engine: Engine, queue: QueueState, items: NewItems, turn: ProducerTurn | None, now_ms: int
+) -> Added:
+    keys = Keys(engine, queue, items.keys, now_ms)
+    fresh = [place for place, first in enumerate(keys.firsts) if first is None]
+    change = Change(engine, queue)
+    ids: list[bytes] = [b""] * len(items.contents)
+    if fresh:
+        chosen = items if len(fresh) == len(ids) else _choose(items, fresh)
+        stored = list(zip(fresh, _store(engine, queue, change, chosen, now_ms), strict=True))
+        keys.store(change, stored)
+        for place, item_id in stored:
+            ids[place] = item_id
+    elif items.batch:
+        # It begins all the same, and is complete: whoever waits for it has its answer.
+        count_added(queue, change, open_batch(engine, queue, change, items.batch), (), now_ms)
+    for place, first in enumerate(keys.firsts):
+        if first is not None:
+            ids[place] = ids[first] if isinstance(first, int) else first
+    duplicates = [first is not None for first in keys.firsts]
+    change.counters.duplicates_total += sum(duplicates)
+    added = Added(ids, duplicates if any(duplicates) else ())
+    if turn is not None:
+        turn.store(change, added, now_ms)
+    change.commit()
+    return added
+
+
+def _choose(items: NewItems, places: list[int]) -> NewItems:
+    """Only the items at these places."""
+    return NewItems(
+        [items.contents[place] for place in places],
+        [items.delays_ms[place] for place in places] if items.delays_ms else (),
+        [items.priorities[place] for place in places] if items.priorities else (),
+        [items.keys[place] for place in places] if items.keys else (),
+        [items.attributes[place] for place in places] if items.attributes else (),
+        items.batch,
+    )
+
+
+def _store(
+    engine: Engine, queue: QueueState, change: Change, items: NewItems, now_ms: int
 ) -> list[bytes]:
-    """Store all of the items, or none, and return their ids in order.
-
-    `delays_ms` is empty when no item is delayed, and else has one for each.
-    """
-    sizes = [len(each) for each in contents]
-    _check_room(queue, sizes)
+    contents = items.contents
+    batch_number = open_batch(engine, queue, change, items.batch) if items.batch else 0
+    if items.priorities or items.keys or items.attributes or batch_number:
+        sizes, marks, records = _describe(items, batch_number)
+    else:
+        sizes = [len(each) for each in contents]
+        marks = [size.to_bytes(SIZE_BYTES) + PLAIN_TAIL for size in sizes]
+        records = [encode_item(each) for each in contents]
+    _check_room(queue, contents, sizes)
 
     ids = engine.ids.mint(len(contents), now_ms)
-    prefix = queue.prefix
-    ready_head = prefix + time_part(now_ms)
-    size_values = map(encode_size, sizes)
-    if any(delays_ms):
-        ready, delayed = [], []
-        for item_id, size, delay_ms in zip(ids, size_values, delays_ms, strict=True):
-            if delay_ms:
-                delayed.append((prefix + time_part(now_ms + delay_ms) + item_id, size))
-            else:
-                ready.append((ready_head + item_id, size))
-    else:
-        ready, delayed = [(ready_head + i, s) for i, s in zip(ids, size_values, strict=True)], []
-
-    change = engine.change(queue)
+    prefix, counters = queue.prefix, change.counters
     change.batch.put_many(
-        Family.ITEMS, [(prefix + i, encode_item(c)) for i, c in zip(ids, contents, strict=True)]
+        Family.ITEMS, [(prefix + i, record) for i, record in zip(ids, records, strict=True)]
     )
-    counters = change.counters
     counters.contents_bytes += sum(sizes)
     counters.added_total += len(ids)
     counters.last_id = ids[-1]
-    if ready:
-        change.batch.put_many(Family.VISIBILITY_INDEX, ready)
-        counters.ready += len(ready)
-        # I6, when the clock stepped back.
-        counters.ready_low = min(counters.ready_low, ready[0][0][PREFIX_BYTES:])
-    if delayed:
-        change.batch.put_many(Family.DELAYED, delayed)
-        counters.delayed += len(delayed)
-        first_due_ms = now_ms + min(delay_ms for delay_ms in delays_ms if delay_ms)
-        counters.delayed_due_ms = min(counters.delayed_due_ms, first_due_ms)
-    change.commit()
+    if batch_number:
+        count_added(queue, change, batch_number, ids, now_ms)
 
-    if ready:
-        queue.window.insert([(key[PREFIX_BYTES:], decode_size(size)) for key, size in ready])
-    if delayed:
-        engine.agenda.schedule(queue.queue_id, first_due_ms)
+    now = time_part(now_ms)
+    if any(items.delays_ms):
+        ready: list[Entry] = []
+        delayed: list[Entry] = []
+        for item_id, mark, delay_ms in zip(ids, marks, items.delays_ms, strict=True):
+            if delay_ms:
+                delayed.append((time_part(now_ms + delay_ms) + item_id, mark))
+            else:
+                ready.append((now + item_id, mark))
+        change.make_delayed(delayed)
+    else:
+        ready = [(now + i, mark) for i, mark in zip(ids, marks, strict=True)]
+    if not ready:
+        return ids
+    # Ids of one call have one time, so that one of them tells whether places must have them.
+    is_placed = is_where_its_id_says(ready[0][0])
+    if items.priorities:
+        change.make_ready(ready, is_placed=is_placed)
+    else:
+        change.make_ready_at(_DEFAULT_LEVEL, ready, is_placed=is_placed)
     return ids
 
 
-def _check_room(queue: QueueState, sizes: list[int]) -> None:
-    settings, counters = queue.settings, queue.counters
-    if settings.item_bytes_max and max(sizes) > settings.item_bytes_max:
-        raise ResourceExhausted(
-            f"contents: an item has {max(sizes)} bytes; the limit of queue {queue.name!r} "
-            f"is {settings.item_bytes_max}"
+def _describe(items: NewItems, batch_number: int) -> tuple[list[int], list[bytes], list[bytes]]:
+    """Sizes, marks and records of items that are not plain."""
+    count = len(items.contents)
+    keys = [key.encode() for key in items.keys] or [b""] * count
+    attributes = [pack_attributes(each) for each in items.attributes] or [b""] * count
+    priorities = items.priorities or [PRIORITY_DEFAULT] * count
+    sizes, marks, records = [], [], []
+    for contents, key, packed, priority in zip(
+        items.contents, keys, attributes, priorities, strict=True
+    ):
+        size = len(contents) + len(key) + len(packed)
+        has_details = bool(key or packed)
+        sizes.append(size)
+        marks.append(new_mark(size, batch_number, priority, has_details=has_details))
+        records.append(
+            encode_detailed_item(contents, key, packed) if has_details else encode_item(contents)
         )
-    held = counters.ready + counters.delayed + counters.in_progress
-    if settings.items_max and held + len(sizes) > settings.items_max:
+    return sizes, marks, records
+
+
+def _check_room(queue: QueueState, contents: Sequence[bytes], sizes: list[int]) -> None:
+    settings, counters = queue.settings, queue.counters
+    if settings.item_bytes_max and max(map(len, contents)) > settings.item_bytes_max:
         raise ResourceExhausted(
-            f"queue {queue.name!r} holds {held} items; {len(sizes)} more would pass its limit of "
-            f"{settings.items_max}"
+            f"contents: an item has {max(map(len, contents))} bytes; the limit of queue "
+            f"{queue.name!r} is {settings.item_bytes_max}"
+        )
+    if settings.items_max and counters.items + len(sizes) > settings.items_max:
+        raise ResourceExhausted(
+            f"queue {queue.name!r} holds {counters.items} items; {len(sizes)} more would pass its "
+            f"limit of {settings.items_max}"
         )
     if settings.bytes_max and counters.contents_bytes + sum(sizes) > settings.bytes_max:
         raise ResourceExhausted(

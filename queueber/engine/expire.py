@@ -1,4 +1,13 @@
-"""Expire: items of a lease that ran out, or whose holder hung up, are ready again."""
+"""Expire: items of a lease that ran out, or whose holder hung up, are ready again.
+
+A worker that dies takes a whole lease with it, and one item of it may be why. So a lease of several
+items that expires charges nobody, but from then on each of them may be leased only in groups of
+half that size: the culprit is soon alone, while the others are done in ever smaller company. An
+item whose lease expires when it is alone in it is charged an attempt. Leases that are bound to one
+connection end together with it, and count as one.
+"""
+
+from collections.abc import Sequence
 
 from queueber.db.families import Family
 from queueber.db.keys import (
@@ -10,10 +19,23 @@ from queueber.db.keys import (
     split_due_part,
     time_part,
 )
-from queueber.db.records import HELD_BYTES, decode_lease, encode_size, split_held
+from queueber.db.marks import mark_group_max, with_group_max
+from queueber.db.records import HELD_BYTES, decode_lease, split_held
+from queueber.engine.change import Change
+from queueber.engine.charge import Failure, charge
+from queueber.engine.lifecycle import DeathReason
 from queueber.engine.lookahead import look_ahead
+from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
+
+Lease = tuple[bytes, bytes]
+"""The due part of its expiry entry, and what it holds."""
+
+_ERROR = "the lease ran out"
+
+_LEASES_AT_ONCE = 100
+"""Leases of one holder that end in one batch."""
 
 
 def expire(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tuple[int, int]:
@@ -35,7 +57,7 @@ def expire(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tu
     entries = engine.store.get_many(
         Family.LEASES, [prefix + key[PREFIX_BYTES + TIME_BYTES :] for key in keys]
     )
-    chosen: list[tuple[bytes, bytes]] = []
+    chosen: list[Lease] = []
     items = 0
     for key, entry in zip(keys, entries, strict=True):
         if items >= items_max:
@@ -52,47 +74,76 @@ def expire(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tu
     else:
         low_ms, look_again_ms = look_ahead(engine.store, Family.LEASE_EXPIRY, prefix, now_ms)
     if chosen:
-        _give_back(engine, queue, chosen, lease_due_ms=low_ms, now_ms=now_ms)
+        _end_leases(engine, queue, chosen, lease_due_ms=low_ms, now_ms=now_ms)
     else:
         # Known in memory only: it is written with the next change, and found again after a restart.
         counters.lease_due_ms = low_ms
     return items, look_again_ms
 
 
-def expire_lease(engine: Engine, queue: QueueState, lease_id: bytes, now_ms: int) -> int:
-    """Expire one lease now, whatever its expiry; returns how many items moved."""
-    entry = engine.store.get(Family.LEASES, queue.prefix + lease_id)
-    if entry is None:
-        return 0
-    expires_at_ms, held = decode_lease(entry)
-    chosen = [(due_part(expires_at_ms, lease_id), held)]
-    _give_back(engine, queue, chosen, lease_due_ms=queue.counters.lease_due_ms, now_ms=now_ms)
-    return len(held) // HELD_BYTES
+def expire_together(
+    engine: Engine, queue: QueueState, lease_ids: Sequence[bytes], now_ms: int
+) -> int:
+    """Expire the leases of one holder now, whatever their expiry; returns how many items moved.
+
+    What they hold counts as one lease: all of it was in the hands of whoever is gone.
+    """
+    keys = [queue.prefix + lease_id for lease_id in lease_ids]
+    leases: list[Lease] = []
+    for lease_id, entry in zip(
+        lease_ids, engine.store.get_many(Family.LEASES, keys) if keys else [], strict=True
+    ):
+        if entry is not None:
+            expires_at_ms, held = decode_lease(entry)
+            leases.append((due_part(expires_at_ms, lease_id), held))
+    items = sum(len(held) for _, held in leases) // HELD_BYTES
+    for start in range(0, len(leases), _LEASES_AT_ONCE):
+        _end_leases(
+            engine,
+            queue,
+            leases[start : start + _LEASES_AT_ONCE],
+            lease_due_ms=queue.counters.lease_due_ms,
+            now_ms=now_ms,
+            company=items,
+        )
+    return items
 
 
-def _give_back(
+def _end_leases(
     engine: Engine,
     queue: QueueState,
-    leases: list[tuple[bytes, bytes]],
+    leases: Sequence[Lease],
     *,
     lease_due_ms: int,
     now_ms: int,
+    company: int = 0,
 ) -> None:
-    """End the leases, given as the due part of their expiry entry and what they hold."""
+    """End leases. `company` is how many items their holder had; 0: each had a holder of its own."""
     prefix, now = queue.prefix, time_part(now_ms)
-    ready = sorted((now + i, size) for _, held in leases for i, size in split_held(held))
-
-    change = engine.change(queue)
+    change = Change(engine, queue)
     batch, counters = change.batch, change.counters
+    ready: list[Entry] = []
+    failures: list[Failure] = []
+    items = 0
+    for _, held_bytes in leases:
+        held = split_held(held_bytes)
+        items += len(held)
+        batch.delete_many(Family.IN_PROGRESS, [prefix + item_id for item_id, _ in held])
+        together = company or len(held)
+        if together == 1:
+            ((item_id, mark),) = held
+            failures.append(Failure(item_id, mark, _ERROR, 0, DeathReason.EXPIRED))
+        else:
+            counters.suspects += sum(not mark_group_max(mark) for _, mark in held)
+            ready += [(now + i, with_group_max(mark, together // 2)) for i, mark in held]
     batch.delete_many(Family.LEASE_EXPIRY, [prefix + due for due, _ in leases])
     batch.delete_many(Family.LEASES, [prefix + due[TIME_BYTES:] for due, _ in leases])
-    batch.delete_many(Family.IN_PROGRESS, [prefix + due[TIME_BYTES:] for due, _ in ready])
-    batch.put_many(Family.VISIBILITY_INDEX, [(prefix + d, encode_size(s)) for d, s in ready])
-    counters.ready += len(ready)
-    counters.in_progress -= len(ready)
+    if ready:
+        change.make_ready(sorted(ready))
+    if failures:
+        charge(engine, queue, change, failures, now_ms)
+    counters.in_progress -= items
     counters.leases -= len(leases)
-    counters.expired_total += len(ready)
+    counters.expired_total += items
     counters.lease_due_ms = lease_due_ms
-    counters.ready_low = min(counters.ready_low, ready[0][0])
     change.commit()
-    queue.window.insert(ready)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from queueber.db.families import Family
 from queueber.db.keys import due_part
 from queueber.db.records import decode_lease, encode_lease
+from queueber.engine.change import Change
 from queueber.engine.state import Engine, QueueState
 
 
@@ -25,7 +26,7 @@ def extend(
     first_due_ms = now_ms + min(leases_ms)
     prefix = queue.prefix
 
-    change = engine.change(queue)
+    change = Change(engine, queue)
     batch = change.batch
     for lease_id, lease_ms in wanted_ms.items():
         entry = engine.store.get(Family.LEASES, prefix + lease_id)
@@ -44,6 +45,6 @@ def extend(
     if extended:
         change.counters.extended_total += len(extended)
         change.counters.lease_due_ms = min(change.counters.lease_due_ms, first_due_ms)
+        change.look_at(first_due_ms)
         change.commit()
-        engine.agenda.schedule(queue.queue_id, first_due_ms)
     return [lease_id in extended for lease_id in leases]

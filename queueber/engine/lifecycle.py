@@ -1,14 +1,17 @@
 """The life of an item, and what must always be true of it.
 
-            add ──────────────▶ READY ◀────────────── expire ───┐
-             │                    ▲  └──── poll ──▶ IN_PROGRESS ─┤
-             └──(with a delay)──▶ DELAYED                        └── remove ──▶ GONE
-                                  promote: DELAYED ──▶ READY
+                          ┌─────── release, expire ───────┐
+                          ▼                               │
+    add ───────────────▶ READY ─────────── poll ──▶ IN_PROGRESS ── complete, remove ──▶ GONE
+     │                   ▲    ▲                        │     │
+     │           promote │    └─ redrive ─ DEAD ◀──────│─────┘ fail or expire, the last attempt
+     └─ with a delay ─▶ DELAYED ◀──────── fail ────────┘
+                                        cancel, purge: from everywhere ────────────────▶ GONE
 
 An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, IN_PROGRESS when
-`in_progress` has it, and GONE when `items` has it no more. Only writes move an item: time alone
-never does, so the counters are exact without a scan. What is due because time passed is moved by
-`sweep`, which a poll runs first when it finds that something is due.
+`in_progress` has it, DEAD when `dead` has it, and GONE when `items` has it no more. Only writes
+move an item: time alone never does, so the counters are exact without a scan. What is due because
+time passed is moved by `sweep`, which a poll runs first when it finds that something is due.
 """
 
 from enum import Enum
@@ -18,25 +21,63 @@ class State(Enum):
     READY = "ready"
     DELAYED = "delayed"
     IN_PROGRESS = "in progress"
+    DEAD = "dead"
     GONE = "gone"
 
+
+class DeathReason(Enum):
+    """Why an item is a dead letter. The number is what is stored."""
+
+    FAILED = 1
+    EXPIRED = 2
+
+    @property
+    def text(self) -> str:
+        return _REASONS[self]
+
+
+_REASONS = {
+    DeathReason.FAILED: "it failed as often as the queue allows",
+    DeathReason.EXPIRED: "its lease ran out at the last attempt that the queue allows",
+}
 
 TRANSITIONS: dict[tuple[State, str], State] = {
     (State.DELAYED, "promote"): State.READY,
     (State.READY, "poll"): State.IN_PROGRESS,
     (State.IN_PROGRESS, "extend"): State.IN_PROGRESS,
+    (State.IN_PROGRESS, "release"): State.READY,
     (State.IN_PROGRESS, "expire"): State.READY,
+    (State.IN_PROGRESS, "expire, the last attempt"): State.DEAD,
+    (State.IN_PROGRESS, "fail"): State.DELAYED,
+    (State.IN_PROGRESS, "fail, the last attempt"): State.DEAD,
+    (State.IN_PROGRESS, "complete"): State.GONE,
     (State.IN_PROGRESS, "remove"): State.GONE,
+    (State.DEAD, "redrive"): State.READY,
+    (State.READY, "cancel"): State.GONE,
+    (State.DELAYED, "cancel"): State.GONE,
+    (State.IN_PROGRESS, "cancel"): State.GONE,
+    (State.DEAD, "cancel"): State.GONE,
+    (State.READY, "purge"): State.GONE,
+    (State.DELAYED, "purge"): State.GONE,
+    (State.IN_PROGRESS, "purge"): State.GONE,
+    (State.DEAD, "purge"): State.GONE,
 }
 """Every pair that is not here leaves the item as it was."""
 
 INVARIANTS: dict[str, str] = {
-    "I1": "an item is in exactly one of visibility_index, delayed and in_progress",
-    "I2": "an entry of those three names an item that exists, and the size of its contents",
+    "I1": "an item is in exactly one of visibility_index, delayed, in_progress and dead",
+    "I2": "an entry of those four names an item that exists, and its mark fits it",
     "I3": "a lease holds at least one item, and exactly the in-progress items that name it",
     "I4": "a lease has exactly one expiry entry, at its expiry, and each such entry has its lease",
     "I5": "the counters of a queue equal what a full count finds",
-    "I6": "nothing lies before a low-water mark: ready_low, lease_due_ms, delayed_due_ms",
+    "I6": "nothing lies before a low-water mark: of a level, of leases, delays, things to forget",
     "I7": "every key has its family's width and a queue that exists, and every value can be read",
     "I8": "no id or lease of a queue is greater than its last_id",
+    "I9": "places has the time of a ready or delayed item exactly if it is not the one in its id",
+    "I10": "a batch's live items are as many, and have the digest, that its sums leave; names and "
+    "numbers of batches match",
+    "I11": "each key, producer and ended batch has one entry in forget, at its time, and each "
+    "entry one of them; an item that failed has the times of as many failures",
+    "I12": "a log's head and readers agree with its blocks, which follow each other without a gap; "
+    "there is a result for each completed item, until it is deleted as read or old",
 }

@@ -2,7 +2,7 @@
 
 from queueber.db.families import Family
 from queueber.db.keys import NEVER_MS, PREFIX_BYTES, due_upper_bound, split_due_part, time_part
-from queueber.db.records import decode_size
+from queueber.engine.change import Change
 from queueber.engine.lookahead import look_ahead
 from queueber.engine.state import Engine, QueueState
 
@@ -29,15 +29,11 @@ def promote(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> t
         queue.counters.delayed_due_ms = low_ms
         return 0, look_again_ms
 
-    # The entry keeps its time, so items are polled in the order in which they became visible.
-    change = engine.change(queue)
-    change.batch.delete_many(Family.DELAYED, [key for key, _ in due])
-    change.batch.put_many(Family.VISIBILITY_INDEX, due)
-    counters = change.counters
-    counters.ready += len(due)
-    counters.delayed -= len(due)
-    counters.delayed_due_ms = low_ms
-    counters.ready_low = min(counters.ready_low, due[0][0][PREFIX_BYTES:])
+    # An entry keeps its time, so items are polled in the order in which they became visible.
+    entries = [(key[PREFIX_BYTES:], mark) for key, mark in due]
+    change = Change(engine, queue)
+    change.drop_delayed(entries, stay_placed=True)
+    change.make_ready(entries, is_placed=True)
+    change.counters.delayed_due_ms = low_ms
     change.commit()
-    queue.window.insert([(key[PREFIX_BYTES:], decode_size(size)) for key, size in due])
     return len(due), look_again_ms

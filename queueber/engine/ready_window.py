@@ -1,18 +1,21 @@
-"""The first ready entries of a queue, kept in memory so that a poll seldom reads the index.
+"""The first ready entries of a level, kept in memory so that a poll seldom reads the index.
 
-The window always equals the first entries of `visibility_index`, in order; when it `is_complete`,
-there are no others. An entry is a due part (visible-at and id) and the size of the contents.
+The window always equals the first entries of the level in `visibility_index`, in order; when it
+`is_complete`, there are no others. An entry is a due part (visible-at and id) and the item's mark.
 """
 
 from collections import deque
+from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.keys import PREFIX_BYTES, prefix_end
-from queueber.db.records import decode_size
+from queueber.db.keys import LEVEL_BYTES, PREFIX_BYTES
 from queueber.db.store import Store
 from queueber.limits import READY_WINDOW_ENTRIES
 
-Entry = tuple[bytes, int]
+Entry = tuple[bytes, bytes]
+
+_BEFORE_DUE = PREFIX_BYTES + LEVEL_BYTES
+_AFTER_ANY_DUE = b"\xff"
 
 
 class ReadyWindow:
@@ -22,7 +25,7 @@ class ReadyWindow:
         self.entries: deque[Entry] = deque()
         self.is_complete = is_complete
 
-    def insert(self, new: list[Entry]) -> None:
+    def insert(self, new: Sequence[Entry]) -> None:
         """Take note of entries that were just written, given in order."""
         entries = self.entries
         if entries and new[0] < entries[-1]:
@@ -36,18 +39,25 @@ class ReadyWindow:
             entries.pop()
             self.is_complete = False
 
-    def fill(self, store: Store, prefix: bytes, ready_low: bytes, count: int) -> None:
-        """Hold at least `count` entries, if the queue has as many."""
+    def fill(self, store: Store, head: bytes, low: bytes, count: int) -> None:
+        """Hold at least `count` entries, if the level has as many.
+
+        `head` is what its keys begin with, and no entry lies before `low`.
+        """
         if self.is_complete or len(self.entries) >= count:
             return
-        start = self.entries[-1][0] + b"\0" if self.entries else ready_low
+        start = self.entries[-1][0] + b"\0" if self.entries else low
         # A part of the window at a time: a poll that has to read should not read for a hundred.
         wanted = max(READY_WINDOW_ENTRIES // 4, count - len(self.entries))
-        found = store.scan(Family.VISIBILITY_INDEX, prefix + start, prefix_end(prefix), wanted)
-        self.entries.extend((key[PREFIX_BYTES:], decode_size(value)) for key, value in found)
+        found = store.scan(Family.VISIBILITY_INDEX, head + start, head + _AFTER_ANY_DUE, wanted)
+        self.entries.extend((key[_BEFORE_DUE:], mark) for key, mark in found)
         self.is_complete = len(found) < wanted
 
     def drop_first(self, count: int) -> None:
         popleft = self.entries.popleft
         for _ in range(count):
             popleft()
+
+    def discard(self, dues: set[bytes]) -> None:
+        """Entries that left the index, wherever they stood."""
+        self.entries = deque(entry for entry in self.entries if entry[0] not in dues)

@@ -1,15 +1,18 @@
-"""What the engine holds in memory: for each queue its counters and a window, and the agenda.
+"""What the engine holds in memory: for each queue its counters and windows, and the agenda.
 
-All of it is rebuilt from the store in `open_engine`, reading two records a queue and no items.
+All of it is rebuilt from the store in `open_engine`, reading a few records a queue and no items.
 """
 
 from dataclasses import dataclass
 
+from queueber.db.counters import Counters, decode_counters
 from queueber.db.families import Family
-from queueber.db.keys import queue_prefix, split_queue_prefix
-from queueber.db.records import Counters, decode_counters, decode_queue, encode_counters
-from queueber.db.store import Batch, Store
+from queueber.db.keys import NEVER_MS, queue_prefix, split_queue_prefix
+from queueber.db.records import decode_queue
+from queueber.db.store import Store
 from queueber.engine.agenda import Agenda
+from queueber.engine.log import Log, open_log
+from queueber.engine.log_trim import trim_due_ms
 from queueber.engine.ready_window import ReadyWindow
 from queueber.errors import NotFound, StorageCorrupt
 from queueber.ids import IdSource
@@ -18,6 +21,7 @@ from queueber.model import QueueSettings
 
 NEXT_QUEUE_KEY = b"next_queue"
 LAST_ID_KEY = b"last_id"
+RECLAIM_KEY = b"reclaim"
 HIGHEST_PREFIX = b"\xff" * 4
 
 
@@ -25,8 +29,8 @@ class QueueState:
     """One queue. `counters` are as last written; only `Change.commit` replaces them."""
 
     __slots__ = (
-        "counters", "created_at_ms", "is_deleted", "name", "prefix", "queue_id", "settings",
-        "window",
+        "batch_names", "counters", "created_at_ms", "dead_low", "finished_batches", "is_deleted",
+        "name", "paused_until_ms", "prefix", "queue_id", "results", "settings", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +41,8 @@ class QueueState:
         *,
         created_at_ms: int,
         counters: Counters,
+        results: Log,
+        paused_until_ms: int = 0,
     ) -> None:
         self.queue_id = queue_id
         self.prefix = queue_prefix(queue_id)
@@ -44,8 +50,28 @@ class QueueState:
         self.settings = settings
         self.created_at_ms = created_at_ms
         self.counters = counters
-        self.window = ReadyWindow(is_complete=counters.ready == 0)
+        self.results = results
+        self.paused_until_ms = paused_until_ms
+        self.windows = {level: ReadyWindow(is_complete=False) for level in counters.levels}
+        self.finished_batches: set[str] = set()
+        """Batches that came to have no live item; whoever tells those who wait empties it."""
+        self.batch_names: dict[int, str] = {}
+        """By number, of batches lately seen."""
+        self.dead_low = b""
+        """No dead letter has a lower id: where a walk over them begins."""
         self.is_deleted = False
+
+    def is_paused(self, now_ms: int) -> bool:
+        return self.paused_until_ms > now_ms
+
+    def results_due_ms(self, now_ms: int) -> int:
+        """When some results are to be deleted next."""
+        return trim_due_ms(
+            self.results,
+            now_ms=now_ms,
+            age_ms=self.settings.result_age_ms,
+            bytes_max=self.settings.result_bytes_max,
+        )
 
 
 @dataclass(slots=True)
@@ -60,6 +86,8 @@ class Engine:
     next_queue_id: int
     retired_last_id: bytes
     """The newest id of any queue that was deleted: ids go on rising after it."""
+    reclaims: list[bytes]
+    """The prefixes of deleted queues whose room on disk is still to be given back."""
 
     def queue(self, name: str) -> QueueState:
         found = self.queues.get(name)
@@ -67,54 +95,52 @@ class Engine:
             raise NotFound(f"there is no queue {name!r}; create it, or check the name")
         return found
 
-    def change(self, queue: QueueState) -> "Change":
-        return Change(self.store, queue)
-
-
-class Change:
-    """One atomic step of one queue: a batch, and the counters as they will be once it is
-    written."""
-
-    __slots__ = ("_queue", "_store", "batch", "counters")
-
-    def __init__(self, store: Store, queue: QueueState) -> None:
-        self._store = store
-        self._queue = queue
-        self.batch: Batch = store.batch()
-        self.counters = queue.counters.copy()
-
-    def commit(self) -> None:
-        """Write it. When the store refuses, nothing has changed, in memory neither."""
-        self.batch.put(Family.COUNTERS, self._queue.prefix, encode_counters(self.counters))
-        self._store.write(self.batch)
-        self._queue.counters = self.counters
-
 
 def open_engine(store: Store, ids: IdSource) -> Engine:
     agenda = Agenda()
     queues: dict[str, QueueState] = {}
     by_id: dict[int, QueueState] = {}
     for prefix, record in store.walk(Family.QUEUES, b"", HIGHEST_PREFIX):
-        try:
-            name, created_at_ms, settings = decode_queue(record)
-            counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
-        except Exception as error:
-            number = split_queue_prefix(prefix)
-            raise StorageCorrupt(
-                f"the records of queue number {number} cannot be read; run 'queueber verify', and "
-                "restore the store from a backup"
-            ) from error
-        queue = QueueState(
-            split_queue_prefix(prefix),
-            name,
-            settings,
-            created_at_ms=created_at_ms,
-            counters=counters,
+        queue = _open_queue(store, prefix, record)
+        queues[queue.name] = by_id[queue.queue_id] = queue
+        counters = queue.counters
+        due_ms = min(
+            counters.lease_due_ms,
+            counters.delayed_due_ms,
+            counters.forget_due_ms,
+            queue.paused_until_ms or NEVER_MS,
+            queue.results_due_ms(queue.results.head.last_ms),
         )
-        queues[name] = by_id[queue.queue_id] = queue
-        agenda.schedule(queue.queue_id, min(counters.lease_due_ms, counters.delayed_due_ms))
+        if due_ms < NEVER_MS:
+            agenda.schedule(queue.queue_id, due_ms)
         ids.continue_after(counters.last_id)
     next_queue_id = int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1")
     retired_last_id = store.get(Family.DEFAULT, LAST_ID_KEY) or bytes(ID_BYTES)
     ids.continue_after(retired_last_id)
-    return Engine(store, ids, agenda, queues, by_id, next_queue_id, retired_last_id)
+    reclaims = [
+        key[len(RECLAIM_KEY) :]
+        for key, _ in store.walk(Family.DEFAULT, RECLAIM_KEY, RECLAIM_KEY + HIGHEST_PREFIX)
+    ]
+    return Engine(store, ids, agenda, queues, by_id, next_queue_id, retired_last_id, reclaims)
+
+
+def _open_queue(store: Store, prefix: bytes, record: bytes) -> QueueState:
+    number = split_queue_prefix(prefix)
+    try:
+        name, created_at_ms, settings, paused_until_ms = decode_queue(record)
+        counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
+        results = open_log(store, prefix)
+    except Exception as error:
+        raise StorageCorrupt(
+            f"the records of queue number {number} cannot be read; run 'queueber verify', and "
+            "restore the store from a backup"
+        ) from error
+    return QueueState(
+        number,
+        name,
+        settings,
+        created_at_ms=created_at_ms,
+        counters=counters,
+        results=results,
+        paused_until_ms=paused_until_ms,
+    )

@@ -2,6 +2,9 @@
 
 from queueber.db.keys import NEVER_MS
 from queueber.engine.expire import expire
+from queueber.engine.forget import forget
+from queueber.engine.log_trim import trim
+from queueber.engine.pause import resume_if_due
 from queueber.engine.promote import promote
 from queueber.engine.state import Engine, QueueState
 from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
@@ -25,8 +28,25 @@ def sweep_queue(
     try:
         expired, leases_ms = expire(engine, queue, now_ms, items_max)
         promoted, delayed_ms = promote(engine, queue, now_ms, items_max)
-        look_again_ms = min(leases_ms, delayed_ms)
+        _, forget_ms = forget(engine, queue, now_ms, items_max)
+        resumed = resume_if_due(engine, queue, now_ms)
+        if queue.results_due_ms(now_ms) <= now_ms:
+            settings = queue.settings
+            trim(
+                engine.store,
+                queue.results,
+                now_ms,
+                age_ms=settings.result_age_ms,
+                bytes_max=settings.result_bytes_max,
+            )
+        look_again_ms = min(
+            leases_ms,
+            delayed_ms,
+            forget_ms,
+            queue.paused_until_ms or NEVER_MS,
+            queue.results_due_ms(now_ms),
+        )
     finally:
         if look_again_ms < NEVER_MS:
             engine.agenda.schedule(queue.queue_id, look_again_ms)
-    return Sweep(queue.name, expired, promoted)
+    return Sweep(queue.name, expired, promoted, resumed)

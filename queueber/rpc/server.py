@@ -48,12 +48,13 @@ class RpcServer:
         message_bytes_max: int,
         call_later: Callable[[float, Callable[[], None]], object],
     ) -> None:
-        """`bootstrap` makes the object that a new connection is given."""
+        """`bootstrap` makes the object that a new connection is given. Its `connection_ended` is
+        called when the connection is over, unless the server ends itself."""
         self._bootstrap = bootstrap
         self._call_later = call_later
         self._connections_max = connections_max
         self._traversal_words = _TRANSPORT_FACTOR * message_bytes_max // 8
-        self._streams: set[Any] = set()
+        self._bootstraps: dict[Any, Any] = {}
         self._listener: Any = None
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -68,16 +69,19 @@ class RpcServer:
         self._listener.close()
 
     def close_connections(self) -> None:
-        for stream in list(self._streams):
+        """At the end of the server. Those who hold leases will come back, so they keep them."""
+        streams = list(self._bootstraps)
+        self._bootstraps.clear()
+        for stream in streams:
             stream.close()
 
     async def _connected(self, stream: Any) -> None:
-        is_welcome = len(self._streams) < self._connections_max
+        is_welcome = len(self._bootstraps) < self._connections_max
         bootstrap = self._bootstrap() if is_welcome else _Overloaded()
         if is_welcome:
-            self._streams.add(stream)
+            self._bootstraps[stream] = bootstrap
         else:
-            _log.warning("connection_refused", connections=len(self._streams))
+            _log.warning("connection_refused", connections=len(self._bootstraps))
             self._call_later(_REFUSED_SECONDS, stream.close)
         try:
             server = capnp.TwoPartyServer(
@@ -87,4 +91,9 @@ class RpcServer:
             with contextlib.suppress(capnp.KjException):
                 await server.on_disconnect()
         finally:
-            self._streams.discard(stream)
+            self._ended(stream)
+
+    def _ended(self, stream: Any) -> None:
+        bootstrap = self._bootstraps.pop(stream, None)
+        if bootstrap is not None:
+            bootstrap.connection_ended()

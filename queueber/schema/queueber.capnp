@@ -14,16 +14,28 @@ struct AddRequest {
   items @0 :List(Item);
   contents @1 :List(Data);     # columns: further items, stored after `items`, in order
   delaysMs @2 :List(UInt64);   # columns: empty (no delay), or one for each of `contents`
+  priorities @3 :List(UInt8);  # columns: empty (5 for all), or one for each; 0 to 9, higher first
+  keys @4 :List(Text);         # columns: empty (no keys), or one for each; "" is no key
+  attributes @5 :Attributes;   # columns: of `contents`
+  batch @6 :Text;              # the batch that all items of the call belong to; "" is none
+  producer @7 :Producer;       # who sends this, so that a repeated call is recognised
 }
 
 struct AddResponse {
   ids @0 :List(Data);          # 16 bytes each, UUIDv7, in the order of the request
+  duplicates @1 :List(Bool);   # empty (none), or for each whether its key was there already: the id
+                               # is then that of the first one, and nothing was stored
+  isRepeat @2 :Bool;           # the call was known from its producer: this is its first answer,
+                               # without ids when it is too long ago for those to be remembered
 }
 
 struct Item {
   contents @0 :Data;
   visibilityTimeoutSecs @1 :UInt64;
   visibilityTimeoutMs @2 :UInt64;
+  priority @3 :UInt8 = 5;
+  key @4 :Text;
+  attributes @5 :List(Attribute);
 }
 
 struct RemoveRequest {
@@ -36,13 +48,14 @@ struct RemoveResponse {
 }
 
 struct PollRequest {
-  leaseValiditySecs @0 :UInt64;
+  leaseValiditySecs @0 :UInt64;  # together with leaseValidityMs: 0 means the queue's default
   numItems @1 :UInt32;         # 0 means 1
   timeoutSecs @2 :UInt64;      # together with timeoutMs: 0 means the server's longest wait
   leaseValidityMs @3 :UInt64;
   timeoutMs @4 :UInt64;
   noWait @5 :Bool;             # answer at once, whatever the timeout says
   columns @6 :Bool;            # answer in `contents` and `ids` instead of `items`
+  bound @7 :Bool;              # end the lease when this connection ends
 }
 
 struct PollResponse {
@@ -50,11 +63,17 @@ struct PollResponse {
   lease @1 :Data;              # empty when there are no items
   contents @2 :List(Data);
   ids @3 :List(Data);
+  details @4 :ItemDetails;     # of `ids`
 }
 
 struct PolledItem {
   contents @0 :Data;
   id @1 :Data;
+  attempt @2 :UInt32;          # 1 for the first
+  addedAtMs @3 :UInt64;        # also in the first 6 bytes of `id`
+  key @4 :Text;
+  attributes @5 :List(Attribute);
+  batch @6 :Text;
 }
 
 struct ExtendRequest {
@@ -77,6 +96,34 @@ interface Queue {
   extendMany @5 (req :ExtendManyRequest) -> (resp :ExtendManyResponse);
   pollMany @6 (req :PollManyRequest) -> (resp :PollManyResponse);
   stats @7 () -> (stats :QueueStats);
+
+  complete @8 (req :CompleteRequest) -> (resp :CompleteResponse);
+  fail @9 (req :FailRequest) -> (resp :FailResponse);
+  release @10 (req :ReleaseRequest) -> (resp :ReleaseResponse);
+
+  receipt @11 (batch :Text) -> (receipt :Receipt);
+  waitBatch @12 (batch :Text, timeoutMs :UInt64) -> (receipt :Receipt);
+  # Answers once the batch is complete, or as it is when the time is up.
+
+  readResults @13 (req :ReadRequest) -> (resp :ReadResponse);
+  ackResults @14 (reader :Text, offset :UInt64) -> ();
+  # `reader` needs nothing before `offset` any more. The first call makes the reader known.
+
+  dropReader @15 (reader :Text) -> (dropped :Bool);
+  listReaders @16 () -> (log :LogStats);
+
+  peek @17 (req :PeekRequest) -> (resp :PeekResponse);
+  cancel @18 (ids :List(Data)) -> (cancelled :List(Bool));
+  purge @19 (state :ItemState, limit :UInt32) -> (purged :UInt32, more :Bool);
+  # A slice of at most `limit` items (0: as many as the server allows); call it until no `more`.
+
+  redrive @20 (ids :List(Data), limit :UInt32) -> (redriven :UInt32, more :Bool);
+  # The dead letters of `ids`; without ids a slice of all of them.
+
+  pause @21 (forMs :UInt64) -> ();
+  # No poll is served for that long; 0: until `resume`.
+
+  resume @22 () -> ();
 }
 
 interface Service extends(Queue) {
@@ -118,6 +165,7 @@ struct PollManyRequest {
   # Several polls at once, each under a lease of its own. Never waits.
   leaseValidityMs @0 :UInt64;
   counts @1 :List(UInt32);
+  bound @2 :Bool;              # end the leases when this connection ends
 }
 
 struct PollManyResponse {
@@ -126,13 +174,24 @@ struct PollManyResponse {
   counts @1 :List(UInt32);     # how many of `ids` and `contents` belong to each
   ids @2 :List(Data);
   contents @3 :List(Data);
+  details @4 :ItemDetails;     # of `ids`
 }
 
 struct QueueSettings {
-  # 0 in a field: no limit of the queue's own.
-  itemsMax @0 :UInt64;
+  itemsMax @0 :UInt64;         # 0 in one of these three: no limit of the queue's own
   bytesMax @1 :UInt64;
   itemBytesMax @2 :UInt64;
+  leaseMs @3 :UInt64 = 60000;  # of a poll that names none
+  attemptsMax @4 :UInt32 = 20; # an item that failed as often is a dead letter
+  backoffMs @5 :List(UInt64);  # the delay after the first failure, the second ...; the last one
+                               # repeats. Empty: base * factor ^ (attempt - 1), at most cap
+  backoffBaseMs @6 :UInt64 = 1000;
+  backoffFactor @7 :Float64 = 2;
+  backoffCapMs @8 :UInt64 = 3600000;
+  backoffJitter @9 :Float64 = 0.1;  # the share of the delay that chance may take off it
+  dedupWindowMs @10 :UInt64 = 600000;
+  resultAgeMs @11 :UInt64 = 604800000;  # results older than this go; 0: none does
+  resultBytesMax @12 :UInt64;  # the oldest results beyond this go; 0: none does
 }
 
 struct QueueStats {
@@ -143,14 +202,26 @@ struct QueueStats {
   delayed @4 :UInt64;
   inProgress @5 :UInt64;
   leases @6 :UInt64;
-  contentsBytes @7 :UInt64;    # contents of all items that are here
-  oldestAgeMs @8 :UInt64;      # how long the oldest ready item has been ready
+  contentsBytes @7 :UInt64;    # contents, keys and attributes of all items that are here
+  oldestClaimableAgeMs @8 :UInt64;  # how long the oldest item that a poll could have has been ready
   waitingPolls @9 :UInt64;
   addedTotal @10 :UInt64;
   polledTotal @11 :UInt64;
   removedTotal @12 :UInt64;
   expiredTotal @13 :UInt64;    # items given back because their lease ran out or its holder hung up
   extendedTotal @14 :UInt64;
+  dead @15 :UInt64;
+  completedTotal @16 :UInt64;
+  failedTotal @17 :UInt64;     # attempts that were charged
+  releasedTotal @18 :UInt64;
+  diedTotal @19 :UInt64;       # items that became dead letters
+  redrivenTotal @20 :UInt64;
+  cancelledTotal @21 :UInt64;  # by cancel and by purge
+  duplicatesTotal @22 :UInt64; # adds that a key kept out
+  pausedUntilMs @23 :UInt64;   # 0: not paused; all bits set: until resumed
+  results @24 :UInt64;         # results that are kept
+  resultBytes @25 :UInt64;
+  batches @26 :UInt64;         # batches that are remembered
 }
 
 struct ServerInfo {
@@ -160,4 +231,147 @@ struct ServerInfo {
   messageBytesMax @3 :UInt64;
   pollItemsMax @4 :UInt32;
   pollWaitMsMax @5 :UInt64;
+}
+
+struct Attribute {
+  name @0 :Text;
+  value @1 :Text;
+}
+
+struct Attributes {
+  # The string maps of many items: `counts` pairs for each, in order. All empty: no item has any.
+  counts @0 :List(UInt16);
+  names @1 :List(Text);
+  values @2 :List(Text);
+}
+
+struct ItemDetails {
+  # What items carry beside their contents. A list that would say nothing of any is empty.
+  attempts @0 :List(UInt32);   # empty: the first attempt of each
+  keys @1 :List(Text);
+  batches @2 :List(Text);
+  attributes @3 :Attributes;
+}
+
+struct Producer {
+  id @0 :Text;                 # "": no producer, the other two do not matter
+  epoch @1 :UInt64;            # of two with the same id, the greater one is in charge
+  sequence @2 :UInt64;         # 1 for the first call of an epoch, then one more for each
+}
+
+struct CompleteRequest {
+  ids @0 :List(Data);
+  leases @1 :List(Data);       # one for each id, or a single one for all of them
+  results @2 :List(Data);      # one for each id
+}
+
+struct CompleteResponse {
+  completed @0 :List(Bool);    # one for each id; false: refused, the lease does not hold it
+}
+
+enum FailOutcome {
+  refused @0;                  # the lease does not hold it
+  retried @1;                  # it comes back
+  died @2;                     # it is a dead letter
+}
+
+struct FailRequest {
+  ids @0 :List(Data);
+  leases @1 :List(Data);       # one for each id, or a single one for all of them
+  errors @2 :List(Text);       # one for each id, or a single one for all of them
+  delaysMs @3 :List(Int64);    # the same; -1, or none at all: the queue's backoff
+}
+
+struct FailResponse {
+  outcomes @0 :List(FailOutcome);
+}
+
+struct ReleaseRequest {
+  ids @0 :List(Data);
+  leases @1 :List(Data);       # one for each id, or a single one for all of them
+}
+
+struct ReleaseResponse {
+  released @0 :List(Bool);
+}
+
+struct Receipt {
+  batch @0 :Text;
+  added @1 :UInt64;            # = done + dead + live
+  done @2 :UInt64;             # completed or removed
+  dead @3 :UInt64;             # dead letters, and what was cancelled or purged
+  live @4 :UInt64;             # still here
+  addedDigest @5 :Data;        # 16 bytes: the sum, modulo 2^128, of the BLAKE2b-128 of each id
+  doneDigest @6 :Data;
+  deadDigest @7 :Data;
+  complete @8 :Bool;           # added = done + dead, and the digests say so too
+}
+
+struct ReadRequest {
+  reader @0 :Text;             # go on where this reader has acknowledged; "": from `offset`
+  offset @1 :UInt64;
+  limit @2 :UInt32;            # 0: as many as the server allows
+  timeoutMs @3 :UInt64;        # wait that long for the first one
+}
+
+struct ReadResponse {
+  # Results in order of offset: the first has `firstOffset`, the next one more, and so on.
+  firstOffset @0 :UInt64;
+  nextOffset @1 :UInt64;       # where to read on
+  missed @2 :UInt64;           # results before `firstOffset` that were asked for, but have been
+                               # deleted
+  ids @3 :List(Data);
+  results @4 :List(Data);
+  completedAtMs @5 :List(UInt64);
+  attempts @6 :List(UInt32);
+  keys @7 :List(Text);         # empty when no result has one
+  batches @8 :List(Text);      # empty when no result has one
+}
+
+struct LogStats {
+  firstOffset @0 :UInt64;      # the oldest that is kept
+  nextOffset @1 :UInt64;       # that of the next to come
+  bytes @2 :UInt64;
+  readers @3 :List(LogReader);
+}
+
+struct LogReader {
+  name @0 :Text;
+  offset @1 :UInt64;           # what it needs next
+}
+
+enum ItemState {
+  ready @0;
+  delayed @1;
+  inProgress @2;
+  dead @3;
+}
+
+struct PeekRequest {
+  state @0 :ItemState;
+  after @1 :Data;              # `next` of the page before; empty for the first
+  limit @2 :UInt32;            # 0: as many as the server allows
+}
+
+struct PeekResponse {
+  items @0 :List(PeekedItem);
+  next @1 :Data;               # empty: there are no more
+}
+
+struct PeekedItem {
+  id @0 :Data;
+  contents @1 :Data;
+  addedAtMs @2 :UInt64;
+  key @3 :Text;
+  attributes @4 :List(Attribute);
+  batch @5 :Text;
+  priority @6 :UInt8;
+  attempts @7 :UInt32;         # charged so far
+  groupMax @8 :UInt32;         # leased only with so many at once; 0: no limit
+  atMs @9 :UInt64;             # ready: since when; delayed: until when; in progress: the lease's
+                               # end; dead: since when
+  lease @10 :Data;             # in progress
+  reason @11 :Text;            # dead: why
+  lastError @12 :Text;
+  attemptTimesMs @13 :List(UInt64);
 }

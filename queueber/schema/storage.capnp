@@ -2,16 +2,19 @@
 # What is stored: the values of the column families (see queueber/db/families.py).
 #
 # Versioned apart from the wire: a change here follows the ritual in queueber/db/format.py.
-# The records of the hot path are encoded by hand in queueber/db/records.py, byte for byte what a
-# Cap'n Proto builder makes of these structs; tests hold the two together.
+# The records of the hot path are encoded by hand in queueber/db/, byte for byte what a Cap'n Proto
+# builder makes of these structs, but that unset pointers at the end are left out; tests hold the two
+# together. What is not here is fixed-width bytes, described beside its codec.
 
 struct StoredItem {
   contents @0 :Data;
+  key @1 :Data;                # UTF-8; empty: none
+  attributes @2 :Data;         # names and values in turn: 2 bytes of length each, then UTF-8
 }
 
 struct LeaseEntry {
   expiresAtMs @0 :UInt64;
-  held @1 :Data;               # 20 bytes an item: its id, then the size of its contents (big-endian)
+  held @1 :Data;               # 30 bytes an item: its id, then its mark
 }
 
 struct QueueRecord {
@@ -20,6 +23,17 @@ struct QueueRecord {
   itemsMax @2 :UInt64;
   bytesMax @3 :UInt64;
   itemBytesMax @4 :UInt64;
+  leaseMs @5 :UInt64;
+  attemptsMax @6 :UInt32;
+  backoffMs @7 :List(UInt64);
+  backoffBaseMs @8 :UInt64;
+  backoffFactor @9 :Float64;
+  backoffCapMs @10 :UInt64;
+  backoffJitter @11 :Float64;
+  dedupWindowMs @12 :UInt64;
+  resultAgeMs @13 :UInt64;
+  resultBytesMax @14 :UInt64;
+  pausedUntilMs @15 :UInt64;   # 0: not paused
 }
 
 struct QueueCounters {
@@ -27,7 +41,7 @@ struct QueueCounters {
   delayed @1 :UInt64;
   inProgress @2 :UInt64;
   leases @3 :UInt64;
-  contentsBytes @4 :UInt64;
+  contentsBytes @4 :UInt64;    # contents, keys and attributes of all items
   addedTotal @5 :UInt64;
   polledTotal @6 :UInt64;
   removedTotal @7 :UInt64;
@@ -35,6 +49,20 @@ struct QueueCounters {
   extendedTotal @9 :UInt64;
   leaseDueMs @10 :UInt64;      # no lease of the queue expires before this
   delayedDueMs @11 :UInt64;    # no delayed item of the queue becomes visible before this
-  readyLow @12 :Data;          # 24 bytes: no ready item sorts before this visible-at and id
-  lastId @13 :Data;            # 16 bytes: the newest id that the queue was given
+  dead @12 :UInt64;
+  completedTotal @13 :UInt64;
+  failedTotal @14 :UInt64;
+  releasedTotal @15 :UInt64;
+  diedTotal @16 :UInt64;
+  redrivenTotal @17 :UInt64;
+  cancelledTotal @18 :UInt64;
+  duplicatesTotal @19 :UInt64;
+  leasesTotal @20 :UInt64;     # leases ever given: whose turn it is, see engine/poll.py
+  forgets @21 :UInt64;         # entries of the family `forget`
+  forgetDueMs @22 :UInt64;     # none of them is due before this
+  batches @23 :UInt64;
+  lastBatch @24 :UInt64;       # the number of the newest batch
+  lastId @25 :Data;            # 16 bytes: the newest id that the queue was given
+  levels @26 :Data;            # 33 bytes for each level with ready items: level, count, low mark
+  suspects @27 :UInt64;        # items with a largest group that are not dead
 }

@@ -8,17 +8,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from queueber.errors import InvalidArgument, ResourceExhausted
-from queueber.limits import (
-    ADD_ITEMS_MAX,
-    DELAY_MS_MAX,
-    ID_BYTES,
-    ITEM_WIRE_BYTES,
-    LEASE_MS_MAX,
-    MANY_MAX,
-    MESSAGE_OVERHEAD_BYTES,
-    QUEUE_NAME_CHARS_MAX,
-)
-from queueber.model import QueueSettings
+from queueber.limits import ID_BYTES, LEASE_MS_MAX, MANY_MAX, QUEUE_NAME_CHARS_MAX
 
 T = TypeVar("T")
 
@@ -31,49 +21,6 @@ def check_queue_name(name: str) -> None:
             f"name: {name[:200]!r} is not a queue name; use 1 to {QUEUE_NAME_CHARS_MAX} letters, "
             "digits, dots, dashes and underscores"
         )
-
-
-def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
-    if settings.item_bytes_max > item_bytes_max:
-        raise InvalidArgument(
-            f"itemBytesMax: {settings.item_bytes_max} is over the server's own limit of "
-            f"{item_bytes_max}"
-        )
-
-
-def check_add(
-    contents: Sequence[bytes],
-    delays_ms: Sequence[int],
-    *,
-    item_bytes_max: int,
-    message_bytes_max: int,
-) -> None:
-    if not contents:
-        raise InvalidArgument("items: the call has none; add at least one")
-    if len(contents) > ADD_ITEMS_MAX:
-        raise ResourceExhausted(
-            f"items: the call has {len(contents)}; the limit is {ADD_ITEMS_MAX}, send several calls"
-        )
-    longest = max(map(len, contents))
-    if longest > item_bytes_max:
-        raise ResourceExhausted(
-            f"contents: an item has {longest} bytes; the limit is {item_bytes_max}"
-        )
-    size = sum(map(len, contents)) + len(contents) * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES
-    if size > message_bytes_max:
-        raise ResourceExhausted(
-            f"contents: the call has {size} bytes; the limit is {message_bytes_max}, "
-            "send several calls"
-        )
-    if delays_ms:
-        if len(delays_ms) != len(contents):
-            raise InvalidArgument(
-                f"delaysMs: {len(delays_ms)} delays for {len(contents)} items; give one for each"
-            )
-        if max(delays_ms) > DELAY_MS_MAX:
-            raise InvalidArgument(
-                f"visibilityTimeout: {max(delays_ms)} ms is too long; the limit is {DELAY_MS_MAX}"
-            )
 
 
 def check_count(count: int, poll_items_max: int) -> None:
@@ -112,3 +59,14 @@ def one_for_each(field: str, values: Sequence[T], count: int) -> Sequence[T]:
     if len(values) != count:
         raise InvalidArgument(f"{field}: {len(values)} for {count}; give one, or one for each")
     return values
+
+
+def check_text(field: str, text: str, bytes_max: int) -> None:
+    """A name that users choose freely, and must choose."""
+    if not text:
+        raise InvalidArgument(f"{field}: it is empty; give 1 to {bytes_max} bytes of text")
+    size = len(text.encode())
+    if size > bytes_max:
+        raise InvalidArgument(
+            f"{field}: {text[:50]!r}... has {size} bytes; the limit is {bytes_max}"
+        )

@@ -1,6 +1,7 @@
 """Polls that found nothing and wait, first come first served."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queueber.errors import QueueberError
@@ -8,13 +9,21 @@ from queueber.model import Polled
 from queueber.service.loop import Future
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a call asks for: one lease for each count, bound to a connection if one is named."""
+
+    counts: Sequence[int]
+    lease_ms: int
+    connection: object | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Waiter:
     """One waiting poll. Its future gets what the poll got, or nothing when its time is up."""
 
     future: Future
-    count: int
-    lease_ms: int
+    asked: Asked
 
     def answer(self, polled: Polled) -> None:
         """Say what the poll got, unless its caller has gone."""
@@ -39,6 +48,12 @@ class Waiters:
     def append(self, queue_id: int, waiter: Waiter) -> None:
         self._queues.setdefault(queue_id, OrderedDict())[waiter] = None
         self.total += 1
+
+    def put_back(self, queue_id: int, waiters: list[Waiter]) -> None:
+        """Those that were taken from the front, and stay: they keep their places."""
+        for waiter in reversed(waiters):
+            self.append(queue_id, waiter)
+            self._queues[queue_id].move_to_end(waiter, last=False)
 
     def first(self, queue_id: int) -> Waiter | None:
         waiting = self._queues.get(queue_id)

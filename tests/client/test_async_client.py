@@ -37,6 +37,49 @@ async def every_verb(address: str) -> None:
             await queue.add("text")  # type: ignore[arg-type]
 
 
+async def every_later_verb(address: str) -> None:
+    async with queueber.connect_async(address) as client:
+        await client.create_queue("async-later", attempts_max=1, lease=60)
+        queue = client.queue("async-later")
+        ids = await queue.add(
+            [b"1", b"2", b"3", b"4"],
+            priority=9,
+            key=["a", "b", None, None],
+            attributes={"x": "y"},
+            batch="b",
+        )
+        assert (await queue.add(b"again", key="a")).duplicates == (True,)
+        lease = await queue.poll(4, bound=True)
+        assert [item.batch for item in lease] == ["b"] * 4
+        assert await lease.complete({ids[0]: b"result"}) == [True]
+        assert await queue.complete(ids[0], b"late", lease.id) == [False]
+        assert await lease.fail("broken", ids[1]) == [queueber.FailOutcome.DIED]
+        assert await queue.fail(ids[1], "late", lease.id) == [queueber.FailOutcome.REFUSED]
+        assert await lease.release(ids[2]) == [True]
+        assert await queue.release(ids[3], lease.id) == [True]
+        assert (await queue.receipt("b")).live == 2
+        assert [item.id async for item in queue.peek_all("dead")] == [ids[1]]
+        assert len((await queue.peek(limit=1)).items) == 1
+        assert await queue.redrive() == 1
+        assert await queue.cancel(ids[1]) == [True]
+        assert await queue.purge() == 2
+        assert (await queue.wait_batch("b", 10)).complete
+        assert [result.result async for result in queue.results("me")] == [b"result"]
+        assert (await queue.log_stats()).readers == {"me": 1}
+        await queue.ack_results("me", 1)
+        assert await queue.drop_reader("me") is True
+        assert (await queue.read_results(1)).results == []
+        await queue.pause(60)
+        await queue.add(b"paused")
+        assert not await queue.poll()
+        await queue.resume()
+        assert await queue.poll()
+        producer = queue.producer("p", 1)
+        first = await producer.add(b"x")
+        assert await producer.add(b"x", sequence=1) == first
+        await client.delete_queue("async-later")
+
+
 async def unreachable(_: str) -> None:
     with pytest.raises(queueber.Unavailable, match="queueber serve"):
         async with queueber.connect_async("127.0.0.1:1", connect_timeout=0.1):
@@ -51,7 +94,7 @@ async def awaited(address: str) -> None:
         await client.queue("awaited").add(b"x")
 
 
-@pytest.mark.parametrize("scenario", [every_verb, awaited, unreachable])
+@pytest.mark.parametrize("scenario", [every_verb, every_later_verb, awaited, unreachable])
 def test_in_asyncio(server: ServerProcess, scenario: Scenario) -> None:
     async def main() -> None:
         await scenario(server.address)
@@ -59,7 +102,7 @@ def test_in_asyncio(server: ServerProcess, scenario: Scenario) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("scenario", [every_verb, awaited, unreachable])
+@pytest.mark.parametrize("scenario", [every_verb, every_later_verb, awaited, unreachable])
 def test_in_trio(server: ServerProcess, scenario: Scenario) -> None:
     trio.run(scenario, server.address)
 

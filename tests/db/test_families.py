@@ -13,11 +13,22 @@ def test_families_have_the_names_that_are_on_disk() -> None:
         "visibility_index",
         "delayed",
         "in_progress",
+        "places",
+        "dead",
         "leases",
         "lease_expiry",
+        "attempts",
+        "keys",
+        "producers",
+        "batches",
+        "batch_names",
+        "forget",
+        "logs",
+        "log_blocks",
     ]
 
 
 def test_every_family_but_the_default_belongs_to_queues() -> None:
     assert set(QUEUE_FAMILIES) == set(Family) - {Family.DEFAULT}
-    assert all(family.key_parts.startswith("queue") for family in QUEUE_FAMILIES)
+    # A log is known by its queue's number.
+    assert all(family.key_parts.startswith(("queue", "log")) for family in QUEUE_FAMILIES)

@@ -1,5 +1,7 @@
 """Keys round-trip, and sort as their parts do."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,12 +13,16 @@ from queueber.db.keys import (
     TIME_BYTES,
     due_part,
     due_upper_bound,
+    is_where_its_id_says,
+    level_part,
     prefix_end,
     queue_prefix,
     split_due_part,
     split_queue_prefix,
+    text_digest,
     time_part,
 )
+from queueber.ids import IdSource, made_at_ms
 
 queue_ids = st.integers(0, (1 << 32) - 2)
 times_ms = st.integers(0, NEVER_MS - 1)
@@ -101,3 +107,31 @@ def test_the_lowest_due_and_never_are_outside_every_time(at_ms: int, any_id: byt
     assert due_part(at_ms, any_id) >= LOWEST_DUE
     assert at_ms < NEVER_MS
     assert due_part(at_ms, any_id) < time_part(NEVER_MS)
+
+
+@given(entries=st.lists(st.tuples(st.integers(0, 9), times_ms, ids), max_size=20))
+def test_ready_keys_sort_by_level_then_time_then_id(entries: list[tuple[int, int, bytes]]) -> None:
+    keys = [level_part(level) + due_part(at_ms, any_id) for level, at_ms, any_id in entries]
+
+    assert sorted(keys) == [
+        level_part(level) + due_part(at_ms, any_id) for level, at_ms, any_id in sorted(entries)
+    ]
+    assert all(len(level_part(level)) == 1 for level, _, _ in entries)
+
+
+@given(made_at=st.integers(0, (1 << 48) - 1), later_ms=st.integers(0, 3), seed=st.integers(0, 99))
+def test_item_is_where_its_id_says_exactly_if_its_time_is_the_one_in_it(
+    made_at: int, later_ms: int, seed: int
+) -> None:
+    (item_id,) = IdSource(Random(seed)).mint(1, made_at)
+
+    due = due_part(made_at + later_ms, item_id)
+
+    assert made_at_ms(item_id) == made_at
+    assert is_where_its_id_says(due) == (later_ms == 0)
+
+
+def test_text_digest_has_its_golden_bytes() -> None:
+    """It is part of keys on disk: blake2b of the UTF-8, 16 bytes long."""
+    assert text_digest("größe").hex() == "6ca8d2c8fa90974c3039906bbd79b458"
+    assert len({text_digest(text) for text in ("", "a", "A", "a ", "ä")}) == 5

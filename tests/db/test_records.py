@@ -1,49 +1,42 @@
 """Records: byte for byte what Cap'n Proto makes of the schema, and readable whoever made them."""
 
 import struct
-from dataclasses import astuple
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.db.keys import LOWEST_DUE, NEVER_MS
+from queueber.db.marks import plain_mark
 from queueber.db.records import (
     HELD_BYTES,
-    Counters,
-    decode_counters,
+    decode_details,
     decode_in_progress,
     decode_item,
     decode_lease,
     decode_queue,
-    decode_size,
-    encode_counters,
+    encode_detailed_item,
     encode_in_progress,
     encode_item,
     encode_lease,
     encode_queue,
-    encode_size,
+    pack_attributes,
     split_held,
+    unpack_attributes,
 )
 from queueber.limits import MIB
 from queueber.model import QueueSettings
 from queueber.schema import storage
 
 numbers = st.integers(0, (1 << 64) - 1)
-sizes = st.integers(0, (1 << 32) - 1)
 ids = st.binary(min_size=16, max_size=16)
-held_items = st.lists(st.tuples(ids, sizes), max_size=20)
-counters_of_any_kind = st.builds(
-    Counters,
-    *[numbers] * 12,
-    ready_low=st.binary(min_size=24, max_size=24),
-    last_id=ids,
-)
+marks = st.binary(min_size=14, max_size=14)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+held_items = st.lists(st.tuples(ids, marks), max_size=20)
 
 
-def as_held(items: list[tuple[bytes, int]]) -> bytes:
-    return b"".join(item_id + size.to_bytes(4) for item_id, size in items)
+def as_held(items: list[tuple[bytes, bytes]]) -> bytes:
+    return b"".join(item_id + mark for item_id, mark in items)
 
 
 def in_segments(message: Any) -> bytes:
@@ -56,14 +49,21 @@ def segment_count(encoded: bytes) -> int:
     return int.from_bytes(encoded[:4], "little") + 1
 
 
-# --- StoredItem -----------------------------------------------------------------------------------
+# --- StoredItem, contents alone -------------------------------------------------------------------
+
+
+def without_unset_pointers(built: bytes) -> bytes:
+    """An item as its builder makes it, less the two pointers that are null: as canonical form."""
+    segments, size, root, low, high, key, attributes = struct.unpack_from("<II Q II QQ", built)
+    assert (root, low, key, attributes) == (3 << 48, 2 << 2 | 1, 0, 0)
+    return struct.pack("<II Q II", segments, size - 2, 1 << 48, 1, high) + built[40:]
 
 
 @given(contents=st.binary(max_size=200))
-def test_item_is_encoded_as_capnp_does(contents: bytes) -> None:
+def test_item_is_encoded_as_capnp_does_but_for_its_unset_pointers(contents: bytes) -> None:
     built = storage.StoredItem.new_message(contents=contents).to_bytes()
 
-    assert encode_item(contents) == built
+    assert encode_item(contents) == without_unset_pointers(built)
     assert decode_item(built) == contents
 
 
@@ -116,17 +116,77 @@ def test_item_of_a_later_schema_is_understood() -> None:
     """A struct that grew a data word and a pointer still has its contents in the first pointer."""
     contents = b"contents"
     later = struct.pack(
-        "<II Q Q QQ", 0, 5, 1 << 32 | 2 << 48, 77, 1 << 2 | 1 | (8 << 3 | 2) << 32, 0
+        "<II Q Q QQQQ", 0, 7, 1 << 32 | 4 << 48, 77, 3 << 2 | 1 | (8 << 3 | 2) << 32, 0, 0, 0
     )
 
     assert decode_item(later + contents) == contents
+    assert decode_details(later + contents) == (b"", b"")
+
+
+# --- StoredItem with a key or attributes ----------------------------------------------------------
+
+details = st.tuples(st.binary(max_size=40), st.binary(max_size=40)).filter(any)
+
+
+@given(contents=st.binary(max_size=40), details=details)
+def test_detailed_item_is_encoded_as_capnp_does(
+    contents: bytes, details: tuple[bytes, bytes]
+) -> None:
+    key, attributes = details
+    fields = {"key": key, "attributes": attributes}
+    message = storage.StoredItem.new_message(contents=contents)
+    for name, value in fields.items():
+        if value:
+            setattr(message, name, value)
+
+    encoded = encode_detailed_item(contents, key, attributes)
+
+    assert encoded == message.to_bytes()
+
+
+@given(contents=st.binary(max_size=200), details=details)
+def test_detailed_item_is_read_by_capnp_and_by_us(
+    contents: bytes, details: tuple[bytes, bytes]
+) -> None:
+    encoded = encode_detailed_item(contents, *details)
+
+    assert decode_item(encoded) == contents
+    assert decode_details(encoded) == details
+    with storage.StoredItem.from_bytes(encoded) as item:
+        assert (item.contents, item.key, item.attributes) == (contents, *details)
+
+
+@given(contents=st.binary(max_size=200))
+def test_item_without_details_says_so(contents: bytes) -> None:
+    assert decode_details(encode_item(contents)) == (b"", b"")
+
+
+@pytest.mark.parametrize("size", [0, 20_000, 3 * MIB])
+def test_detailed_item_built_in_several_segments_is_understood(size: int) -> None:
+    contents, key = bytes(size), b"key" * 5000
+    message = storage.StoredItem.new_message()
+    message.contents, message.key, message.attributes = contents, key, b"attributes"
+    encoded = in_segments(message)
+
+    assert segment_count(encoded) > 1
+    assert decode_item(encoded) == contents
+    assert decode_details(encoded) == (key, b"attributes")
+
+
+@given(attributes=st.dictionaries(texts, texts, max_size=8))
+def test_attributes_round_trip_in_order(attributes: dict[str, str]) -> None:
+    unpacked = unpack_attributes(pack_attributes(attributes))
+
+    assert list(unpacked.items()) == list(attributes.items())
 
 
 # --- LeaseEntry -----------------------------------------------------------------------------------
 
 
 @given(expires_at_ms=numbers, held=held_items)
-def test_lease_is_encoded_as_capnp_does(expires_at_ms: int, held: list[tuple[bytes, int]]) -> None:
+def test_lease_is_encoded_as_capnp_does(
+    expires_at_ms: int, held: list[tuple[bytes, bytes]]
+) -> None:
     built = storage.LeaseEntry.new_message(expiresAtMs=expires_at_ms, held=as_held(held)).to_bytes()
 
     encoded = encode_lease(expires_at_ms, as_held(held))
@@ -139,13 +199,13 @@ def test_lease_is_encoded_as_capnp_does(expires_at_ms: int, held: list[tuple[byt
 
 
 @given(held=held_items)
-def test_split_held_gives_ids_and_sizes(held: list[tuple[bytes, int]]) -> None:
+def test_split_held_gives_ids_and_marks(held: list[tuple[bytes, bytes]]) -> None:
     assert split_held(as_held(held)) == held
     assert len(as_held(held)) == HELD_BYTES * len(held)
 
 
 def test_lease_of_ten_thousand_items_in_several_segments_is_understood() -> None:
-    held = as_held([(n.to_bytes(16), n) for n in range(10_000)])
+    held = as_held([(n.to_bytes(16), plain_mark(n)) for n in range(10_000)])
     message = storage.LeaseEntry.new_message(expiresAtMs=17)
     message.held = held
     encoded = in_segments(message)
@@ -168,141 +228,56 @@ def test_lease_in_canonical_form_is_understood() -> None:
     assert decode_lease(canonical) == (123, b"")
 
 
-# --- sizes and in-progress entries ----------------------------------------------------------------
+# --- in-progress entries --------------------------------------------------------------------------
 
 
-@given(size=sizes, lease_id=ids)
-def test_sizes_and_in_progress_entries_round_trip(size: int, lease_id: bytes) -> None:
-    assert decode_size(encode_size(size)) == size
-    assert len(encode_size(size)) == 4
-    assert decode_in_progress(encode_in_progress(lease_id, size)) == (lease_id, size)
-    assert len(encode_in_progress(lease_id, size)) == HELD_BYTES
-
-
-# --- QueueCounters --------------------------------------------------------------------------------
-
-
-def built_counters(counters: Counters) -> bytes:
-    names = [field.name for field in list(storage.QueueCounters.schema.node.struct.fields)]
-    values = dict(zip(names, astuple(counters), strict=True))
-    encoded: bytes = storage.QueueCounters.new_message(**values).to_bytes()
-    return encoded
-
-
-@given(counters=counters_of_any_kind)
-def test_counters_are_encoded_as_capnp_does(counters: Counters) -> None:
-    assert encode_counters(counters) == built_counters(counters)
-
-
-@given(counters=counters_of_any_kind)
-def test_counters_round_trip(counters: Counters) -> None:
-    assert decode_counters(encode_counters(counters)) == counters
-
-
-@given(counters=counters_of_any_kind)
-def test_counters_copy_is_equal_and_apart(counters: Counters) -> None:
-    copied = counters.copy()
-    assert copied == counters
-
-    for name in Counters.__slots__:
-        value = getattr(counters, name)
-        setattr(copied, name, value + (b"\1" if isinstance(value, bytes) else 1))
-
-    assert all(getattr(copied, name) != getattr(counters, name) for name in Counters.__slots__)
-
-
-def test_counters_of_a_new_queue_have_nothing_due() -> None:
-    counters = Counters()
-
-    assert astuple(counters) == (*[0] * 10, NEVER_MS, NEVER_MS, LOWEST_DUE, bytes(16))
-
-
-def test_counters_with_nothing_set_are_zero() -> None:
-    decoded = decode_counters(storage.QueueCounters.new_message().to_bytes())
-
-    assert astuple(decoded) == (*[0] * 12, b"", b"")
+@given(lease_id=ids, mark=marks)
+def test_in_progress_entry_round_trips(lease_id: bytes, mark: bytes) -> None:
+    assert decode_in_progress(encode_in_progress(lease_id, mark)) == (lease_id, mark)
+    assert len(encode_in_progress(lease_id, mark)) == HELD_BYTES
 
 
 # --- QueueRecord ----------------------------------------------------------------------------------
 
-
-@given(
-    name=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
-    created_at_ms=numbers,
-    settings=st.builds(QueueSettings, numbers, numbers, numbers),
+floats = st.floats(0, 1000)
+settings_of_any_kind = st.builds(
+    QueueSettings,
+    items_max=numbers,
+    bytes_max=numbers,
+    item_bytes_max=numbers,
+    lease_ms=numbers,
+    attempts_max=st.integers(0, (1 << 32) - 1),
+    backoff_ms=st.lists(numbers, max_size=5).map(tuple),
+    backoff_base_ms=numbers,
+    backoff_factor=floats,
+    backoff_cap_ms=numbers,
+    backoff_jitter=floats,
+    dedup_window_ms=numbers,
+    result_age_ms=numbers,
+    result_bytes_max=numbers,
 )
-def test_queue_round_trips(name: str, created_at_ms: int, settings: QueueSettings) -> None:
-    encoded = encode_queue(name, created_at_ms, settings)
-
-    assert decode_queue(encoded) == (name, created_at_ms, settings)
 
 
-def test_queue_with_nothing_set_has_no_name_and_no_limits() -> None:
+@given(name=texts, created_at_ms=numbers, settings=settings_of_any_kind, paused_until_ms=numbers)
+def test_queue_round_trips(
+    name: str, created_at_ms: int, settings: QueueSettings, paused_until_ms: int
+) -> None:
+    encoded = encode_queue(name, created_at_ms, settings, paused_until_ms)
+
+    assert decode_queue(encoded) == (name, created_at_ms, settings, paused_until_ms)
+
+
+def test_queue_with_nothing_set_has_no_name_and_zero_everywhere() -> None:
     encoded = storage.QueueRecord.new_message().to_bytes()
 
-    assert decode_queue(encoded) == ("", 0, QueueSettings())
-
-
-# --- golden bytes of format 1 ---------------------------------------------------------------------
-# Written by the first version. They never change; another format has others, beside these.
-
-ID_1 = bytes.fromhex("018bcfe568007abc9234567890abcdef")
-ID_2 = bytes.fromhex("018bcfe568007abc9234567890abcdf0")
-
-GOLDEN_ITEM = """
-    0000000004000000 0000000000000100 010000006a000000 68656c6c6f2c2071 756575650a000000
-"""
-GOLDEN_LEASE = """
-    0000000008000000 0000000001000100 6052e6cf8b010000 0100000042010000 018bcfe568007abc
-    9234567890abcdef 0000000d018bcfe5 68007abc92345678 90abcdf000000000
-"""
-GOLDEN_COUNTERS = """
-    0000000014000000 000000000c000200 0100000000000000 0200000000000000 0300000000000000
-    0400000000000000 0500000000000000 0600000000000000 0700000000000000 0800000000000000
-    0900000000000000 0a00000000000000 6052e6cf8b010000 ffffffffffffffff 05000000c2000000
-    0d00000082000000 0000018bcfe56800 018bcfe568007abc 9234567890abcdef 018bcfe568007abc
-    9234567890abcdf0
-"""
-GOLDEN_QUEUE = """
-    0000000007000000 0000000004000100 0068e5cf8b010000 0100000000000000 0200000000000000
-    0300000000000000 010000003a000000 6f72646572730000
-"""
-GOLDEN_IN_PROGRESS = "018bcfe568007abc 9234567890abcdef 0000000d"
-GOLDEN_SIZE = "0000000d"
-
-LEASE = (1_700_000_060_000, as_held([(ID_1, 13), (ID_2, 0)]))
-COUNTERS = Counters(
-    ready=1,
-    delayed=2,
-    in_progress=3,
-    leases=4,
-    contents_bytes=5,
-    added_total=6,
-    polled_total=7,
-    removed_total=8,
-    expired_total=9,
-    extended_total=10,
-    lease_due_ms=1_700_000_060_000,
-    delayed_due_ms=NEVER_MS,
-    ready_low=(1_700_000_000_000).to_bytes(8) + ID_1,
-    last_id=ID_2,
-)
-RECORD = ("orders", 1_700_000_000_000, QueueSettings(items_max=1, bytes_max=2, item_bytes_max=3))
-
-
-def test_format_1_is_written_as_it_ever_was() -> None:
-    assert encode_item(b"hello, queue\n") == bytes.fromhex(GOLDEN_ITEM)
-    assert encode_lease(*LEASE) == bytes.fromhex(GOLDEN_LEASE)
-    assert encode_counters(COUNTERS) == bytes.fromhex(GOLDEN_COUNTERS)
-    assert encode_queue(*RECORD) == bytes.fromhex(GOLDEN_QUEUE)
-    assert encode_in_progress(ID_1, 13) == bytes.fromhex(GOLDEN_IN_PROGRESS)
-    assert encode_size(13) == bytes.fromhex(GOLDEN_SIZE)
-
-
-def test_format_1_is_read_as_it_ever_was() -> None:
-    assert decode_item(bytes.fromhex(GOLDEN_ITEM)) == b"hello, queue\n"
-    assert decode_lease(bytes.fromhex(GOLDEN_LEASE)) == LEASE
-    assert decode_counters(bytes.fromhex(GOLDEN_COUNTERS)) == COUNTERS
-    assert decode_queue(bytes.fromhex(GOLDEN_QUEUE)) == RECORD
-    assert decode_in_progress(bytes.fromhex(GOLDEN_IN_PROGRESS)) == (ID_1, 13)
-    assert decode_size(bytes.fromhex(GOLDEN_SIZE)) == 13
+    nothing = QueueSettings(
+        lease_ms=0,
+        attempts_max=0,
+        backoff_base_ms=0,
+        backoff_factor=0.0,
+        backoff_cap_ms=0,
+        backoff_jitter=0.0,
+        dedup_window_ms=0,
+        result_age_ms=0,
+    )
+    assert decode_queue(encoded) == ("", 0, nothing, 0)

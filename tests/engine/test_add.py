@@ -3,16 +3,26 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.keys import due_part
-from queueber.db.records import decode_item
+from queueber.db.keys import due_part, level_part
+from queueber.db.marks import Mark, encode_mark, plain_mark
+from queueber.db.records import (
+    decode_item,
+    encode_detailed_item,
+    encode_item,
+    pack_attributes,
+)
 from queueber.engine.queues import configure_queue, create_queue
 from queueber.errors import ResourceExhausted
-from queueber.model import QueueSettings
+from queueber.model import NO_DETAILS, NewItems, QueueSettings
+from tests.engine.making import make_dead
 from tests.support.rig import QUEUE, Rig
+
+LEVEL = 4
+"""Where items of priority 5 are."""
 
 
 def limit(rig: Rig, settings: QueueSettings) -> None:
-    configure_queue(rig.engine, QUEUE, settings)
+    configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
 
 
 def test_add_returns_rising_ids_in_the_order_of_the_contents(rig: Rig) -> None:
@@ -31,8 +41,8 @@ def test_add_without_delays_makes_every_item_ready_now(rig: Rig) -> None:
     ids = rig.add(b"a", b"bb")
 
     assert rig.dump()["visibility_index"] == [
-        (rig.queue.prefix + due_part(rig.now_ms, ids[0]), b"\0\0\0\1"),
-        (rig.queue.prefix + due_part(rig.now_ms, ids[1]), b"\0\0\0\2"),
+        (rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, ids[0]), plain_mark(1)),
+        (rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, ids[1]), plain_mark(2)),
     ]
     assert rig.keys(Family.DELAYED) == []
     assert rig.memory().queues[QUEUE][2].last_id == ids[-1]
@@ -82,18 +92,94 @@ def test_add_to_one_queue_leaves_another_as_it_was(rig: Rig) -> None:
     assert not [key for key in rig.keys(Family.ITEMS) if key.startswith(other.prefix)]
 
 
+# --- columns --------------------------------------------------------------------------------------
+
+
+def test_add_with_every_column_writes_each_item_with_its_own(rig: Rig) -> None:
+    ids = rig.add_items(
+        NewItems(
+            [b"a", b"bb"],
+            delays_ms=[0, 50],
+            priorities=[9, 0],
+            keys=["k", ""],
+            attributes=[{"n": "ö"}, {}],
+            batch="b",
+        )
+    ).ids
+
+    packed = pack_attributes({"n": "ö"})
+    assert rig.dump()["items"] == [
+        (rig.queue.prefix + ids[0], encode_detailed_item(b"a", b"k", packed)),
+        (rig.queue.prefix + ids[1], encode_item(b"bb")),
+    ]
+    high = Mark(1 + 1 + len(packed), batch=1, priority=9, flags=1)
+    assert rig.dump()["visibility_index"] == [
+        (rig.queue.prefix + level_part(0) + due_part(rig.now_ms, ids[0]), encode_mark(high))
+    ]
+    assert rig.dump()["delayed"] == [
+        (
+            rig.queue.prefix + due_part(rig.now_ms + 50, ids[1]),
+            encode_mark(Mark(2, batch=1, priority=0)),
+        )
+    ]
+    assert rig.stats().contents_bytes == high.size + 2
+    rig.assert_sound()
+
+
+def test_add_with_columns_that_say_nothing_is_a_plain_add(rig: Rig) -> None:
+    ids = rig.add_items(
+        NewItems([b"a", b"b"], [0, 0], priorities=[5, 5], keys=["", ""], attributes=[{}, {}])
+    ).ids
+
+    assert rig.dump()["visibility_index"] == [
+        (rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, each), plain_mark(1))
+        for each in ids
+    ]
+    assert rig.keys(Family.KEYS) == rig.keys(Family.FORGET) == []
+    assert rig.poll(2).details == NO_DETAILS
+    rig.assert_sound()
+
+
+def test_add_of_delayed_items_keeps_their_places_until_they_are_polled(rig: Rig) -> None:
+    (item_id,) = rig.add(b"a", delays_ms=[50])
+    place = [(rig.queue.prefix + item_id, (rig.now_ms + 50).to_bytes(8))]
+    assert rig.dump()["places"] == place
+
+    rig.now_ms += 60
+    rig.sweep_all()
+    assert rig.dump()["places"] == place
+
+    rig.poll()
+    assert rig.dump()["places"] == []
+    rig.assert_sound()
+
+
+def test_add_up_to_bytes_max_counts_keys_and_attributes(rig: Rig) -> None:
+    limit(rig, QueueSettings(bytes_max=10))
+    disk, memory = rig.dump(), rig.memory()
+
+    with pytest.raises(ResourceExhausted, match=r"holds 0 bytes; 11 more .* limit of 10"):
+        rig.add_items(NewItems([b"12345"], keys=["123456"], batch="b"))
+
+    assert rig.dump() == disk
+    assert rig.memory() == memory
+    rig.add_items(NewItems([b"12345"], keys=["12345"], batch="b"))
+    rig.assert_sound()
+
+
 # --- limits of the queue --------------------------------------------------------------------------
 
 
 def test_add_up_to_items_max_is_taken_and_one_more_is_refused(rig: Rig) -> None:
-    """Items of every state count: ready, delayed and in progress."""
-    limit(rig, QueueSettings(items_max=3))
+    """Items of every state count: ready, delayed, in progress and dead."""
+    make_dead(rig, NewItems([b"dead"]))
+    limit(rig, QueueSettings(items_max=4))
     rig.add(b"a", b"b", delays_ms=[0, 50])
     rig.poll(1)
     rig.add(b"c")
     disk, memory = rig.dump(), rig.memory()
 
-    with pytest.raises(ResourceExhausted, match=r"'q' holds 3 items; 1 more .* limit of 3"):
+    with pytest.raises(ResourceExhausted, match=r"'q' holds 4 items; 1 more .* limit of 4"):
         rig.add(b"d")
 
     assert rig.dump() == disk

@@ -1,6 +1,7 @@
 """The engine against a model of plain dictionaries, through every operation, crashes included."""
 
 import shutil
+from collections import defaultdict
 from random import Random
 
 import pytest
@@ -8,26 +9,66 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from queueber.db.keys import NEVER_MS
 from queueber.db.store import Store
 from queueber.engine.add import add
-from queueber.engine.expire import expire_lease
+from queueber.engine.batches import receipt
+from queueber.engine.cancel import cancel
+from queueber.engine.choice import company_of
+from queueber.engine.complete import complete
+from queueber.engine.expire import expire_together
 from queueber.engine.extend import extend
+from queueber.engine.fail import fail
 from queueber.engine.invariants import check_store
+from queueber.engine.log import acknowledge, drop_reader
+from queueber.engine.pause import pause, resume
+from queueber.engine.peek import peek
 from queueber.engine.poll import poll
+from queueber.engine.purge import purge
 from queueber.engine.queues import create_queue, delete_queue, queue_stats
+from queueber.engine.redrive import redrive, redrive_first
+from queueber.engine.release import release, release_lease
 from queueber.engine.remove import remove
-from queueber.engine.state import open_engine
+from queueber.engine.results import read_results
+from queueber.engine.state import QueueState, open_engine
 from queueber.engine.sweep import sweep
-from queueber.ids import IdSource
+from queueber.errors import Aborted, NotFound
+from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
-from queueber.model import QueueSettings
+from queueber.model import Added, ItemState, NewItems, Producer, QueueSettings
+from tests.support import reference_model as model_module
 from tests.support.folders import copy_open_store, quick_folder
-from tests.support.reference_model import ModelQueue
+from tests.support.reference_model import TOTALS, ModelQueue
 
+SETTINGS = QueueSettings(attempts_max=3, backoff_ms=(20, 60), dedup_window_ms=300)
 NAMES = ("default", "other")
+BATCHES = ("red", "green")
+STATES = {
+    ItemState.READY: "ready",
+    ItemState.DELAYED: "delayed",
+    ItemState.IN_PROGRESS: "held",
+    ItemState.DEAD: "dead",
+}
+CONNECTIONS = ("near", "far")
+OUTCOMES = ("remove", "complete", "complete", "fail", "fail", "release")
+OPERATIONS = (
+    "connection_is_lost", "connection_is_lost", "answer_is_not_delivered", "cancel", "purge",
+    "redrive_chosen", "redrive_slice", "pause_or_resume", "acknowledge_or_drop",
+)  # fmt: skip
 name_of_queue = st.sampled_from(NAMES)
 few = st.integers(1, 6)
+some_counts = st.lists(few, min_size=1, max_size=3)
 lease_ms = st.integers(1, 300)
+columns = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 0, 1, 50, 200]),
+        st.sampled_from([5, 5, 5, 0, 9]),
+        st.sampled_from(["", "", "a", "b", "ü"]),
+        st.sampled_from([{}, {}, {"traceparent": "00-ab"}, {"a": "", "ö": "b"}]),
+    ),
+    min_size=1,
+    max_size=6,
+)
 
 
 class EngineAgainstModel(RuleBasedStateMachine):
@@ -37,15 +78,29 @@ class EngineAgainstModel(RuleBasedStateMachine):
         self.generation = 0
         self.random = Random(7)
         self.now_ms = 1_700_000_000_000
-        self.models = {name: ModelQueue() for name in NAMES}
+        self.models = {name: ModelQueue(SETTINGS) for name in NAMES}
         self.past_leases: list[tuple[bytes, list[bytes]]] = [(bytes(16), [bytes(16)])]
+        self.bound: defaultdict[tuple[str, str], list[bytes]] = defaultdict(list)
         self.newest_id = b""
-        # A window of a few entries is refilled and cut far more often than the real one.
         self.patch = pytest.MonkeyPatch()
+        # A window of a few entries is refilled and cut far more often than the real one; what is
+        # kept for days is kept for a moment.
         self.patch.setattr("queueber.engine.ready_window.READY_WINDOW_ENTRIES", 4)
+        self.patch.setattr(
+            "queueber.engine.choice.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
+        )
+        for module in ("forget", "producers"):
+            name = f"queueber.engine.{module}.PRODUCER_KEEP_MS"
+            self.patch.setattr(name, model_module.PRODUCER_KEEP_MS)
+        for module in ("forget", "batches"):
+            name = f"queueber.engine.{module}.BATCH_KEEP_MS"
+            self.patch.setattr(name, model_module.BATCH_KEEP_MS)
+        for module in ("producers", "check_registry"):
+            name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
+            self.patch.setattr(name, model_module.ANSWERS_KEPT)
         self.open(Store(self.folder / "0"))
         for name in NAMES:
-            assert create_queue(self.engine, name, QueueSettings(), self.now_ms)
+            assert create_queue(self.engine, name, SETTINGS, self.now_ms)
 
     def open(self, store: Store) -> None:
         self.store = store
@@ -56,52 +111,163 @@ class EngineAgainstModel(RuleBasedStateMachine):
         self.store.close()
         shutil.rmtree(self.folder)
 
-    @rule(
-        name=name_of_queue,
-        delays_ms=st.lists(st.sampled_from([0, 0, 1, 50, 200]), min_size=1, max_size=6),
-    )
-    def add(self, name: str, delays_ms: list[int]) -> None:
-        contents = [self.random.randbytes(self.random.randrange(40)) for _ in delays_ms]
-        ids = add(self.engine, self.engine.queue(name), contents, delays_ms, self.now_ms)
-        self.saw_new_ids(ids)
-        self.models[name].add(ids, contents, delays_ms, self.now_ms)
+    def queue(self, name: str) -> QueueState:
+        return self.engine.queue(name)
 
     def saw_new_ids(self, ids: list[bytes]) -> None:
         assert ids == sorted(set(ids))
         assert ids[0] > self.newest_id
         self.newest_id = ids[-1]
 
-    @rule(name=name_of_queue, counts=st.lists(few, min_size=1, max_size=3), lease_ms=lease_ms)
-    def poll(self, name: str, counts: list[int], lease_ms: int) -> None:
+    # --- adding -----------------------------------------------------------------------------------
+
+    @rule(name=name_of_queue, count=few)
+    def add_plain(self, name: str, count: int) -> None:
+        self.add_items(name, NewItems([self.contents() for _ in range(count)]))
+
+    @rule(name=name_of_queue, columns=columns, batch=st.sampled_from(["", *BATCHES]))
+    def add(
+        self,
+        name: str,
+        columns: list[tuple[int, int, str, dict[str, str]]],
+        batch: str,
+    ) -> None:
+        delays_ms, priorities, keys, attributes = zip(*columns, strict=True)
+        contents = [self.contents() for _ in columns]
+        self.add_items(name, NewItems(contents, delays_ms, priorities, keys, attributes, batch))
+
+    @rule(
+        name=name_of_queue,
+        producer=st.sampled_from(["p", "q"]),
+        epoch=st.integers(1, 2),
+        sequence=st.integers(1, 5),
+        key=st.sampled_from(["", "a"]),
+    )
+    def add_as_producer(
+        self, name: str, producer: str, epoch: int, sequence: int, key: str
+    ) -> None:
+        keys = [key, key] if key else []
+        contents = [self.contents(), self.contents()]
+        producer_turn = Producer(producer, epoch, sequence)
+        self.add_items(name, NewItems(contents, keys=keys, producer=producer_turn))
+
+    def contents(self) -> bytes:
+        return self.random.randbytes(self.random.randrange(40))
+
+    def add_items(self, name: str, items: NewItems) -> None:
         model = self.models[name]
+        refusal = model.expected_refusal(items)
+        if refusal:
+            with pytest.raises(Aborted, match=refusal):
+                add(self.engine, self.queue(name), items, self.now_ms)
+            return
+        repeat = model.expected_repeat(items)
+        added = add(self.engine, self.queue(name), items, self.now_ms)
+        if repeat is not None:
+            assert as_lists(added) == as_lists(repeat)
+            return
+        duplicates = model.expected_duplicates(items, self.now_ms)
+        assert not added.is_repeat
+        assert list(added.duplicates) == (duplicates if any(duplicates) else [])
+        new = [i for i, is_known in zip(added.ids, duplicates, strict=True) if not is_known]
+        if new:
+            self.saw_new_ids(new)
+        model.add(items, added, self.now_ms)
+
+    # --- polling and outcomes ---------------------------------------------------------------------
+
+    @rule(name=name_of_queue, counts=some_counts, lease_ms=lease_ms)
+    def poll(self, name: str, counts: list[int], lease_ms: int) -> None:
+        self.poll_items(name, counts, lease_ms, None)
+
+    @rule(
+        name=name_of_queue,
+        counts=some_counts,
+        lease_ms=lease_ms,
+        connection=st.sampled_from(CONNECTIONS),
+    )
+    def poll_bound(self, name: str, counts: list[int], lease_ms: int, connection: str) -> None:
+        self.poll_items(name, counts, lease_ms, connection)
+
+    def poll_items(
+        self, name: str, counts: list[int], lease_ms: int, connection: str | None
+    ) -> None:
+        model = self.models[name]
+        bound = self.bound[name, connection] if connection else []
+        held = [item_id for lease in bound for item_id in model.held_by(lease)]
+        expected = model.expected_poll(counts, self.now_ms, held if connection else None)
+        company = company_of(self.engine, self.queue(name), bound) if connection else None
         answers = poll(
             self.engine,
-            self.engine.queue(name),
+            self.queue(name),
             counts,
             lease_ms=lease_ms,
             answer_bytes_max=MIB,
             now_ms=self.now_ms,
+            company=company,
         )
-        assert [list(answer.ids) for answer in answers] == model.expected_poll(counts)
+        assert [list(answer.ids) for answer in answers] == expected
         for answer in answers:
-            assert list(answer.contents) == [model.items[i].contents for i in answer.ids]
+            items = [model.items[i] for i in answer.ids]
+            details = answer.details
+            nothing = [""] * len(items)
+            assert list(answer.contents) == [item.contents for item in items]
+            assert list(details.attempts or [1] * len(items)) == [
+                len(item.failures_ms) + 1 for item in items
+            ]
+            assert list(details.keys or nothing) == [item.key for item in items]
+            assert list(details.attributes or [{}] * len(items)) == [i.attributes for i in items]
+            assert list(details.batches or nothing) == [item.batch for item in items]
             assert bool(answer.ids) == bool(answer.lease_id)
             if answer.ids:
                 self.saw_new_ids([answer.lease_id])
                 model.poll(answer.lease_id, list(answer.ids), self.now_ms + lease_ms)
                 self.past_leases.append((answer.lease_id, list(answer.ids)))
+                bound.append(answer.lease_id)
 
-    @rule(name=name_of_queue, data=st.data())
-    def remove(self, name: str, data: st.DataObject) -> None:
-        pairs = [
+    def draw_pairs(self, data: st.DataObject) -> list[tuple[bytes, bytes]]:
+        return [
             (data.draw(st.sampled_from(ids)), lease)
             for lease, ids in data.draw(
-                st.lists(st.sampled_from(self.past_leases), min_size=1, max_size=5)
+                st.lists(st.sampled_from(self.past_leases[-8:]), min_size=1, max_size=5)
             )
         ]
+
+    @rule(name=name_of_queue, data=st.data(), outcome=st.sampled_from(OUTCOMES))
+    def outcome(self, name: str, data: st.DataObject, outcome: str) -> None:
+        getattr(self, outcome)(name, data)
+
+    def remove(self, name: str, data: st.DataObject) -> None:
+        pairs = self.draw_pairs(data)
         ids, leases = zip(*pairs, strict=True)
-        removed = remove(self.engine, self.engine.queue(name), ids, leases, self.now_ms)
+        removed = remove(self.engine, self.queue(name), ids, leases, self.now_ms)
         assert removed == [self.models[name].remove(i, lease, self.now_ms) for i, lease in pairs]
+
+    def complete(self, name: str, data: st.DataObject) -> None:
+        pairs = self.draw_pairs(data)
+        ids, leases = zip(*pairs, strict=True)
+        results = [self.contents() for _ in pairs]
+        completed = complete(self.engine, self.queue(name), ids, leases, results, self.now_ms)
+        assert completed == self.models[name].complete(pairs, results, self.now_ms)
+
+    def fail(self, name: str, data: st.DataObject) -> None:
+        delay_ms = data.draw(st.sampled_from([None, None, 0, 30]))
+        pairs = self.draw_pairs(data)
+        ids, leases = zip(*pairs, strict=True)
+        errors = [f"error {at}" for at in range(len(ids))]
+        delays_ms = [delay_ms] * len(ids)
+        outcomes = fail(self.engine, self.queue(name), ids, leases, errors, delays_ms, self.now_ms)
+        model = self.models[name]
+        assert outcomes == [
+            model.fail(i, lease, error, delay_ms, self.now_ms)
+            for (i, lease), error in zip(pairs, errors, strict=True)
+        ]
+
+    def release(self, name: str, data: st.DataObject) -> None:
+        pairs = self.draw_pairs(data)
+        ids, leases = zip(*pairs, strict=True)
+        released = release(self.engine, self.queue(name), ids, leases, self.now_ms)
+        assert released == [self.models[name].release(i, lease, self.now_ms) for i, lease in pairs]
 
     @rule(name=name_of_queue, data=st.data(), lease_ms=lease_ms)
     def extend(self, name: str, data: st.DataObject, lease_ms: int) -> None:
@@ -112,19 +278,88 @@ class EngineAgainstModel(RuleBasedStateMachine):
         )
         leases = [lease for lease, _ in chosen]
         durations = [lease_ms + n for n in range(len(leases))]
-        extended = extend(self.engine, self.engine.queue(name), leases, durations, self.now_ms)
+        extended = extend(self.engine, self.queue(name), leases, durations, self.now_ms)
         assert extended == [
             self.models[name].extend(lease, ms, self.now_ms)
             for lease, ms in zip(leases, durations, strict=True)
         ]
 
-    @rule(name=name_of_queue, data=st.data())
-    def hang_up(self, name: str, data: st.DataObject) -> None:
+    def connection_is_lost(self, name: str, data: st.DataObject) -> None:
+        connection = data.draw(st.sampled_from(CONNECTIONS))
+        leases = self.bound.pop((name, connection), [])
+        moved = expire_together(self.engine, self.queue(name), leases, self.now_ms)
+        assert moved == self.models[name].end_leases(leases, self.now_ms)
+
+    def answer_is_not_delivered(self, name: str, data: st.DataObject) -> None:
         lease, _ = data.draw(st.sampled_from(self.past_leases))
-        moved = expire_lease(self.engine, self.engine.queue(name), lease, self.now_ms)
-        assert moved == len(self.models[name].held_by(lease))
-        if moved:
-            self.models[name].end_lease(lease, self.now_ms)
+        moved = release_lease(self.engine, self.queue(name), lease, self.now_ms)
+        assert moved == self.models[name].release_lease(lease, self.now_ms)
+
+    # --- operating --------------------------------------------------------------------------------
+
+    @rule(name=name_of_queue, data=st.data(), operation=st.sampled_from(OPERATIONS))
+    def operate(self, name: str, data: st.DataObject, operation: str) -> None:
+        getattr(self, operation)(name, data)
+
+    def cancel(self, name: str, data: st.DataObject) -> None:
+        model = self.models[name]
+        candidates = [*sorted(model.items)[:20], bytes(16), self.newest_id or bytes(16)]
+        ids = data.draw(st.lists(st.sampled_from(candidates), min_size=1, max_size=3))
+        cancelled = cancel(self.engine, self.queue(name), ids, self.now_ms)
+        assert cancelled == model.cancel(ids, self.now_ms)
+
+    def purge(self, name: str, data: st.DataObject) -> None:
+        state, limit = data.draw(st.sampled_from(list(STATES))), data.draw(few)
+        model = self.models[name]
+        of_state = model.of_state(STATES[state])
+        level = [
+            i for i in of_state if model.items[i].priority == model.items[of_state[0]].priority
+        ]
+        # A slice of ready items ends with its level.
+        expected = (level if state is ItemState.READY else of_state)[:limit]
+        purged, more = purge(self.engine, self.queue(name), state, limit, self.now_ms)
+        assert (purged, more) == (len(expected), len(of_state) > len(expected))
+        if expected:
+            model.cancel(expected, self.now_ms)
+
+    def redrive_chosen(self, name: str, data: st.DataObject) -> None:
+        model = self.models[name]
+        candidates = [*model.of_state("dead"), *sorted(model.items)[:3], bytes(16)]
+        ids = data.draw(st.lists(st.sampled_from(candidates), min_size=1, max_size=4))
+        redriven = redrive(self.engine, self.queue(name), ids, self.now_ms)
+        assert redriven == model.redrive(ids, self.now_ms)
+
+    def redrive_slice(self, name: str, data: st.DataObject) -> None:
+        limit = data.draw(few)
+        model = self.models[name]
+        dead = model.of_state("dead")
+        redriven, more = redrive_first(self.engine, self.queue(name), limit, self.now_ms)
+        assert (redriven, more) == (min(limit, len(dead)), len(dead) > limit)
+        model.redrive(dead[:limit], self.now_ms)
+
+    def pause_or_resume(self, name: str, data: st.DataObject) -> None:
+        for_ms = data.draw(st.sampled_from([0, 0, 100, NEVER_MS]))
+        until_ms = min(self.now_ms + for_ms, NEVER_MS) if for_ms else 0
+        if for_ms:
+            pause(self.engine, self.queue(name), until_ms)
+        else:
+            resume(self.engine, self.queue(name))
+        self.models[name].paused_until_ms = until_ms
+
+    def acknowledge_or_drop(self, name: str, data: st.DataObject) -> None:
+        reader = data.draw(st.sampled_from(["x", "y"]))
+        model, log = self.models[name], self.queue(name).results
+        offset = data.draw(st.integers(-1, len(model.results)))
+        if offset < 0:
+            assert drop_reader(self.store, log, reader) == (reader in model.readers)
+            model.readers.pop(reader, None)
+        else:
+            acknowledge(self.store, log, reader, offset)
+            model.readers[reader] = max(offset, model.readers.get(reader, 0))
+        self.engine.agenda.schedule(self.queue(name).queue_id, self.now_ms)
+        self.sweep(1000)
+
+    # --- time and crashes -------------------------------------------------------------------------
 
     @rule(ms=st.integers(1, 250), slice_items=few)
     def time_passes(self, ms: int, slice_items: int) -> None:
@@ -132,8 +367,13 @@ class EngineAgainstModel(RuleBasedStateMachine):
         if self.engine.agenda.next_ms() > self.now_ms:
             for model in self.models.values():
                 assert not any(at <= self.now_ms for at in model.lease_expires_ms.values())
+        self.sweep(slice_items)
+
+    def sweep(self, slice_items: int) -> None:
+        slices = 0
         while sweep(self.engine, self.now_ms, slice_items) is not None:
-            pass
+            slices += 1
+            assert slices < 1000, "the sweep does not end"
         for model in self.models.values():
             model.sweep(self.now_ms)
 
@@ -151,12 +391,16 @@ class EngineAgainstModel(RuleBasedStateMachine):
         shutil.rmtree(self.folder / str(self.generation - 1))
         self.open(Store(copy))
 
-    @precondition(lambda self: self.models["other"].items)
+    @precondition(lambda self: len(self.models["other"].items) > 3)
     @rule()
     def delete_and_recreate(self) -> None:
         assert delete_queue(self.engine, "other")
-        assert create_queue(self.engine, "other", QueueSettings(), self.now_ms)
-        self.models["other"] = ModelQueue()
+        assert create_queue(self.engine, "other", SETTINGS, self.now_ms)
+        self.models["other"] = ModelQueue(SETTINGS)
+        for connection in CONNECTIONS:
+            self.bound.pop(("other", connection), None)
+
+    # --- after every step -------------------------------------------------------------------------
 
     @invariant()
     def store_is_sound(self) -> None:
@@ -165,26 +409,84 @@ class EngineAgainstModel(RuleBasedStateMachine):
     @invariant()
     def statistics_match(self) -> None:
         for name, model in self.models.items():
-            stats = queue_stats(
-                self.engine, self.engine.queue(name), waiting_polls=0, now_ms=self.now_ms
-            )
-            ready = model.ready_ids()
-            oldest_ms = model.items[ready[0]].visible_at_ms if ready else self.now_ms
-            assert (stats.ready, stats.delayed, stats.in_progress, stats.leases) == (
-                len(ready),
+            stats = queue_stats(self.engine, self.queue(name), waiting_polls=0, now_ms=self.now_ms)
+            is_paused = model.paused_until_ms > self.now_ms
+            ready = [] if is_paused else model.of_state("ready")
+            oldest_ms = min([self.now_ms, *(model.items[i].visible_at_ms for i in ready)])
+            assert (stats.ready, stats.delayed, stats.in_progress, stats.dead, stats.leases) == (
+                model.count("ready"),
                 model.count("delayed"),
                 model.count("held"),
+                model.count("dead"),
                 len(model.lease_expires_ms),
             )
-            assert stats.oldest_age_ms == max(0, self.now_ms - oldest_ms)
-            assert stats.contents_bytes == sum(len(i.contents) for i in model.items.values())
+            assert stats.oldest_claimable_age_ms == self.now_ms - oldest_ms
+            assert stats.contents_bytes == sum(item.size for item in model.items.values())
+            assert stats.paused_until_ms == (model.paused_until_ms if is_paused else 0)
+            assert stats.batches == len(model.batches)
+            assert {total: getattr(stats, f"{total}_total") for total in TOTALS} == model.totals
+
+    @invariant()
+    def receipts_match(self) -> None:
+        for name, model in self.models.items():
+            for batch in BATCHES:
+                if batch in model.batches:
+                    expected = model.batches[batch].receipt(batch)
+                    assert receipt(self.engine, self.queue(name), batch) == expected
+                else:
+                    with pytest.raises(NotFound):
+                        receipt(self.engine, self.queue(name), batch)
+
+    @invariant()
+    def results_match(self) -> None:
+        for name, model in self.models.items():
+            found = read_results(self.engine, self.queue(name), 0, 10_000, MIB)
+            kept = model.results[model.first_offset :]
+            assert found.missed == model.first_offset
+            assert found.next_offset == len(model.results)
             assert [
-                stats.added_total,
-                stats.polled_total,
-                stats.removed_total,
-                stats.expired_total,
-                stats.extended_total,
-            ] == list(model.totals.values())
+                (r.offset, r.id, r.result, r.attempt, r.key, r.batch) for r in found.results
+            ] == [
+                (at, r.id, r.result, r.attempt, r.key, r.batch)
+                for at, r in enumerate(kept, model.first_offset)
+            ]
+
+    @invariant()
+    def peek_shows_every_item_as_it_is(self) -> None:
+        for name, model in self.models.items():
+            for state, state_name in STATES.items():
+                seen, after = [], b""
+                while True:
+                    page, after = peek(self.engine, self.queue(name), state, after, 3, MIB)
+                    seen += page
+                    if not after:
+                        break
+                assert [each.id for each in seen] == model.of_state(state_name)
+                for each in seen:
+                    item = model.items[each.id]
+                    batch = item.batch if item.batch in model.batches else ""
+                    assert (each.contents, each.key, each.attributes) == (
+                        item.contents,
+                        item.key,
+                        item.attributes,
+                    )
+                    if state is not ItemState.DEAD:
+                        assert each.batch == batch
+                    assert (each.priority, each.attempts, each.group_max, each.lease_id) == (
+                        item.priority,
+                        len(item.failures_ms),
+                        item.group_max,
+                        item.lease,
+                    )
+                    assert (each.attempt_times_ms, each.last_error, each.added_at_ms) == (
+                        item.failures_ms,
+                        item.last_error,
+                        made_at_ms(each.id),
+                    )
+
+
+def as_lists(added: Added) -> tuple[list[bytes], list[bool], bool]:
+    return list(added.ids), list(added.duplicates), added.is_repeat
 
 
 TestEngineAgainstModel = EngineAgainstModel.TestCase

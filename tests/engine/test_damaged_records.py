@@ -17,7 +17,7 @@ from queueber.engine.state import open_engine
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import MIB
-from queueber.model import QueueSettings
+from queueber.model import NewItems, QueueSettings
 from tests.support.folders import quick_folder
 
 NOW_MS = 1_700_000_000_000
@@ -30,7 +30,7 @@ def store() -> Iterator[Store]:
         engine = open_engine(opened, IdSource(Random(1)))
         create_queue(engine, "q", QueueSettings(), NOW_MS)
         queue = engine.queue("q")
-        add(engine, queue, [b"a", b"b"], (), NOW_MS)
+        add(engine, queue, NewItems([b"a", b"b"]), NOW_MS)
         poll(engine, queue, [1], lease_ms=1000, answer_bytes_max=MIB, now_ms=NOW_MS)
         yield opened
     shutil.rmtree(folder)

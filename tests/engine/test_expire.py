@@ -1,9 +1,16 @@
 """Expire: leases that ran out give their items back, a bounded slice at a time."""
 
+import pytest
+
+from queueber.db.bookkeeping import encode_attempts, encode_dead
 from queueber.db.families import Family
-from queueber.db.keys import NEVER_MS, due_part
-from queueber.engine.expire import expire, expire_lease
-from tests.support.rig import Rig
+from queueber.db.keys import NEVER_MS, due_part, level_part
+from queueber.db.marks import MARK_BYTES, Mark, decode_mark, encode_mark
+from queueber.engine.expire import expire
+from queueber.engine.lifecycle import DeathReason
+from queueber.engine.queues import configure_queue
+from queueber.model import NewItems, QueueSettings
+from tests.support.rig import QUEUE, Rig
 
 MANY = 10_000
 
@@ -34,8 +41,14 @@ def test_expire_at_the_very_millisecond_makes_items_ready_now(rig: Rig) -> None:
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (2, NEVER_MS)
 
     assert rig.dump()["visibility_index"] == [
-        (rig.queue.prefix + due_part(rig.now_ms, ids[0]), b"\0\0\0\1"),
-        (rig.queue.prefix + due_part(rig.now_ms, ids[1]), b"\0\0\0\2"),
+        (
+            rig.queue.prefix + level_part(4) + due_part(rig.now_ms, ids[0]),
+            encode_mark(Mark(1, group_max=1)),
+        ),
+        (
+            rig.queue.prefix + level_part(4) + due_part(rig.now_ms, ids[1]),
+            encode_mark(Mark(2, group_max=1)),
+        ),
     ]
     for family in (Family.IN_PROGRESS, Family.LEASES, Family.LEASE_EXPIRY):
         assert rig.keys(family) == []
@@ -169,61 +182,97 @@ def test_expire_of_a_lease_given_after_the_clock_stepped_back_comes_first(rig: R
     rig.assert_sound()
 
 
-# --- one lease, before its time -------------------------------------------------------------------
+# --- who is charged -------------------------------------------------------------------------------
 
 
-def test_expire_lease_gives_the_items_back_before_their_time(rig: Rig) -> None:
+def marks_of(rig: Rig, family: Family) -> list[Mark]:
+    return [decode_mark(value[-MARK_BYTES:]) for _, value in rig.dump()[family.family_name]]
+
+
+def test_expire_of_an_item_alone_in_its_lease_charges_it_an_attempt(rig: Rig) -> None:
+    (item,) = rig.add(b"abc")
+    rig.poll(lease_ms=50)
+    rig.now_ms += 50
+
+    assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (1, NEVER_MS)
+
+    key = rig.queue.prefix + item
+    assert rig.ready_ids() == [item]
+    assert marks_of(rig, Family.VISIBILITY_INDEX) == [Mark(3, attempts=1)]
+    assert rig.dump()["attempts"] == [(key, encode_attempts([rig.now_ms], "the lease ran out"))]
+    assert (rig.stats().expired_total, rig.stats().failed_total) == (1, 1)
+    rig.assert_sound()
+
+
+def test_expire_of_an_item_at_its_last_attempt_makes_it_a_dead_letter(rig: Rig) -> None:
+    configure_queue(rig.engine, QUEUE, QueueSettings(attempts_max=1), rig.now_ms)
+    (item,) = rig.add(b"abc")
+    rig.poll(lease_ms=50)
+    rig.now_ms += 50
+
+    assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (1, NEVER_MS)
+
+    dead = encode_dead(rig.now_ms, DeathReason.EXPIRED.value, encode_mark(Mark(3, attempts=1)))
+    assert rig.dump()["dead"] == [(rig.queue.prefix + item, dead)]
+    assert rig.ready_ids() == rig.keys(Family.DELAYED) == []
+    assert (rig.stats().dead, rig.stats().died_total, rig.stats().expired_total) == (1, 1, 1)
+    rig.assert_sound()
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 100])
+def test_expire_of_several_together_charges_nobody_and_halves_their_company(
+    rig: Rig, count: int
+) -> None:
+    rig.add(*[b"x"] * count)
+    rig.poll(count, lease_ms=50)
+    rig.now_ms += 50
+
+    assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (count, NEVER_MS)
+
+    halved = [Mark(1, group_max=count // 2)] * count
+    assert marks_of(rig, Family.VISIBILITY_INDEX) == halved
+    assert rig.keys(Family.ATTEMPTS) == []
+    assert rig.stats().failed_total == 0
+    rig.assert_sound()
+
+
+def test_expire_counts_what_the_lease_still_held(rig: Rig) -> None:
+    """Of three, two are done: the last one was alone when the lease ran out."""
     ids = rig.add(b"a", b"b", b"c")
-    polled = rig.poll(2, lease_ms=60_000)
-    rig.now_ms += 5
+    polled = rig.poll(3, lease_ms=50)
+    rig.complete(ids[:2], polled.lease_id)
+    rig.now_ms += 50
 
-    assert expire_lease(rig.engine, rig.queue, polled.lease_id, rig.now_ms) == 2
+    expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
-    assert rig.ready_ids() == [ids[2], ids[0], ids[1]]
-    assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == []
+    assert marks_of(rig, Family.VISIBILITY_INDEX) == [Mark(1, attempts=1)]
     rig.assert_sound()
 
 
-def test_expire_lease_leaves_other_leases_alone(rig: Rig) -> None:
-    rig.add(b"a", b"b")
-    one, two = rig.poll_many([1, 1])
-
-    expire_lease(rig.engine, rig.queue, one.lease_id, rig.now_ms)
-
-    assert rig.remove(two.ids, two.lease_id) == [True]
-    rig.assert_sound()
-
-
-def test_expire_lease_twice_moves_nothing_the_second_time(rig: Rig) -> None:
-    rig.add(b"a")
-    polled = rig.poll()
-    expire_lease(rig.engine, rig.queue, polled.lease_id, rig.now_ms)
-    disk, memory = rig.dump(), rig.memory()
-
-    assert expire_lease(rig.engine, rig.queue, polled.lease_id, rig.now_ms) == 0
-
-    assert rig.dump() == disk
-    assert rig.memory() == memory
-
-
-def test_expire_lease_of_an_unknown_lease_changes_nothing(rig: Rig) -> None:
-    rig.add(b"a")
-    rig.poll()
-    disk, memory = rig.dump(), rig.memory()
-
-    assert expire_lease(rig.engine, rig.queue, bytes(16), rig.now_ms) == 0
-
-    assert rig.dump() == disk
-    assert rig.memory() == memory
-
-
-def test_expire_lease_after_the_clock_stepped_back_keeps_the_store_sound(rig: Rig) -> None:
-    """The items become visible before the low mark of the index."""
+def test_expire_of_leases_of_one_and_of_several_at_once_treats_each_by_itself(rig: Rig) -> None:
     ids = rig.add(b"a", b"b", b"c")
-    polled = rig.poll(2)
-    rig.now_ms -= 5000
+    rig.poll_many([1, 2], lease_ms=50)
+    rig.now_ms += 50
 
-    expire_lease(rig.engine, rig.queue, polled.lease_id, rig.now_ms)
+    expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
+    alone, together = Mark(1, attempts=1), Mark(1, group_max=1)
+    assert marks_of(rig, Family.VISIBILITY_INDEX) == [alone, together, together]
+    assert rig.keys(Family.ATTEMPTS) == [rig.queue.prefix + ids[0]]
     rig.assert_sound()
-    assert rig.poll(3).ids == [*ids[:2], ids[2]]
+
+
+def test_expire_keeps_priority_batch_and_attempts(rig: Rig) -> None:
+    rig.add_items(NewItems([b"a", b"b"], priorities=[9, 9], batch="b", keys=["k", ""]))
+    first = rig.poll(2, lease_ms=50)
+    rig.fail(first.ids, first.lease_id, delay_ms=0)
+    rig.poll(2, lease_ms=50)
+    rig.now_ms += 50
+
+    expire(rig.engine, rig.queue, rig.now_ms, MANY)
+
+    assert marks_of(rig, Family.VISIBILITY_INDEX) == [
+        Mark(2, batch=1, attempts=1, group_max=1, priority=9, flags=1),
+        Mark(1, batch=1, attempts=1, group_max=1, priority=9),
+    ]
+    rig.assert_sound()

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.keys import due_part
+from queueber.db.marks import plain_mark
 from queueber.db.records import decode_lease, split_held
 from queueber.limits import ITEM_WIRE_BYTES, MIB, READY_WINDOW_ENTRIES
 from queueber.model import NOTHING_POLLED
@@ -51,7 +52,7 @@ def test_poll_writes_one_lease_with_one_expiry_entry(rig: Rig) -> None:
     expires_at_ms, held = decode_lease(entry)
     assert key == rig.queue.prefix + polled.lease_id
     assert expires_at_ms == rig.now_ms + 700
-    assert split_held(held) == [(ids[0], 1), (ids[1], 2)]
+    assert split_held(held) == [(ids[0], plain_mark(1)), (ids[1], plain_mark(2))]
     assert rig.keys(Family.LEASE_EXPIRY) == [
         rig.queue.prefix + due_part(rig.now_ms + 700, polled.lease_id)
     ]
@@ -201,7 +202,7 @@ def test_poll_gives_contents_back_exactly(rig: Rig, size: int) -> None:
 def test_poll_across_several_windows_keeps_the_order_to_the_last_item(rig: Rig) -> None:
     count = 3 * READY_WINDOW_ENTRIES + 17
     ids = rig.add(*[b"%d" % n for n in range(count)])
-    assert len(rig.queue.window.entries) == READY_WINDOW_ENTRIES
+    assert len(rig.queue.windows[4].entries) == READY_WINDOW_ENTRIES
     polled: list[bytes] = []
     contents: list[bytes] = []
 
@@ -244,6 +245,6 @@ def test_poll_of_an_early_item_that_came_late_finds_it_in_a_full_window(rig: Rig
 
     (early,) = rig.add(b"early")
 
-    assert len(rig.queue.window.entries) == READY_WINDOW_ENTRIES
+    assert len(rig.queue.windows[4].entries) == READY_WINDOW_ENTRIES
     rig.assert_sound()
     assert rig.poll(3).ids == [early, *ids[:2]]

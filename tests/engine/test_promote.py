@@ -1,11 +1,12 @@
 """Promote: delayed items become ready at their time, in the order of their times."""
 
 from queueber.db.families import Family
-from queueber.db.keys import NEVER_MS, due_part
+from queueber.db.keys import NEVER_MS, due_part, level_part
+from queueber.db.marks import plain_mark
 from queueber.engine.add import add
 from queueber.engine.promote import promote
 from queueber.engine.queues import create_queue
-from queueber.model import QueueSettings
+from queueber.model import NewItems, QueueSettings
 from tests.support.rig import Rig
 
 MANY = 10_000
@@ -34,7 +35,7 @@ def test_promote_at_the_very_millisecond_moves_the_entry_with_its_time(rig: Rig)
 
     assert promote(rig.engine, rig.queue, visible_at_ms, MANY) == (1, NEVER_MS)
 
-    entry = (rig.queue.prefix + due_part(visible_at_ms, item), b"\0\0\0\3")
+    entry = (rig.queue.prefix + level_part(4) + due_part(visible_at_ms, item), plain_mark(3))
     assert rig.dump()["visibility_index"] == [entry]
     assert rig.keys(Family.DELAYED) == []
     rig.assert_sound()
@@ -102,7 +103,7 @@ def test_promote_after_the_clock_stepped_back_waits_for_its_time(rig: Rig) -> No
 
 def test_promote_of_one_queue_leaves_the_delayed_items_of_another(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
-    add(rig.engine, rig.engine.queue("other"), [b"theirs"], [10], rig.now_ms)
+    add(rig.engine, rig.engine.queue("other"), NewItems([b"theirs"], [10]), rig.now_ms)
     (ours,) = rig.add(b"ours", delays_ms=[10])
     rig.now_ms += 10
 

@@ -1,15 +1,18 @@
 """Queues: created once, configured, deleted with all they hold, and counted."""
 
+from dataclasses import replace
+
 import pytest
 
-from queueber.db.families import QUEUE_FAMILIES, Family
+from queueber.db.families import QUEUE_FAMILIES
 from queueber.db.keys import NEVER_MS, split_queue_prefix
 from queueber.db.records import decode_queue
 from queueber.engine.add import add
-from queueber.engine.queues import configure_queue, create_queue, delete_queue, queue_stats
+from queueber.engine.pause import pause
+from queueber.engine.queues import configure_queue, create_queue, delete_queue
 from queueber.errors import Aborted, NotFound, ResourceExhausted
 from queueber.limits import QUEUES_MAX
-from queueber.model import QueueSettings, Stats
+from queueber.model import FailOutcome, NewItems, Producer, QueueSettings, Stats
 from tests.support.rig import QUEUE, START_MS, Rig
 
 SETTINGS = QueueSettings(items_max=5, bytes_max=1000, item_bytes_max=100)
@@ -20,8 +23,20 @@ def create(rig: Rig, name: str, settings: QueueSettings | None = None) -> bool:
 
 
 def fill_every_family(rig: Rig) -> None:
-    rig.add(b"held", b"ready", b"delayed", delays_ms=[0, 0, 500])
-    rig.poll(1)
+    rig.add_items(
+        NewItems(
+            [b"done", b"dead", b"held", b"ready", b"delayed"],
+            delays_ms=[0, 0, 0, 0, 500],
+            keys=["", "", "", "", "k"],
+            batch="b",
+            producer=Producer("p", 0, 1),
+        )
+    )
+    done, dead, _ = rig.poll_many([1, 1, 1])
+    rig.complete(done.ids, done.lease_id)
+    configure_queue(rig.engine, QUEUE, replace(rig.queue.settings, attempts_max=1), rig.now_ms)
+    assert rig.fail(dead.ids, dead.lease_id) == [FailOutcome.DIED]
+    configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
 
 
 # --- create ---------------------------------------------------------------------------------------
@@ -32,7 +47,7 @@ def test_create_queue_stores_its_name_and_settings(rig: Rig) -> None:
 
     records = dict(rig.dump()["queues"])
     new = rig.engine.queue("new")
-    assert decode_queue(records[new.prefix]) == ("new", rig.now_ms, SETTINGS)
+    assert decode_queue(records[new.prefix]) == ("new", rig.now_ms, SETTINGS, 0)
     assert new.settings == SETTINGS
     rig.assert_sound()
 
@@ -93,7 +108,7 @@ def test_create_queue_gives_each_a_number_of_its_own_for_ever(rig: Rig) -> None:
 def test_configure_queue_binds_later_adds_and_keeps_what_is_stored(rig: Rig) -> None:
     ids = rig.add(b"a", b"b", b"c")
 
-    configure_queue(rig.engine, QUEUE, QueueSettings(items_max=2))
+    configure_queue(rig.engine, QUEUE, QueueSettings(items_max=2), rig.now_ms)
 
     with pytest.raises(ResourceExhausted):
         rig.add(b"d")
@@ -102,17 +117,17 @@ def test_configure_queue_binds_later_adds_and_keeps_what_is_stored(rig: Rig) -> 
 
 
 def test_configure_queue_to_no_limit_lifts_it(rig: Rig) -> None:
-    configure_queue(rig.engine, QUEUE, QueueSettings(items_max=1))
+    configure_queue(rig.engine, QUEUE, QueueSettings(items_max=1), rig.now_ms)
     rig.add(b"a")
 
-    configure_queue(rig.engine, QUEUE, QueueSettings())
+    configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
 
     rig.add(b"b")
 
 
 def test_configure_queue_survives_a_reopen_with_the_time_of_creation(rig: Rig) -> None:
     rig.now_ms += 50
-    configure_queue(rig.engine, QUEUE, SETTINGS)
+    configure_queue(rig.engine, QUEUE, SETTINGS, rig.now_ms)
 
     rig.reopen()
 
@@ -120,11 +135,21 @@ def test_configure_queue_survives_a_reopen_with_the_time_of_creation(rig: Rig) -
     assert rig.queue.created_at_ms == START_MS
 
 
+def test_configure_queue_that_is_paused_leaves_it_paused(rig: Rig) -> None:
+    pause(rig.engine, rig.queue, rig.now_ms + 50)
+
+    configure_queue(rig.engine, QUEUE, SETTINGS, rig.now_ms)
+    rig.reopen()
+
+    assert rig.queue.paused_until_ms == rig.now_ms + 50
+    assert rig.queue.settings == SETTINGS
+
+
 def test_configure_queue_that_does_not_exist_is_not_found_and_changes_nothing(rig: Rig) -> None:
     disk, memory = rig.dump(), rig.memory()
 
     with pytest.raises(NotFound, match="there is no queue 'missing'"):
-        configure_queue(rig.engine, "missing", SETTINGS)
+        configure_queue(rig.engine, "missing", SETTINGS, rig.now_ms)
 
     assert rig.dump() == disk
     assert rig.memory() == memory
@@ -150,7 +175,7 @@ def test_delete_queue_leaves_its_neighbours_untouched(rig: Rig) -> None:
     create(rig, "middle")
     create(rig, "after")
     for name in (QUEUE, "middle", "after"):
-        add(rig.engine, rig.engine.queue(name), [b"x", b"y"], [0, 70], rig.now_ms)
+        add(rig.engine, rig.engine.queue(name), NewItems([b"x", b"y"], [0, 70]), rig.now_ms)
     middle = split_queue_prefix(rig.engine.queue("middle").prefix)
     others = {
         family: [key for key in rig.keys(family) if int.from_bytes(key[:4]) != middle]
@@ -189,7 +214,7 @@ def test_recreated_queue_is_empty(rig: Rig) -> None:
     create(rig, QUEUE)
 
     assert rig.poll(10).ids == ()
-    assert rig.stats() == Stats(QUEUE, QueueSettings(), rig.now_ms, *[0] * 12)
+    assert rig.stats() == Stats(QUEUE, QueueSettings(), rig.now_ms, *[0] * 24)
     rig.now_ms += 1000
     assert rig.sweep_all() == []
     rig.assert_sound()
@@ -216,7 +241,7 @@ def test_ids_after_a_delete_keep_rising_although_the_clock_stepped_back(
 
 def test_delete_of_a_queue_with_older_ids_keeps_the_newest_remembered(rig: Rig) -> None:
     create(rig, "old")
-    add(rig.engine, rig.engine.queue("old"), [b"x"], [], rig.now_ms)
+    add(rig.engine, rig.engine.queue("old"), NewItems([b"x"]), rig.now_ms)
     (newest,) = rig.add(b"newer")
     delete_queue(rig.engine, QUEUE)
     delete_queue(rig.engine, "old")
@@ -226,69 +251,3 @@ def test_delete_of_a_queue_with_older_ids_keeps_the_newest_remembered(rig: Rig) 
     create(rig, QUEUE)
 
     assert rig.add(b"b")[0] > newest
-
-
-# --- statistics -----------------------------------------------------------------------------------
-
-
-def test_queue_stats_count_every_state_and_every_total(rig: Rig) -> None:
-    configure_queue(rig.engine, QUEUE, SETTINGS)
-    rig.add(b"1", b"22", b"333", b"4444", b"55555", delays_ms=[0, 0, 0, 0, 900])
-    one, two = rig.poll_many([1, 2], lease_ms=50)
-    rig.extend(two.lease_id, 500)
-    rig.remove(two.ids[:1], two.lease_id)
-    rig.now_ms += 60
-    rig.sweep_all()
-
-    stats = queue_stats(rig.engine, rig.queue, waiting_polls=7, now_ms=rig.now_ms)
-
-    assert one.contents == [b"1"]
-    assert stats == Stats(
-        name=QUEUE,
-        settings=SETTINGS,
-        created_at_ms=START_MS,
-        ready=2,
-        delayed=1,
-        in_progress=1,
-        leases=1,
-        contents_bytes=1 + 3 + 4 + 5,
-        oldest_age_ms=60,
-        waiting_polls=7,
-        added_total=5,
-        polled_total=3,
-        removed_total=1,
-        expired_total=1,
-        extended_total=1,
-    )
-
-
-def test_queue_stats_age_is_that_of_the_oldest_ready_item(rig: Rig) -> None:
-    rig.add(b"first")
-    rig.now_ms += 30
-    rig.add(b"second")
-    rig.now_ms += 5
-    assert rig.stats().oldest_age_ms == 35
-
-    rig.poll()
-
-    assert rig.stats().oldest_age_ms == 5
-
-
-def test_queue_stats_age_with_nothing_ready_or_a_clock_behind_is_zero(rig: Rig) -> None:
-    assert rig.stats().oldest_age_ms == 0
-
-    rig.add(b"a")
-    rig.now_ms -= 1000
-
-    assert rig.stats().oldest_age_ms == 0
-
-
-def test_queue_stats_after_a_reopen_find_the_oldest_again(rig: Rig) -> None:
-    rig.add(b"a", b"b")
-    rig.poll()
-    rig.now_ms += 12
-
-    rig.reopen()
-
-    assert rig.stats().oldest_age_ms == 12
-    assert Family.VISIBILITY_INDEX.family_name in rig.dump()

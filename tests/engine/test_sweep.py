@@ -2,14 +2,17 @@
 
 import pytest
 
+from queueber.db.families import Family
 from queueber.db.keys import NEVER_MS
 from queueber.engine.add import add
+from queueber.engine.log import acknowledge
+from queueber.engine.pause import pause
 from queueber.engine.poll import poll
-from queueber.engine.queues import create_queue, delete_queue
+from queueber.engine.queues import configure_queue, create_queue, delete_queue
 from queueber.engine.sweep import sweep
 from queueber.errors import Unavailable
 from queueber.limits import MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
-from queueber.model import QueueSettings, Sweep
+from queueber.model import NewItems, QueueSettings, Sweep
 from tests.support.rig import QUEUE, Rig, refuse_write
 
 
@@ -59,7 +62,7 @@ def test_sweep_with_more_to_come_is_due_again_then(rig: Rig) -> None:
 def test_sweep_takes_the_queue_that_is_due_first(rig: Rig) -> None:
     for name, delay_ms in (("late", 30), ("early", 10), ("middle", 20)):
         create_queue(rig.engine, name, QueueSettings(), rig.now_ms)
-        add(rig.engine, rig.engine.queue(name), [b"x"], [delay_ms], rig.now_ms)
+        add(rig.engine, rig.engine.queue(name), NewItems([b"x"], [delay_ms]), rig.now_ms)
     rig.now_ms += 30
 
     assert [s.queue_name for s in rig.sweep_all()] == ["early", "middle", "late"]
@@ -150,3 +153,39 @@ def test_sweep_that_found_only_removed_leases_is_not_due_again(rig: Rig) -> None
     assert rig.sweep_all() == [Sweep(QUEUE, expired=0, promoted=0)]
 
     assert rig.engine.agenda.next_ms() == NEVER_MS
+
+
+def test_sweep_does_all_that_is_due_in_one_go(rig: Rig) -> None:
+    """A lease, a delay, a key, a pause and a result, all due in the same millisecond."""
+    settings = QueueSettings(dedup_window_ms=100, result_age_ms=100)
+    configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
+    rig.add_items(NewItems([b"a", b"b", b"c"], [0, 0, 100], keys=["k", "", ""]))
+    done = rig.poll()
+    rig.complete(done.ids, done.lease_id)
+    rig.poll(lease_ms=100)
+    pause(rig.engine, rig.queue, rig.now_ms + 100)
+    assert rig.engine.agenda.next_ms() == rig.now_ms + 100
+    rig.now_ms += 100
+
+    assert sweep(rig.engine, rig.now_ms) == Sweep(QUEUE, expired=1, promoted=1, resumed=True)
+
+    assert sweep(rig.engine, rig.now_ms) is None
+    stats = rig.stats()
+    assert (stats.ready, stats.results, stats.paused_until_ms) == (2, 0, 0)
+    assert rig.keys(Family.KEYS) == rig.keys(Family.FORGET) == []
+    assert rig.engine.agenda.next_ms() == NEVER_MS
+    rig.assert_sound()
+
+
+def test_sweep_deletes_results_that_every_reader_is_done_with(rig: Rig) -> None:
+    rig.add(b"a")
+    polled = rig.poll()
+    rig.complete(polled.ids, polled.lease_id)
+    acknowledge(rig.store, rig.queue.results, "reader", 1)
+    rig.engine.agenda.schedule(rig.queue.queue_id, rig.now_ms)
+
+    rig.sweep_all()
+
+    assert rig.stats().results == 0
+    assert rig.keys(Family.LOG_BLOCKS) == []
+    rig.assert_sound()

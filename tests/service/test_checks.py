@@ -1,31 +1,18 @@
 """The checks: each says which field is wrong, what it was, and what the limit is."""
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.errors import InvalidArgument, ResourceExhausted
-from queueber.limits import (
-    ADD_ITEMS_MAX,
-    DELAY_MS_MAX,
-    ITEM_WIRE_BYTES,
-    LEASE_MS_MAX,
-    MANY_MAX,
-    MESSAGE_OVERHEAD_BYTES,
-    MIB,
-    QUEUE_NAME_CHARS_MAX,
-)
-from queueber.model import QueueSettings
+from queueber.limits import LEASE_MS_MAX, MANY_MAX, QUEUE_NAME_CHARS_MAX
 from queueber.service.checks import (
-    check_add,
     check_count,
     check_ids,
     check_lease_ms,
     check_many,
     check_queue_name,
-    check_settings,
+    check_text,
     one_for_each,
 )
 
@@ -72,79 +59,6 @@ def test_check_queue_name_does_not_repeat_a_book() -> None:
         check_queue_name("x" * 1_000_000)
 
     assert len(str(raised.value)) < 500
-
-
-# --- settings -------------------------------------------------------------------------------------
-
-
-def test_check_settings_up_to_the_limit_of_the_server_is_taken() -> None:
-    check_settings(QueueSettings(items_max=10**18, bytes_max=10**18, item_bytes_max=100), 100)
-    check_settings(QueueSettings(), 100)
-
-
-def test_check_settings_over_the_limit_of_the_server_names_both() -> None:
-    with pytest.raises(InvalidArgument, match=r"^itemBytesMax: 101 is over .* limit of 100$"):
-        check_settings(QueueSettings(item_bytes_max=101), 100)
-
-
-# --- add ------------------------------------------------------------------------------------------
-
-
-def checked_add(
-    contents: Sequence[bytes], delays_ms: Sequence[int] = (), message_bytes_max: int = MIB
-) -> None:
-    check_add(contents, delays_ms, item_bytes_max=10, message_bytes_max=message_bytes_max)
-
-
-def test_check_add_of_what_is_within_every_limit_is_taken() -> None:
-    checked_add([b""])
-    checked_add([b"x" * 10] * ADD_ITEMS_MAX)
-    checked_add([b"a", b"b"], [0, DELAY_MS_MAX])
-
-
-def test_check_add_of_nothing_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match=r"^items: the call has none; add at least one$"):
-        checked_add([])
-
-
-def test_check_add_of_too_many_names_the_number_and_the_limit() -> None:
-    with pytest.raises(
-        ResourceExhausted, match=rf"^items: the call has {ADD_ITEMS_MAX + 1}; .*is {ADD_ITEMS_MAX},"
-    ):
-        checked_add([b""] * (ADD_ITEMS_MAX + 1))
-
-
-def test_check_add_of_one_item_too_large_names_its_size_and_the_limit() -> None:
-    with pytest.raises(
-        ResourceExhausted, match=r"^contents: an item has 11 bytes; the limit is 10$"
-    ):
-        checked_add([b"", b"x" * 11, b"y" * 10])
-
-
-def test_check_add_of_more_than_a_message_names_its_size_and_the_limit() -> None:
-    size = 3 * 10 + 3 * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES
-    checked_add([b"x" * 10] * 3, message_bytes_max=size)
-
-    with pytest.raises(
-        ResourceExhausted, match=rf"^contents: the call has {size} bytes; the limit is {size - 1},"
-    ):
-        checked_add([b"x" * 10] * 3, message_bytes_max=size - 1)
-
-
-@pytest.mark.parametrize("delays_ms", [[1], [1, 2, 3]])
-def test_check_add_with_another_number_of_delays_names_both(delays_ms: list[int]) -> None:
-    with pytest.raises(
-        InvalidArgument, match=rf"^delaysMs: {len(delays_ms)} delays for 2 items; give one for each"
-    ):
-        checked_add([b"a", b"b"], delays_ms)
-
-
-def test_check_add_with_a_delay_too_long_names_it_and_the_limit() -> None:
-    with pytest.raises(
-        InvalidArgument,
-        match=rf"^visibilityTimeout: {DELAY_MS_MAX + 1} ms is too long; .* {DELAY_MS_MAX}$",
-    ):
-        checked_add([b"a", b"b"], [0, DELAY_MS_MAX + 1])
 
 
 # --- polls and leases -----------------------------------------------------------------------------
@@ -231,3 +145,31 @@ def test_one_for_each_of_another_number_names_the_field_and_both(
         match=rf"^leases: {len(values)} for {count}; give one, or one for each$",
     ):
         one_for_each("leases", values, count)
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["x", "x" * 10, "\0" * 10, "ä" * 5, "\U0001f600" * 2])
+def test_check_text_up_to_the_limit_is_taken_and_its_bytes_count(text: str) -> None:
+    check_text("key", text, 10)
+
+
+@pytest.mark.parametrize(("text", "size"), [("x" * 11, 11), ("ä" * 6, 12), ("\U0001f600" * 3, 12)])
+def test_check_text_past_the_limit_names_it_its_bytes_and_the_limit(text: str, size: int) -> None:
+    with pytest.raises(InvalidArgument) as raised:
+        check_text("key", text, 10)
+
+    assert str(raised.value) == f"key: {text!r}... has {size} bytes; the limit is 10"
+
+
+def test_check_text_of_nothing_names_the_field_and_the_limit() -> None:
+    with pytest.raises(InvalidArgument, match=r"^batch: it is empty; give 1 to 10 bytes of text$"):
+        check_text("batch", "", 10)
+
+
+def test_check_text_does_not_repeat_a_book() -> None:
+    with pytest.raises(InvalidArgument) as raised:
+        check_text("key", "x" * 1_000_000, 512)
+
+    assert len(str(raised.value)) < 200

@@ -2,41 +2,93 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 import pytest
 
+from queueber.engine.invariants import check_store
+from queueber.engine.state import QueueState
 from queueber.errors import Internal
-from queueber.model import QueueSettings
+from queueber.model import ItemState, NewItems, QueueSettings
+from queueber.service.service import Service
+from tests.support.dumps import dump
 from tests.support.service_rig import HeldSync, ServiceRig, run_on_service
 from tests.support.virtual_loop import turns
 
-Verb = Callable[[ServiceRig, bytes, bytes], Awaitable[object]]
+T = TypeVar("T")
 
-VERBS: dict[str, Verb] = {
-    "add": lambda rig, _, __: rig.service.add(rig.queue, [b"x"], []),
-    "poll": lambda rig, _, __: rig.service.poll(rig.queue, 1, lease_ms=9, wait_ms=0),
-    "poll_many": lambda rig, _, __: rig.service.poll_many(rig.queue, [1], lease_ms=9),
-    "remove": lambda rig, item_id, lease: rig.service.remove(rig.queue, [item_id], [lease]),
-    "extend": lambda rig, _, lease: rig.service.extend(rig.queue, [lease], [9]),
-    "queue": lambda rig, _, __: rig.service.queue("new", must_exist=False),
-    "create_queue": lambda rig, _, __: rig.service.create_queue("new", QueueSettings()),
-    "configure_queue": lambda rig, _, __: rig.service.configure_queue("other", QueueSettings()),
-    "delete_queue": lambda rig, _, __: rig.service.delete_queue("other"),
+BATCH = "fan-out"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A queue with an item that is leased and others that are ready, dead and done."""
+
+    rig: ServiceRig
+    ids: list[bytes]
+    leases: list[bytes]
+
+    @property
+    def service(self) -> Service:
+        return self.rig.service
+
+    @property
+    def queue(self) -> QueueState:
+        return self.rig.queue
+
+
+Verb = Callable[[Prepared], Awaitable[object]]
+
+WRITES: dict[str, Verb] = {
+    "add": lambda p: p.service.add(p.queue, NewItems([b"x"])),
+    "poll": lambda p: p.service.poll(p.queue, 1, lease_ms=9, wait_ms=0),
+    "poll_many": lambda p: p.service.poll_many(p.queue, [1], lease_ms=9),
+    "remove": lambda p: p.service.remove(p.queue, p.ids, p.leases),
+    "complete": lambda p: p.service.complete(p.queue, p.ids, p.leases, [b"r"]),
+    "fail": lambda p: p.service.fail(p.queue, p.ids, p.leases, ["why"], [0]),
+    "release": lambda p: p.service.release(p.queue, p.ids, p.leases),
+    "extend": lambda p: p.service.extend(p.queue, p.leases, [9]),
+    "cancel": lambda p: p.service.cancel(p.queue, p.ids),
+    "purge": lambda p: p.service.purge(p.queue, ItemState.READY, 0),
+    "redrive": lambda p: p.service.redrive(p.queue, [], 0),
+    "pause": lambda p: p.service.pause(p.queue, 0),
+    "resume": lambda p: p.service.resume(p.rig.engine.queue("paused")),
+    "ack_results": lambda p: p.service.ack_results(p.queue, "reader", 1),
+    "drop_reader": lambda p: p.service.drop_reader(p.queue, "idle"),
+    "queue": lambda p: p.service.queue("new", must_exist=False),
+    "create_queue": lambda p: p.service.create_queue("new", QueueSettings()),
+    "configure_queue": lambda p: p.service.configure_queue("paused", QueueSettings(items_max=1)),
+    "delete_queue": lambda p: p.service.delete_queue("paused"),
 }
 
+VERBS: dict[str, Verb] = {
+    **WRITES,
+    "receipt": lambda p: p.service.receipt(p.queue, BATCH),
+    "wait_batch": lambda p: p.service.wait_batch(p.queue, BATCH, 0),
+    "read_results": lambda p: p.service.read_results(
+        p.queue, reader="idle", offset=0, limit=0, wait_ms=0
+    ),
+}
+"""Those that only read tell of what others wrote, so they wait for it."""
 
-async def prepared(rig: ServiceRig, sync: HeldSync) -> tuple[bytes, bytes]:
-    """A leased item, a ready one, and another queue; all of it synced."""
-    calls: list[Awaitable[object]] = [
-        rig.service.add(rig.queue, [b"held", b"ready"], []),
-        rig.service.queue("other", must_exist=False),
-    ]
-    for call in calls:
+
+async def prepared(rig: ServiceRig, sync: HeldSync) -> Prepared:
+    """All of it is synced."""
+
+    async def synced(call: Awaitable[T]) -> T:
         sync.let()
-        await call
-    sync.let()
-    polled = await rig.begin_poll(1, wait_ms=0)
-    return polled.ids[0], polled.lease_id
+        return await call
+
+    paused = await synced(rig.service.queue("paused", must_exist=False))
+    await synced(rig.service.pause(paused, 0))
+    await synced(rig.service.configure_queue("default", QueueSettings(attempts_max=1)))
+    await synced(rig.service.add(rig.queue, NewItems([b"x"] * 4, batch=BATCH)))
+    dead, done, held = [await synced(rig.poll_now()) for _ in range(3)]
+    await synced(rig.fail(dead))
+    await synced(rig.complete(done))
+    await synced(rig.service.ack_results(rig.queue, "idle", 0))
+    return Prepared(rig, list(held.ids), [held.lease_id])
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -45,15 +97,18 @@ def test_verb_is_not_answered_before_a_sync_that_began_after_its_write(verb: str
 
     async def body(rig: ServiceRig) -> None:
         with rig.loop.time_stands_still():
-            item_id, lease_id = await prepared(rig, sync)
-            earlier = rig.begin(rig.service.add(rig.queue, [b"earlier"], []))
-            await sync.wait_begun(4)
+            ready = await prepared(rig, sync)
+            begun = sync.begun
+            earlier = rig.begin(rig.service.add(rig.queue, NewItems([b"earlier"])))
+            await sync.wait_begun(begun + 1)
+            before = dump(rig.store)
 
-            call = rig.begin(VERBS[verb](rig, item_id, lease_id))
+            call = rig.begin(VERBS[verb](ready))
             await turns()
+            assert (dump(rig.store) != before) == (verb in WRITES)
             sync.let()  # the sync that had begun before the call
             await earlier
-            await sync.wait_begun(5)
+            await sync.wait_begun(begun + 2)
             await turns(10)
             assert not call.done()
             sync.let()
@@ -69,16 +124,17 @@ def test_verb_whose_sync_fails_is_internal_and_so_is_every_later_one(verb: str) 
 
     async def body(rig: ServiceRig) -> None:
         with rig.loop.time_stands_still():
-            item_id, lease_id = await prepared(rig, sync)
-            call = rig.begin(VERBS[verb](rig, item_id, lease_id))
-            await sync.wait_begun(4)
+            ready = await prepared(rig, sync)
+            begun = sync.begun
+            call = rig.begin(VERBS[verb](ready))
+            await sync.wait_begun(begun + 1)
 
             sync.fail(OSError("the disk is gone"))
 
             with pytest.raises(Internal, match="the disk is gone"):
                 await call
             with pytest.raises(Internal, match="the disk is gone"):
-                await rig.service.add(rig.queue, [b"later"], [])
+                await rig.service.add(rig.queue, NewItems([b"later"]))
             assert len(sync.failures) == 1
 
     run_on_service(body, sync=sync)
@@ -91,7 +147,7 @@ def test_poll_whose_sync_fails_keeps_its_lease() -> None:
     async def body(rig: ServiceRig) -> None:
         with rig.loop.time_stands_still():
             sync.let()
-            await rig.service.add(rig.queue, [b"a"], [])
+            await rig.service.add(rig.queue, NewItems([b"a"]))
             call = rig.begin_poll(1, wait_ms=0)
             await sync.wait_begun(2)
             sync.fail(OSError("broken"))
@@ -121,14 +177,14 @@ def test_add_and_the_poll_that_it_wakes_share_a_sync() -> None:
     async def body(rig: ServiceRig) -> None:
         polling = await rig.waiting_poll()
         with rig.loop.time_stands_still():
-            adding = rig.begin(rig.service.add(rig.queue, [b"a"], []))
+            adding = rig.begin(rig.service.add(rig.queue, NewItems([b"a"])))
             await sync.wait_begun(1)
             await turns(10)
             assert not polling.done()
             assert not adding.done()
             sync.let()
 
-            assert (await polling).ids == await adding
+            assert (await polling).ids == (await adding).ids
             assert sync.begun == 1
 
     run_on_service(body, sync=sync)
@@ -139,10 +195,29 @@ def test_many_concurrent_calls_share_a_few_syncs() -> None:
 
     async def body(rig: ServiceRig) -> None:
         with rig.loop.time_stands_still():
-            calls = [rig.begin(rig.service.add(rig.queue, [b"x"], [])) for _ in range(200)]
+            calls = [rig.begin(rig.service.add(rig.queue, NewItems([b"x"]))) for _ in range(200)]
             sync.let_all()
             await asyncio.gather(*calls)
 
             assert sync.begun <= 2
+
+    run_on_service(body, sync=sync)
+
+
+def test_add_cancelled_while_it_waits_for_the_commit_has_happened() -> None:
+    """There is no taking back what a poll may have seen."""
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        with rig.loop.time_stands_still():
+            task = rig.begin(rig.service.add(rig.queue, NewItems([b"a"])))
+            await sync.wait_begun(1)
+
+            task.cancel()
+            await asyncio.wait([task])
+
+            stats = rig.service.stats(rig.queue)
+            assert (stats.ready, stats.added_total) == (1, 1)
+            assert check_store(rig.store) == []
 
     run_on_service(body, sync=sync)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from queueber.db.store import Batch
 from queueber.errors import Unavailable
 from queueber.limits import STORE_RETRY_MS
 from tests.support.rig import refuse_write
@@ -135,3 +136,38 @@ async def test_sweep_of_what_the_store_refused_is_due_again_after_a_while(
     rig.clock.advance(STORE_RETRY_MS)
     assert rig.service.sweep()
     assert rig.service.stats(rig.queue).ready == 1
+
+
+@on_service()
+async def test_poll_that_waits_gets_what_expired_although_the_store_refused_the_rest_of_the_sweep(
+    rig: ServiceRig,
+) -> None:
+    """A sweep writes several times: what it did before it was refused is done, and must be told."""
+    done_id, *ids = await rig.add(b"done", b"expiring")
+    done = await rig.poll_now()
+    await rig.poll_now(lease_ms=100)
+    task = await rig.waiting_poll()
+    await rig.complete(done)
+    await rig.service.ack_results(rig.queue, "reader", 1)  # so that there is a result to delete
+    rig.clock.advance(100)
+    write, left = rig.store.write, 1
+
+    def refuse_all_but_one(batch: Batch) -> None:
+        nonlocal left
+        if not left:
+            raise Unavailable("the disk is full")
+        left -= 1
+        write(batch)
+
+    with pytest.MonkeyPatch.context() as fault:
+        fault.setattr(rig.store, "write", refuse_all_but_one)
+        with pytest.raises(Unavailable):
+            rig.service.sweep()
+    rig.clock.advance(STORE_RETRY_MS)
+    before_ms = rig.clock.now_ms()
+    while rig.service.sweep():
+        pass
+
+    assert done_id in done.ids
+    assert (await task).ids == ids
+    assert rig.clock.now_ms() == before_ms

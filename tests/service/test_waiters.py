@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.service.waiters import Waiter, Waiters
+from queueber.service.waiters import Asked, Waiter, Waiters
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["append", "append", "discard", "take_queue", "take_all"]),
+        st.sampled_from(["append", "append", "discard", "put_back", "take_queue", "take_all"]),
         st.integers(1, 3),
         st.integers(0, 30),
     ),
@@ -26,7 +26,7 @@ def test_waiters_through_any_steps_stand_in_the_order_in_which_they_came(
     for step, queue_id, number in steps:
         if step == "append":
             # All alike: they are told apart by which they are.
-            waiter = Waiter(None, 1, 1000)
+            waiter = Waiter(None, Asked([1], 1000))
             waiters.append(queue_id, waiter)
             model[queue_id].append(waiter)
             seen.append(waiter)
@@ -34,6 +34,14 @@ def test_waiters_through_any_steps_stand_in_the_order_in_which_they_came(
             gone = seen[number % len(seen)]
             waiters.discard(queue_id, gone)
             model[queue_id] = [each for each in model[queue_id] if each is not gone]
+        elif step == "put_back":
+            passed_over: list[Waiter] = []
+            while len(passed_over) < number and (first := waiters.first(queue_id)) is not None:
+                waiters.discard(queue_id, first)
+                passed_over.append(first)
+            assert passed_over == model[queue_id][:number]
+            assert waiters.count(queue_id) == len(model[queue_id]) - len(passed_over)
+            waiters.put_back(queue_id, passed_over)
         elif step == "take_queue":
             assert waiters.take_queue(queue_id) == model[queue_id]
             model[queue_id] = []

@@ -1,52 +1,223 @@
 """The queue as plain dictionaries: what the engine must do, without how."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from queueber.model import Added, FailOutcome, NewItems, QueueSettings, Receipt
+
+BATCH_KEEP_MS = 400
+PRODUCER_KEEP_MS = 500
+OLDEST_FIRST_EVERY = 3
+ANSWERS_KEPT = 2
+
+TOTALS = (
+    "added", "polled", "removed", "expired", "extended", "completed", "failed", "released", "died",
+    "redriven", "cancelled", "duplicates",
+)  # fmt: skip
 
 
 @dataclass
 class ModelItem:
     contents: bytes
     visible_at_ms: int
-    state: str  # ready, delayed, or held
+    state: str  # ready, delayed, held or dead
+    priority: int = 5
+    key: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    batch: str = ""
     lease: bytes = b""
+    failures_ms: list[int] = field(default_factory=list)
+    last_error: str = ""
+    group_max: int = 0
+    died_at_ms: int = 0
+
+    @property
+    def size(self) -> int:
+        packed = sum(
+            4 + len(name.encode()) + len(value.encode()) for name, value in self.attributes.items()
+        )
+        return len(self.contents) + len(self.key.encode()) + packed
+
+
+@dataclass
+class ModelBatch:
+    added: set[bytes] = field(default_factory=set)
+    done: set[bytes] = field(default_factory=set)
+    dead: set[bytes] = field(default_factory=set)
+    changed_at_ms: int = 0
+    forget_at_ms: int = 0
+
+    @property
+    def live(self) -> set[bytes]:
+        return self.added - self.done - self.dead
+
+    def receipt(self, name: str) -> Receipt:
+        return Receipt(
+            name,
+            len(self.added),
+            len(self.done),
+            len(self.dead),
+            len(self.live),
+            digest(self.added),
+            digest(self.done),
+            digest(self.dead),
+            complete=not self.live,
+        )
+
+
+def digest(ids: set[bytes]) -> bytes:
+    hashes = [int.from_bytes(blake2b(each, digest_size=16).digest()) for each in ids]
+    return (sum(hashes) % (1 << 128)).to_bytes(16)
+
+
+@dataclass
+class ModelProducer:
+    epoch: int
+    sequence: int
+    seen_at_ms: int
+    forget_at_ms: int
+    answers: dict[int, Added] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    id: bytes
+    result: bytes
+    attempt: int
+    key: str
+    batch: str
 
 
 @dataclass
 class ModelQueue:
+    settings: QueueSettings
     items: dict[bytes, ModelItem] = field(default_factory=dict)
     lease_expires_ms: dict[bytes, int] = field(default_factory=dict)
-    totals: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(
-            ("added", "polled", "removed", "expired", "extended"), 0
-        )
-    )
+    totals: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOTALS, 0))
+    leases_total: int = 0
+    paused_until_ms: int = 0
+    keys: dict[str, tuple[bytes, int]] = field(default_factory=dict)
+    producers: dict[str, ModelProducer] = field(default_factory=dict)
+    batches: dict[str, ModelBatch] = field(default_factory=dict)
+    results: list[ModelResult] = field(default_factory=list)
+    block_ends: list[int] = field(default_factory=list)
+    readers: dict[str, int] = field(default_factory=dict)
+
+    # --- what there is ----------------------------------------------------------------------------
 
     def count(self, state: str) -> int:
         return sum(item.state == state for item in self.items.values())
 
-    def ready_ids(self) -> list[bytes]:
-        ready = [
-            (i.visible_at_ms, item_id) for item_id, i in self.items.items() if i.state == "ready"
-        ]
-        return [item_id for _, item_id in sorted(ready)]
+    def of_state(self, state: str) -> list[bytes]:
+        """In the order in which peek shows them."""
+        ids = [item_id for item_id, item in self.items.items() if item.state == state]
+        if state == "ready":
+            return sorted(ids, key=lambda i: (9 - self.items[i].priority, *self._age(i)))
+        return sorted(ids, key=self._age) if state == "delayed" else sorted(ids)
+
+    def _age(self, item_id: bytes) -> tuple[int, bytes]:
+        return self.items[item_id].visible_at_ms, item_id
 
     def held_by(self, lease: bytes) -> list[bytes]:
-        return [item_id for item_id, item in self.items.items() if item.lease == lease]
+        return [i for i, item in self.items.items() if lease and item.lease == lease]
 
-    def add(
-        self, ids: list[bytes], contents: list[bytes], delays_ms: list[int], now_ms: int
-    ) -> None:
-        for item_id, each, delay_ms in zip(ids, contents, delays_ms, strict=True):
-            state = "delayed" if delay_ms else "ready"
-            self.items[item_id] = ModelItem(each, now_ms + delay_ms, state)
-        self.totals["added"] += len(ids)
+    # --- adding -----------------------------------------------------------------------------------
 
-    def expected_poll(self, counts: list[int]) -> list[list[bytes]]:
-        ready = self.ready_ids()
-        answers = []
-        for count in counts:
-            answers.append(ready[:count])
-            ready = ready[count:]
+    def expected_refusal(self, items: NewItems) -> str:
+        """What an add of a producer is refused for; "" when it is not."""
+        producer = items.producer
+        known = None if producer is None else self.producers.get(producer.id)
+        if producer is None:
+            return ""
+        if known is not None and producer.epoch < known.epoch:
+            return "is over"
+        last = known.sequence if known is not None and known.epoch == producer.epoch else 0
+        return "leaves a gap" if producer.sequence > last + 1 else ""
+
+    def expected_repeat(self, items: NewItems) -> Added | None:
+        producer = items.producer
+        known = None if producer is None else self.producers.get(producer.id)
+        if producer is None or known is None or known.epoch != producer.epoch:
+            return None
+        if producer.sequence > known.sequence:
+            return None
+        return known.answers.get(producer.sequence, Added((), (), is_repeat=True))
+
+    def expected_duplicates(self, items: NewItems, now_ms: int) -> list[bool]:
+        seen = {key for key, (_, forget_at_ms) in self.keys.items() if forget_at_ms > now_ms}
+        duplicates = []
+        for key in items.keys or [""] * len(items.contents):
+            duplicates.append(bool(key) and key in seen)
+            seen.add(key)
+        return duplicates
+
+    def add(self, items: NewItems, added: Added, now_ms: int) -> None:
+        count = len(items.contents)
+        duplicates = self.expected_duplicates(items, now_ms)
+        for at, item_id in enumerate(added.ids):
+            key = items.keys[at] if items.keys else ""
+            if duplicates[at]:
+                assert self.keys[key][0] == item_id
+                continue
+            delay_ms = items.delays_ms[at] if items.delays_ms else 0
+            self.items[item_id] = ModelItem(
+                items.contents[at],
+                now_ms + delay_ms,
+                "delayed" if delay_ms else "ready",
+                priority=items.priorities[at] if items.priorities else 5,
+                key=key,
+                attributes=items.attributes[at] if items.attributes else {},
+                batch=items.batch,
+            )
+            if key:
+                self.keys[key] = (item_id, now_ms + self.settings.dedup_window_ms)
+            if items.batch:
+                self.batches.setdefault(items.batch, ModelBatch()).added.add(item_id)
+        if items.batch:
+            self._batch_changed(items.batch, now_ms)
+        self.totals["added"] += count - sum(duplicates)
+        self.totals["duplicates"] += sum(duplicates)
+        if items.producer is not None:
+            self._remember_answer(items, added, now_ms)
+
+    def _remember_answer(self, items: NewItems, added: Added, now_ms: int) -> None:
+        producer = items.producer
+        assert producer is not None
+        known = self.producers.get(producer.id)
+        if known is None:
+            known = ModelProducer(producer.epoch, 0, now_ms, now_ms + PRODUCER_KEEP_MS)
+            self.producers[producer.id] = known
+        elif known.epoch != producer.epoch:
+            known.answers.clear()
+        known.epoch, known.sequence, known.seen_at_ms = producer.epoch, producer.sequence, now_ms
+        known.answers[producer.sequence] = Added(added.ids, added.duplicates, is_repeat=True)
+        known.answers.pop(producer.sequence - ANSWERS_KEPT, None)
+
+    # --- polling ----------------------------------------------------------------------------------
+
+    def expected_poll(
+        self, counts: list[int], now_ms: int, company: list[bytes] | None = None
+    ) -> list[list[bytes]]:
+        """`company` has what the caller holds already, when its leases end together."""
+        left = self.of_state("ready") if self.paused_until_ms <= now_ms else []
+        answers: list[list[bytes]] = []
+        for turn, count in enumerate(counts, self.leases_total + 1):
+            order = sorted(left, key=self._age) if turn % OLDEST_FIRST_EVERY == 0 else left
+            group: list[bytes] = []
+            for item_id in order[:count]:
+                together = [*(company or []), *group, item_id]
+                limits = [self.items[i].group_max for i in together]
+                if any(0 < limit < len(together) for limit in limits):
+                    break
+                group.append(item_id)
+            answers.append(group)
+            if not group:
+                # The first poll of a call that finds nothing is its last.
+                return answers + [[]] * (len(counts) - len(answers))
+            if company is not None:
+                company = company + group
+            left = [item_id for item_id in left if item_id not in group]
         return answers
 
     def poll(self, lease: bytes, ids: list[bytes], expires_at_ms: int) -> None:
@@ -54,18 +225,68 @@ class ModelQueue:
             self.items[item_id].state = "held"
             self.items[item_id].lease = lease
         self.lease_expires_ms[lease] = expires_at_ms
+        self.leases_total += 1
         self.totals["polled"] += len(ids)
 
-    def remove(self, item_id: bytes, lease: bytes, now_ms: int) -> bool:
+    # --- outcomes ---------------------------------------------------------------------------------
+
+    def holds(self, item_id: bytes, lease: bytes, now_ms: int) -> bool:
         item = self.items.get(item_id)
         if item is None or not lease or item.lease != lease:
             return False
-        if self.lease_expires_ms[lease] <= now_ms:
+        return self.lease_expires_ms[lease] > now_ms
+
+    def remove(self, item_id: bytes, lease: bytes, now_ms: int) -> bool:
+        if not self.holds(item_id, lease, now_ms):
             return False
-        del self.items[item_id]
         self.totals["removed"] += 1
-        self._drop_if_empty(lease)
+        self._end(item_id, "done", now_ms)
         return True
+
+    def complete(
+        self, pairs: Sequence[tuple[bytes, bytes]], results: list[bytes], now_ms: int
+    ) -> list[bool]:
+        outcomes = []
+        for (item_id, lease), result in zip(pairs, results, strict=True):
+            held = self.holds(item_id, lease, now_ms)
+            outcomes.append(held)
+            if held:
+                item = self.items[item_id]
+                attempt = len(item.failures_ms) + 1
+                self.results.append(ModelResult(item_id, result, attempt, item.key, item.batch))
+                self.totals["completed"] += 1
+                self._end(item_id, "done", now_ms)
+        if any(outcomes):
+            self.block_ends.append(len(self.results))
+        return outcomes
+
+    def fail(
+        self, item_id: bytes, lease: bytes, error: str, delay_ms: int | None, now_ms: int
+    ) -> FailOutcome:
+        if not self.holds(item_id, lease, now_ms):
+            return FailOutcome.REFUSED
+        if delay_ms is None:
+            attempts = len(self.items[item_id].failures_ms)
+            steps = self.settings.backoff_ms
+            delay_ms = steps[min(attempts, len(steps) - 1)]
+        self._let_go(item_id)
+        return self._charge(item_id, error, delay_ms, now_ms)
+
+    def release(self, item_id: bytes, lease: bytes, now_ms: int) -> bool:
+        if not self.holds(item_id, lease, now_ms):
+            return False
+        self._let_go(item_id)
+        self._make_ready(item_id, now_ms)
+        self.totals["released"] += 1
+        return True
+
+    def release_lease(self, lease: bytes, now_ms: int) -> int:
+        held = self.held_by(lease)
+        for item_id in held:
+            self._let_go(item_id)
+            self._make_ready(item_id, now_ms)
+        self.totals["released"] += len(held)
+        return len(held)
 
     def extend(self, lease: bytes, lease_ms: int, now_ms: int) -> bool:
         if self.lease_expires_ms.get(lease, 0) <= now_ms:
@@ -74,21 +295,132 @@ class ModelQueue:
         self.totals["extended"] += 1
         return True
 
+    def end_leases(self, leases: Sequence[bytes], now_ms: int) -> int:
+        """One that ran out, or those of a connection that is gone."""
+        held = [item_id for lease in leases for item_id in self.held_by(lease)]
+        for item_id in held:
+            self._let_go(item_id)
+            if len(held) == 1:
+                self._charge(item_id, "the lease ran out", 0, now_ms)
+            else:
+                self.items[item_id].group_max = len(held) // 2
+                self._make_ready(item_id, now_ms)
+        self.totals["expired"] += len(held)
+        return len(held)
+
+    def _charge(self, item_id: bytes, error: str, delay_ms: int, now_ms: int) -> FailOutcome:
+        item = self.items[item_id]
+        item.failures_ms.append(now_ms)
+        item.last_error = error
+        self.totals["failed"] += 1
+        if len(item.failures_ms) >= self.settings.attempts_max:
+            item.state, item.died_at_ms = "dead", now_ms
+            self.totals["died"] += 1
+            self._count_end(item_id, item.batch, "dead", now_ms)
+            return FailOutcome.DIED
+        item.state = "delayed" if delay_ms else "ready"
+        item.visible_at_ms = now_ms + delay_ms
+        return FailOutcome.RETRIED
+
+    def _make_ready(self, item_id: bytes, now_ms: int) -> None:
+        self.items[item_id].state = "ready"
+        self.items[item_id].visible_at_ms = now_ms
+
+    def _let_go(self, item_id: bytes) -> None:
+        lease, self.items[item_id].lease = self.items[item_id].lease, b""
+        if not self.held_by(lease):
+            del self.lease_expires_ms[lease]
+
+    def _end(self, item_id: bytes, side: str, now_ms: int) -> None:
+        if self.items[item_id].state == "held":
+            self._let_go(item_id)
+        item = self.items.pop(item_id)
+        if item.state != "dead":
+            self._count_end(item_id, item.batch, side, now_ms)
+
+    def _count_end(self, item_id: bytes, name: str, side: str, now_ms: int) -> None:
+        if name:
+            batch = self.batches[name]
+            (batch.done if side == "done" else batch.dead).add(item_id)
+            self._batch_changed(name, now_ms)
+
+    def _batch_changed(self, name: str, now_ms: int) -> None:
+        batch = self.batches.setdefault(name, ModelBatch())
+        batch.changed_at_ms = now_ms
+        if not batch.live and not batch.forget_at_ms:
+            batch.forget_at_ms = now_ms + BATCH_KEEP_MS
+
+    # --- operating --------------------------------------------------------------------------------
+
+    def cancel(self, ids: Sequence[bytes], now_ms: int) -> list[bool]:
+        known = set(self.items)
+        for item_id in dict.fromkeys(ids):
+            if item_id in known:
+                self._end(item_id, "dead", now_ms)
+                self.totals["cancelled"] += 1
+        return [item_id in known for item_id in ids]
+
+    def redrive(self, ids: Sequence[bytes], now_ms: int) -> int:
+        dead = {i for i in ids if i in self.items and self.items[i].state == "dead"}
+        for item_id in dead:
+            item = self.items[item_id]
+            item.failures_ms, item.last_error, item.group_max = [], "", 0
+            self._make_ready(item_id, now_ms)
+            if item.batch in self.batches and item_id in self.batches[item.batch].dead:
+                batch = self.batches[item.batch]
+                batch.dead.discard(item_id)
+                batch.changed_at_ms = now_ms
+            else:
+                item.batch = ""
+        self.totals["redriven"] += len(dead)
+        return len(dead)
+
+    # --- results ----------------------------------------------------------------------------------
+
+    @property
+    def first_offset(self) -> int:
+        """Whole calls whose results every reader has acknowledged are gone."""
+        if not self.readers:
+            return self._trimmed
+        acknowledged = min(self.readers.values())
+        gone = [end for end in self.block_ends if end <= acknowledged]
+        return max([self._trimmed, *gone])
+
+    _trimmed: int = 0
+
+    def trim(self) -> None:
+        self._trimmed = self.first_offset
+
+    # --- time -------------------------------------------------------------------------------------
+
     def sweep(self, now_ms: int) -> None:
         for lease, expires_at_ms in list(self.lease_expires_ms.items()):
             if expires_at_ms <= now_ms:
-                self.end_lease(lease, now_ms)
+                self.end_leases([lease], now_ms)
         for item in self.items.values():
             if item.state == "delayed" and item.visible_at_ms <= now_ms:
                 item.state = "ready"
+        self.keys = {key: entry for key, entry in self.keys.items() if entry[1] > now_ms}
+        self._forget_producers(now_ms)
+        self._forget_batches(now_ms)
+        if self.paused_until_ms <= now_ms:
+            self.paused_until_ms = 0
+        self.trim()
 
-    def end_lease(self, lease: bytes, now_ms: int) -> None:
-        for item_id in self.held_by(lease):
-            self.items[item_id].state, self.items[item_id].lease = "ready", b""
-            self.items[item_id].visible_at_ms = now_ms
-            self.totals["expired"] += 1
-        del self.lease_expires_ms[lease]
+    def _forget_producers(self, now_ms: int) -> None:
+        for name, producer in list(self.producers.items()):
+            if producer.forget_at_ms <= now_ms:
+                producer.forget_at_ms = producer.seen_at_ms + PRODUCER_KEEP_MS
+                if producer.forget_at_ms <= now_ms:
+                    del self.producers[name]
 
-    def _drop_if_empty(self, lease: bytes) -> None:
-        if not self.held_by(lease):
-            del self.lease_expires_ms[lease]
+    def _forget_batches(self, now_ms: int) -> None:
+        for name, batch in list(self.batches.items()):
+            if not 0 < batch.forget_at_ms <= now_ms:
+                continue
+            if batch.live:
+                batch.forget_at_ms = 0
+            else:
+                batch.forget_at_ms = batch.changed_at_ms + BATCH_KEEP_MS
+                if batch.forget_at_ms <= now_ms:
+                    del self.batches[name]

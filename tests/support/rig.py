@@ -7,24 +7,30 @@ from pathlib import Path
 from random import Random
 from typing import NoReturn
 
+from queueber.db.counters import Counters
 from queueber.db.families import Family
-from queueber.db.records import Counters
+from queueber.db.log_records import LogHead
 from queueber.db.store import Batch, Store
 from queueber.engine.add import add
+from queueber.engine.complete import complete
 from queueber.engine.extend import extend
+from queueber.engine.fail import fail
 from queueber.engine.invariants import check_store
 from queueber.engine.poll import poll
 from queueber.engine.queues import create_queue, queue_stats
 from queueber.engine.ready_window import Entry
+from queueber.engine.release import release
 from queueber.engine.remove import remove
 from queueber.engine.state import Engine, QueueState, open_engine
 from queueber.engine.sweep import sweep
 from queueber.errors import Unavailable
 from queueber.ids import IdSource
 from queueber.limits import MIB
-from queueber.model import Polled, QueueSettings, Stats, Sweep
+from queueber.model import Added, FailOutcome, NewItems, Polled, QueueSettings, Stats, Sweep
 from tests.support.dumps import Dump, dump
 from tests.support.folders import quick_folder
+
+Window = tuple[list[Entry], bool]
 
 START_MS = 1_700_000_000_000
 QUEUE = "q"
@@ -38,17 +44,17 @@ class Memory:
     next_queue_id: int
     retired_last_id: bytes
     agenda_ms: int
-    queues: dict[str, tuple[int, QueueSettings, Counters, list[Entry], bool, bool]]
+    queues: dict[str, tuple[int, QueueSettings, Counters, dict[int, Window], bool, int, LogHead]]
 
 
 class Rig:
-    def __init__(self) -> None:
+    def __init__(self, settings: QueueSettings | None = None) -> None:
         self.folder: Path = quick_folder()
         self.now_ms = START_MS
         self.random = Random(1)
         self.store = Store(self.folder / "data")
         self.engine: Engine = open_engine(self.store, IdSource(self.random))
-        create_queue(self.engine, QUEUE, QueueSettings(), self.now_ms)
+        create_queue(self.engine, QUEUE, settings or QueueSettings(), self.now_ms)
 
     @property
     def queue(self) -> QueueState:
@@ -66,7 +72,10 @@ class Rig:
     # --- operations, now --------------------------------------------------------------------------
 
     def add(self, *contents: bytes, delays_ms: Sequence[int] = ()) -> list[bytes]:
-        return add(self.engine, self.queue, contents, delays_ms, self.now_ms)
+        return list(self.add_items(NewItems(contents, delays_ms)).ids)
+
+    def add_items(self, items: NewItems) -> Added:
+        return add(self.engine, self.queue, items, self.now_ms)
 
     def poll(self, count: int = 1, *, lease_ms: int = 1000, bytes_max: int = MIB) -> Polled:
         return self.poll_many([count], lease_ms=lease_ms, bytes_max=bytes_max)[0]
@@ -85,6 +94,34 @@ class Rig:
 
     def remove(self, ids: Sequence[bytes], lease_id: bytes) -> list[bool]:
         return remove(self.engine, self.queue, ids, [lease_id] * len(ids), self.now_ms)
+
+    def complete(
+        self, ids: Sequence[bytes], lease_id: bytes, results: Sequence[bytes] | None = None
+    ) -> list[bool]:
+        results = [b"result"] * len(ids) if results is None else results
+        leases = [lease_id] * len(ids)
+        return complete(self.engine, self.queue, ids, leases, results, self.now_ms)
+
+    def fail(
+        self,
+        ids: Sequence[bytes],
+        lease_id: bytes,
+        error: str = "it failed",
+        delay_ms: int | None = None,
+    ) -> list[FailOutcome]:
+        count = len(ids)
+        return fail(
+            self.engine,
+            self.queue,
+            ids,
+            [lease_id] * count,
+            [error] * count,
+            [delay_ms] * count,
+            self.now_ms,
+        )
+
+    def release(self, ids: Sequence[bytes], lease_id: bytes) -> list[bool]:
+        return release(self.engine, self.queue, ids, [lease_id] * len(ids), self.now_ms)
 
     def extend(self, lease_id: bytes, lease_ms: int) -> bool:
         return extend(self.engine, self.queue, [lease_id], [lease_ms], self.now_ms)[0]
@@ -120,9 +157,13 @@ class Rig:
                     queue.queue_id,
                     queue.settings,
                     queue.counters.copy(),
-                    list(queue.window.entries),
-                    queue.window.is_complete,
+                    {
+                        level: (list(window.entries), window.is_complete)
+                        for level, window in queue.windows.items()
+                    },
                     queue.is_deleted,
+                    queue.paused_until_ms,
+                    queue.results.head,
                 )
                 for name, queue in engine.queues.items()
             },
@@ -139,15 +180,18 @@ class Rig:
 
 def assert_window_is_the_front_of_the_index(rig: Rig) -> None:
     for queue in rig.engine.queues.values():
-        index = [
-            (key[4:], int.from_bytes(size))
-            for key, size in rig.dump()["visibility_index"]
-            if key.startswith(queue.prefix)
-        ]
-        entries = list(queue.window.entries)
-        assert entries == index[: len(entries)]
-        if queue.window.is_complete:
-            assert entries == index
+        assert set(queue.windows) == set(queue.counters.levels)
+        for level, window in queue.windows.items():
+            head = queue.prefix + bytes([level])
+            index = [
+                (key[5:], mark)
+                for key, mark in rig.dump()["visibility_index"]
+                if key.startswith(head)
+            ]
+            entries = list(window.entries)
+            assert entries == index[: len(entries)]
+            if window.is_complete:
+                assert entries == index
 
 
 def refuse_write(batch: Batch) -> NoReturn:

@@ -5,15 +5,16 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from queueber.clock import ManualClock
 from queueber.db.store import Store
 from queueber.engine.state import Engine, QueueState, open_engine
 from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
-from queueber.model import Polled
+from queueber.model import FailOutcome, NewItems, Polled
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.service import Service, ServiceLimits
@@ -25,21 +26,22 @@ T = TypeVar("T")
 LEASE_MS = 10 * MINUTE_MS
 
 
-def limits(
-    *,
-    item_bytes_max: int = 64 * KIB,
-    message_bytes_max: int = MIB,
-    poll_items_max: int = 100,
-    poll_wait_ms_max: int = MINUTE_MS,
-    waiting_polls_max: int = 1000,
-) -> ServiceLimits:
-    return ServiceLimits(
-        item_bytes_max=item_bytes_max,
-        message_bytes_max=message_bytes_max,
-        poll_items_max=poll_items_max,
-        poll_wait_ms_max=poll_wait_ms_max,
-        waiting_polls_max=waiting_polls_max,
+def limits(**changed: int) -> ServiceLimits:
+    usual = ServiceLimits(
+        item_bytes_max=64 * KIB,
+        message_bytes_max=MIB,
+        poll_items_max=100,
+        poll_wait_ms_max=MINUTE_MS,
+        waiting_polls_max=1000,
     )
+    return replace(usual, **changed)
+
+
+class PollOptions(TypedDict, total=False):
+    wait_ms: int
+    lease_ms: int
+    queue: QueueState
+    connection: object
 
 
 class ServiceRig:
@@ -90,37 +92,49 @@ class ServiceRig:
         finally:
             self.gate.leave()
 
-    def begin_poll(
-        self,
-        count: int = 1,
-        *,
-        wait_ms: int = MINUTE_MS,
-        lease_ms: int = LEASE_MS,
-        queue: QueueState | None = None,
-    ) -> "asyncio.Task[Polled]":
-        polled = self.service.poll(queue or self.queue, count, lease_ms=lease_ms, wait_ms=wait_ms)
-        return self.begin(polled)
-
-    async def waiting_poll(
-        self,
-        count: int = 1,
-        *,
-        wait_ms: int = MINUTE_MS,
-        lease_ms: int = LEASE_MS,
-        queue: QueueState | None = None,
-    ) -> "asyncio.Task[Polled]":
-        """A poll that has found nothing and waits."""
-        task = self.begin_poll(count, wait_ms=wait_ms, lease_ms=lease_ms, queue=queue)
+    async def waiting(self, answer: Awaitable[T]) -> "asyncio.Task[T]":
+        """A call that has begun and waits."""
+        task = self.begin(answer)
         await turns()
         assert not task.done()
         return task
 
-    async def poll_now(self, count: int = 1, *, lease_ms: int = LEASE_MS) -> Polled:
-        return await self.begin_poll(count, wait_ms=0, lease_ms=lease_ms)
+    def begin_poll(self, count: int = 1, **options: Unpack[PollOptions]) -> "asyncio.Task[Polled]":
+        return self.begin(self._poll(count, options))
 
-    async def add(self, *contents: bytes, delay_ms: int = 0) -> list[bytes]:
+    async def waiting_poll(
+        self, count: int = 1, **options: Unpack[PollOptions]
+    ) -> "asyncio.Task[Polled]":
+        """A poll that has found nothing and waits."""
+        return await self.waiting(self._poll(count, options))
+
+    def _poll(self, count: int, options: PollOptions) -> Awaitable[Polled]:
+        return self.service.poll(
+            options.get("queue") or self.queue,
+            count,
+            lease_ms=options.get("lease_ms", LEASE_MS),
+            wait_ms=options.get("wait_ms", MINUTE_MS),
+            connection=options.get("connection"),
+        )
+
+    async def poll_now(self, count: int = 1, **options: Unpack[PollOptions]) -> Polled:
+        options["wait_ms"] = 0
+        return await self.begin_poll(count, **options)
+
+    async def add(
+        self, *contents: bytes, delay_ms: int = 0, batch: str = "", queue: QueueState | None = None
+    ) -> list[bytes]:
         delays_ms = [delay_ms] * len(contents) if delay_ms else []
-        return await self.service.add(self.queue, contents, delays_ms)
+        items = NewItems(contents, delays_ms, batch=batch)
+        return list((await self.service.add(queue or self.queue, items)).ids)
+
+    async def complete(self, polled: Polled, result: bytes = b"done") -> list[bool]:
+        results = [result] * len(polled.ids)
+        return await self.service.complete(self.queue, polled.ids, [polled.lease_id], results)
+
+    async def fail(self, polled: Polled, *delays_ms: int) -> list[FailOutcome]:
+        leases, errors = [polled.lease_id], ["it failed"]
+        return await self.service.fail(self.queue, polled.ids, leases, errors, delays_ms)
 
     # --- what the sweeper does --------------------------------------------------------------------
 

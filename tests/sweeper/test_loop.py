@@ -1,125 +1,20 @@
 """The sweeper on trio's virtual clock: asleep until something is due, and never in the way."""
 
-import asyncio
-import shutil
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import pairwise
-from random import Random
 
 import pytest
 import trio
 import trio.testing
 
-from queueber.db.store import Store
 from queueber.engine.add import add
 from queueber.engine.poll import poll
-from queueber.engine.state import open_engine
 from queueber.errors import InvariantViolation, Unavailable
-from queueber.ids import IdSource
 from queueber.limits import DAY_MS, MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
-from queueber.service.gate import Gate
-from queueber.service.service import Service
-from queueber.sweeper.loop import Sweeper, trio_seconds
-from tests.support.folders import quick_folder
+from queueber.model import NewItems
+from queueber.sweeper.loop import trio_seconds
 from tests.support.rig import refuse_write
-from tests.support.service_rig import limits
-
-START_MS = 1_700_000_000_000
-
-
-class TrioClock:
-    """The service's time, taken from trio's."""
-
-    def now_ms(self) -> int:
-        return START_MS + round(trio.current_time() * 1000)
-
-
-class WatchedService(Service):
-    """Notes when it was swept."""
-
-    swept_at_ms: list[int]
-
-    def sweep(self) -> bool:
-        self.swept_at_ms.append(self._clock.now_ms() - START_MS)
-        return super().sweep()
-
-
-class SweeperRig:
-    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
-        self.store = store
-        self.sweeper = Sweeper()
-        self.engine = open_engine(store, IdSource(Random(1)))
-        self.service = WatchedService(
-            self.engine,
-            clock=TrioClock(),
-            loop=loop,
-            gate=Gate(loop, calls_max=10),
-            limits=limits(),
-            commits=None,
-            wake_sweeper=self.sweeper.wake,
-        )
-        self.service.swept_at_ms = []
-        self.queue = self.service.default_queue
-
-    @property
-    def swept_at_ms(self) -> list[int]:
-        """When the sweeper looked, from the start."""
-        return self.service.swept_at_ms
-
-    @property
-    def now_ms(self) -> int:
-        return TrioClock().now_ms()
-
-    async def add(self, *contents: bytes, delay_ms: int = 0) -> list[bytes]:
-        return await self.service.add(self.queue, contents, [delay_ms] * len(contents))
-
-    @property
-    def ready(self) -> int:
-        return self.queue.counters.ready
-
-
-@contextmanager
-def _rig() -> Iterator[SweeperRig]:
-    folder = quick_folder()
-    # The service asks its loop for futures only when a poll waits; none does here.
-    loop = asyncio.new_event_loop()
-    try:
-        with Store(folder / "data") as store:
-            yield SweeperRig(store, loop)
-    finally:
-        loop.close()
-        shutil.rmtree(folder)
-
-
-def run_with_sweeper(body: Callable[[SweeperRig], Awaitable[None]]) -> None:
-    """Run a test beside a sweeper, on time that jumps whenever nobody has anything to do."""
-
-    async def main() -> None:
-        with _rig() as rig:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(rig.sweeper.run, rig.service)
-                await trio.testing.wait_all_tasks_blocked()
-                await body(rig)
-                nursery.cancel_scope.cancel()
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-def run_alone(body: Callable[[SweeperRig], Awaitable[None]]) -> None:
-    """Run a test that calls the sweeper itself."""
-
-    async def main() -> None:
-        with _rig() as rig:
-            await body(rig)
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-async def sleep_ms(ms: int) -> None:
-    await trio.sleep(ms / 1000)
-    await trio.testing.wait_all_tasks_blocked()
-
+from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, sleep_ms
 
 # --- when it looks --------------------------------------------------------------------------------
 
@@ -229,7 +124,7 @@ MANY = 100_000
 
 def _add_many(rig: SweeperRig, delay_ms: int) -> None:
     for _ in range(MANY // 10_000):
-        add(rig.engine, rig.queue, [b""] * 10_000, [delay_ms] * 10_000, rig.now_ms)
+        add(rig.engine, rig.queue, NewItems([b""] * 10_000, [delay_ms] * 10_000), rig.now_ms)
 
 
 def _delay_many(rig: SweeperRig) -> None:
@@ -281,7 +176,7 @@ def test_run_due_of_many_items_lets_others_have_their_turn_between_slices(
 
 def test_run_due_that_is_cancelled_stops_between_slices() -> None:
     async def body(rig: SweeperRig) -> None:
-        add(rig.engine, rig.queue, [b""] * 5000, [1000] * 5000, rig.now_ms)
+        add(rig.engine, rig.queue, NewItems([b""] * 5000, [1000] * 5000), rig.now_ms)
         await trio.sleep(1)
         with trio.CancelScope() as scope:
             scope.cancel()

@@ -1,0 +1,103 @@
+"""Adds: joined with others of the same batch, and what the server answered."""
+
+from concurrent.futures import Future
+from typing import Any, Unpack
+
+from queueber.client.arguments import Contents
+from queueber.client.caller import Caller
+from queueber.client.lane import Lane, Operation
+from queueber.client.new_items import AddOptions, to_new_items
+from queueber.limits import PRIORITY_DEFAULT
+from queueber.model import Added, NewItems
+from queueber.schema.codec_items import joined_columns, read_added, write_add
+
+_TEXT_WIRE_BYTES = 16
+"""What a text adds to a message beside its bytes: a pointer, an end and padding, rounded up."""
+
+
+class Ids(list[bytes]):
+    """The ids of items in order, as a list that also knows what was there already."""
+
+    duplicates: tuple[bool, ...] = ()
+    """For each, whether its key was there already: the id is then that of the first item with this
+    key, and nothing was stored. Empty when none was."""
+    is_repeat: bool = False
+    """Whether the server knew the call from its producer: this is its first answer."""
+
+
+class AddCalls:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.lane: Lane[NewItems] = Lane(caller.core, self._send)
+
+    def add(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[Ids]":
+        items = to_new_items(contents, **options)
+        return self._caller.put(
+            self.lane, items, len(items.contents), size=size_of(items), group=items.batch
+        )
+
+    async def _send(self, operations: list[Operation[NewItems]]) -> None:
+        size = sum(operation.size for operation in operations)
+        items = joined([operation.payload for operation in operations])
+        self._caller.check_size("contents", len(items.contents), size)
+        response = await self._caller.call(
+            lambda queue: send_add(queue, items), is_repeatable=False
+        )
+        added = read_added(response.resp)
+        start = 0
+        for operation in operations:
+            end = start + operation.parts
+            operation.answer(ids_of(added, start, end))
+            start = end
+
+
+def send_add(queue: Any, items: NewItems) -> Any:
+    request = queue.add_request()
+    write_add(request.init("req"), items)
+    return request.send()
+
+
+def ids_of(added: Added, start: int, end: int) -> Ids:
+    """The part of an answer that belongs to one operation."""
+    ids = Ids(added.ids[start:end])
+    if added.duplicates and any(duplicates := added.duplicates[start:end]):
+        ids.duplicates = tuple(duplicates)
+    if added.is_repeat:
+        ids.is_repeat = True
+    return ids
+
+
+def size_of(items: NewItems) -> int:
+    """The bytes of what is added, as far as they may be many."""
+    size = sum(map(len, items.contents))
+    if items.keys:
+        size += sum(len(key.encode()) + _TEXT_WIRE_BYTES for key in items.keys)
+    for attributes in items.attributes:
+        texts = [*attributes, *attributes.values()]
+        size += sum(len(text.encode()) + _TEXT_WIRE_BYTES for text in texts)
+    return size
+
+
+def joined(adds: list[NewItems]) -> NewItems:
+    """Several adds of one batch as one. They have no producer."""
+    if len(adds) == 1:
+        return adds[0]
+
+    def column(name: str, missing: object) -> list[Any]:
+        return joined_columns([(getattr(each, name), len(each.contents)) for each in adds], missing)
+
+    contents = [each for items in adds for each in items.contents]
+    if not any(_has_options(items) for items in adds):
+        return NewItems(contents, batch=adds[0].batch)
+    return NewItems(
+        contents,
+        column("delays_ms", 0),
+        column("priorities", PRIORITY_DEFAULT),
+        column("keys", ""),
+        column("attributes", {}),
+        adds[0].batch,
+    )
+
+
+def _has_options(items: NewItems) -> bool:
+    return bool(items.delays_ms or items.priorities or items.keys or items.attributes)

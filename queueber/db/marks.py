@@ -1,0 +1,97 @@
+"""The mark: what must be known of an item wherever it goes, 14 bytes.
+
+It travels as it is between the entries that say where an item is, so moving an item reads nothing
+else of it. Most items have a plain mark: no batch, no failure, priority 5, no details.
+
+    size 4 | batch 4 | attempts 2 | group max 2 | priority 1 | flags 1
+"""
+
+import struct
+from typing import NamedTuple
+
+from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
+
+_MARK = struct.Struct(">IIHHBB")
+_HAS_DETAILS = 1
+
+MARK_BYTES = _MARK.size
+SIZE_BYTES = 4
+_PRIORITY_AT = 12
+_GROUP_CEILING = (1 << 16) - 1
+
+
+class Mark(NamedTuple):
+    size: int
+    """Bytes of contents, key and attributes."""
+    batch: int = 0
+    """The number of its batch; 0: none."""
+    attempts: int = 0
+    """How often it has failed."""
+    group_max: int = 0
+    """It may be leased only together with so many; 0: no limit."""
+    priority: int = PRIORITY_DEFAULT
+    flags: int = 0
+
+    @property
+    def has_details(self) -> bool:
+        """Whether the item has a key or attributes."""
+        return bool(self.flags & _HAS_DETAILS)
+
+
+PLAIN_TAIL = _MARK.pack(*Mark(0))[SIZE_BYTES:]
+"""What follows the size in a plain mark."""
+PLAIN_TAILS = {PLAIN_TAIL}
+"""What a set of the tails of many marks equals when all of them are plain."""
+
+
+def encode_mark(mark: Mark) -> bytes:
+    return _MARK.pack(*mark)
+
+
+def new_mark(size: int, batch: int, priority: int, *, has_details: bool) -> bytes:
+    return _MARK.pack(size, batch, 0, 0, priority, _HAS_DETAILS if has_details else 0)
+
+
+def plain_mark(size: int) -> bytes:
+    return size.to_bytes(SIZE_BYTES) + PLAIN_TAIL
+
+
+def decode_mark(mark: bytes) -> Mark:
+    return Mark(*_MARK.unpack(mark))
+
+
+def is_plain(mark: bytes) -> bool:
+    return mark[SIZE_BYTES:] == PLAIN_TAIL
+
+
+def mark_size(mark: bytes) -> int:
+    return int.from_bytes(mark[:SIZE_BYTES])
+
+
+# One field each, for paths where taking all of them apart would be felt.
+
+
+def mark_batch(mark: bytes) -> int:
+    return int.from_bytes(mark[4:8])
+
+
+def mark_attempts(mark: bytes) -> int:
+    return int.from_bytes(mark[8:10])
+
+
+def mark_group_max(mark: bytes) -> int:
+    return int.from_bytes(mark[10:12])
+
+
+def mark_has_details(mark: bytes) -> bool:
+    return bool(mark[13] & _HAS_DETAILS)
+
+
+def mark_level(mark: bytes) -> int:
+    """Where it stands in the index of ready items: 0 is the highest priority."""
+    return PRIORITY_MAX - mark[_PRIORITY_AT]
+
+
+def with_group_max(mark: bytes, group_max: int) -> bytes:
+    """A limit beyond what a mark can say is the largest that it can."""
+    return encode_mark(decode_mark(mark)._replace(group_max=min(group_max, _GROUP_CEILING)))

@@ -1,0 +1,75 @@
+"""Cancel: an item goes, wherever it is. In its batch it counts as dead.
+
+The holder of an item in progress learns of it when its outcome is refused.
+"""
+
+from collections.abc import Sequence
+
+from queueber.db.bookkeeping import decode_dead
+from queueber.db.families import Family
+from queueber.db.keys import due_part, level_part
+from queueber.db.records import decode_in_progress
+from queueber.engine.batches import Side
+from queueber.engine.change import Change
+from queueber.engine.dead import drop_dead
+from queueber.engine.finish import finish
+from queueber.engine.leases import take_from_any_lease
+from queueber.engine.ready_window import Entry
+from queueber.engine.state import Engine, QueueState
+from queueber.ids import made_at_ms
+from queueber.limits import PRIORITY_MAX
+
+_LEVELS = range(PRIORITY_MAX + 1)
+
+
+def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int) -> list[bool]:
+    """For each id, whether there was such an item, and it is now gone."""
+    distinct = list(dict.fromkeys(ids))
+    change = Change(engine, queue)
+    keys = [queue.prefix + item_id for item_id in distinct]
+    in_progress = engine.store.get_many(Family.IN_PROGRESS, keys)
+    dead = engine.store.get_many(Family.DEAD, keys)
+    places = engine.store.get_many(Family.PLACES, keys)
+    held: list[tuple[bytes, bytes]] = []
+    letters: list[tuple[bytes, bytes]] = []
+    waiting: list[tuple[bytes, bytes]] = []
+    for item_id, lease, letter, place in zip(distinct, in_progress, dead, places, strict=True):
+        if lease is not None:
+            held.append((item_id, decode_in_progress(lease)[0]))
+        elif letter is not None:
+            letters.append((item_id, decode_dead(letter)[2]))
+        else:
+            at_ms = made_at_ms(item_id) if place is None else int.from_bytes(place)
+            mark = _take_waiting(engine, queue, change, due_part(at_ms, item_id))
+            if mark is not None:
+                waiting.append((item_id, mark))
+
+    waiting += take_from_any_lease(engine, queue, change, held)
+    if letters:
+        drop_dead(queue, change, letters)
+        finish(queue, change, letters, None, now_ms)
+    if waiting:
+        finish(queue, change, waiting, Side.DEAD, now_ms)
+    gone = {item_id for item_id, _ in waiting + letters}
+    if gone:
+        change.counters.cancelled_total += len(gone)
+        change.commit()
+    return [item_id in gone for item_id in ids]
+
+
+def _take_waiting(engine: Engine, queue: QueueState, change: Change, due: bytes) -> bytes | None:
+    """Take an item that is ready or delayed out of its index; its mark, if it is there."""
+    prefix = queue.prefix
+    delayed = engine.store.get(Family.DELAYED, prefix + due)
+    if delayed is not None:
+        entry: Entry = (due, delayed)
+        change.drop_delayed([entry])
+        return delayed
+    keys = [prefix + level_part(level) + due for level in _LEVELS]
+    for level, ready in zip(
+        _LEVELS, engine.store.get_many(Family.VISIBILITY_INDEX, keys), strict=True
+    ):
+        if ready is not None:
+            change.drop_ready(level, [(due, ready)])
+            return ready
+    return None

@@ -1,0 +1,190 @@
+"""One atomic step of one queue.
+
+A change gathers a batch, the counters as they will be, and what memory has to take note of once the
+batch is written. Where an item is, is said in four families; entering and leaving them goes through
+here, so that entries, counters, places and windows cannot drift apart.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from queueber.db.bookkeeping import BatchRecord, batch_number_part, decode_batch, encode_batch
+from queueber.db.counters import encode_counters
+from queueber.db.families import Family
+from queueber.db.keys import (
+    NEVER_MS,
+    TIME_BYTES,
+    level_part,
+    split_due_part,
+)
+from queueber.db.log_records import LogHead
+from queueber.db.marks import mark_level
+from queueber.db.store import Batch
+from queueber.engine.ready_window import Entry, ReadyWindow
+from queueber.engine.state import Engine, QueueState
+from queueber.errors import invariant
+
+
+class Change:
+    __slots__ = (
+        "_agenda", "_batches", "_drawn", "_dropped", "_due_ms", "_made_ready", "_queue", "_store",
+        "batch", "counters", "log_head",
+    )  # fmt: skip
+
+    def __init__(self, engine: Engine, queue: QueueState) -> None:
+        self._store = engine.store
+        self._agenda = engine.agenda
+        self._due_ms = NEVER_MS
+        self._queue = queue
+        self.batch: Batch = engine.store.batch()
+        self.counters = queue.counters.copy()
+        self.log_head: LogHead | None = None
+        """The head of the results after an append to them."""
+        self._batches: dict[int, BatchRecord] = {}
+        self._made_ready: list[tuple[int, Sequence[Entry]]] = []
+        self._drawn: list[tuple[int, int]] = []
+        self._dropped: list[tuple[int, set[bytes]]] = []
+
+    # --- ready ------------------------------------------------------------------------------------
+
+    def make_ready(self, entries: Iterable[Entry], *, is_placed: bool = False) -> None:
+        """Entries in order of due part, each into the level of its mark.
+
+        `is_placed` when places need not be told of them: they were delayed to this very time, or
+        it is the one in their ids.
+        """
+        levels: dict[int, list[Entry]] = {}
+        for entry in entries:
+            levels.setdefault(mark_level(entry[1]), []).append(entry)
+        for level, of_level in levels.items():
+            self.make_ready_at(level, of_level, is_placed=is_placed)
+
+    def make_ready_at(
+        self, level: int, entries: Sequence[Entry], *, is_placed: bool = False
+    ) -> None:
+        """The same, all of one level."""
+        head = self._queue.prefix + level_part(level)
+        self.batch.put_many(Family.VISIBILITY_INDEX, [(head + due, mark) for due, mark in entries])
+        if not is_placed:
+            self._place(entries)
+        counters, first = self.counters, entries[0][0]
+        counters.ready += len(entries)
+        count, low = counters.levels.get(level, (0, first))
+        # I6: something may lie before the mark when a delay ended late or the clock stepped back.
+        counters.levels[level] = (count + len(entries), min(low, first))
+        self._made_ready.append((level, entries))
+
+    def draw_ready(self, level: int, entries: Sequence[Entry]) -> None:
+        """The first entries of a level leave it."""
+        self._leave_ready(level, entries, low=entries[-1][0])
+        self._drawn.append((level, len(entries)))
+
+    def drop_ready(self, level: int, entries: Sequence[Entry]) -> None:
+        """Some entries of a level leave it, wherever they stand."""
+        self._leave_ready(level, entries, low=self.counters.levels[level][1])
+        self._dropped.append((level, {due for due, _ in entries}))
+
+    def _leave_ready(self, level: int, entries: Sequence[Entry], low: bytes) -> None:
+        head = self._queue.prefix + level_part(level)
+        self.batch.delete_many(Family.VISIBILITY_INDEX, [head + due for due, _ in entries])
+        self._displace(entries)
+        counters = self.counters
+        counters.ready -= len(entries)
+        count = counters.levels[level][0] - len(entries)
+        if count:
+            counters.levels[level] = (count, low)
+        else:
+            del counters.levels[level]
+
+    # --- delayed ----------------------------------------------------------------------------------
+
+    def make_delayed(self, entries: Sequence[Entry]) -> None:
+        prefix, counters = self._queue.prefix, self.counters
+        self.batch.put_many(Family.DELAYED, [(prefix + due, mark) for due, mark in entries])
+        self._place(entries)
+        counters.delayed += len(entries)
+        first_ms = split_due_part(min(entries)[0])[0]
+        counters.delayed_due_ms = min(counters.delayed_due_ms, first_ms)
+        self.look_at(first_ms)
+
+    def drop_delayed(self, entries: Sequence[Entry], *, stay_placed: bool = False) -> None:
+        """`stay_placed` when they become ready at the very time that they were delayed to."""
+        prefix = self._queue.prefix
+        self.batch.delete_many(Family.DELAYED, [prefix + due for due, _ in entries])
+        if not stay_placed:
+            self._displace(entries)
+        self.counters.delayed -= len(entries)
+
+    # --- places: what finds a ready or delayed item by its id ------------------------------------
+
+    def _place(self, entries: Sequence[Entry]) -> None:
+        moved = _not_where_their_ids_say(entries)
+        if moved:
+            prefix = self._queue.prefix
+            self.batch.put_many(
+                Family.PLACES, [(prefix + due[TIME_BYTES:], due[:TIME_BYTES]) for due in moved]
+            )
+
+    def _displace(self, entries: Sequence[Entry]) -> None:
+        moved = _not_where_their_ids_say(entries)
+        if moved:
+            prefix = self._queue.prefix
+            self.batch.delete_many(Family.PLACES, [prefix + due[TIME_BYTES:] for due in moved])
+
+    # --- batches ----------------------------------------------------------------------------------
+
+    def add_batch(self, number: int, record: BatchRecord) -> None:
+        self._batches[number] = record
+
+    def batch_record(self, number: int) -> BatchRecord:
+        """The sums of a batch, to be changed in place: they are written with this change."""
+        record = self._batches.get(number)
+        if record is None:
+            key = self._queue.prefix + batch_number_part(number)
+            stored = self._store.get(Family.BATCHES, key)
+            invariant(stored is not None, "I10", queue=self._queue.name, batch=number)
+            record = self._batches[number] = decode_batch(stored or b"")
+        return record
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def look_at(self, due_ms: int) -> None:
+        """Have the queue looked at when this comes due."""
+        self._due_ms = min(self._due_ms, due_ms)
+
+    def commit(self) -> None:
+        """Write it. When the store refuses, nothing has changed, in memory neither."""
+        queue, batch = self._queue, self.batch
+        for number, record in self._batches.items():
+            key = queue.prefix + batch_number_part(number)
+            batch.put(Family.BATCHES, key, encode_batch(record))
+        batch.put(Family.COUNTERS, queue.prefix, encode_counters(self.counters))
+        self._store.write(batch)
+
+        queue.counters = self.counters
+        if self._due_ms < NEVER_MS:
+            self._agenda.schedule(queue.queue_id, self._due_ms)
+        if self.log_head is not None:
+            queue.results.head = self.log_head
+        for level, count in self._drawn:
+            queue.windows[level].drop_first(count)
+        for level, dues in self._dropped:
+            queue.windows[level].discard(dues)
+        for level, entries in self._made_ready:
+            window = queue.windows.get(level)
+            if window is None:
+                window = queue.windows[level] = ReadyWindow(is_complete=True)
+            window.insert(entries)
+        if len(queue.windows) != len(self.counters.levels):
+            queue.windows = {
+                level: window
+                for level, window in queue.windows.items()
+                if level in self.counters.levels
+            }
+        for record in self._batches.values():
+            if record.live == 0:
+                queue.finished_batches.add(record.name)
+
+
+def _not_where_their_ids_say(entries: Sequence[Entry]) -> list[bytes]:
+    # As `is_where_its_id_says` has it, without a call for each entry.
+    return [due for due, _ in entries if due[2:8] != due[8:14]]

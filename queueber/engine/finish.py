@@ -1,0 +1,33 @@
+"""Finish: an item goes for good, and with it all that is kept of it."""
+
+from collections.abc import Sequence
+
+from queueber.db.families import Family
+from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, mark_attempts, mark_group_max
+from queueber.engine.batches import Side, count_ended
+from queueber.engine.change import Change
+from queueber.engine.state import QueueState
+
+
+def finish(
+    queue: QueueState,
+    change: Change,
+    items: Sequence[tuple[bytes, bytes]],
+    side: Side | None,
+    now_ms: int,
+) -> None:
+    """Items, given as id and mark, that are nowhere any more are gone.
+
+    `side` is how they count in their batches; None when they have been counted before.
+    """
+    prefix = queue.prefix
+    change.batch.delete_many(Family.ITEMS, [prefix + item_id for item_id, _ in items])
+    sizes = [int.from_bytes(mark[:SIZE_BYTES]) for _, mark in items]
+    change.counters.contents_bytes -= sum(sizes)
+    special = [item for item in items if item[1][SIZE_BYTES:] != PLAIN_TAIL]
+    if special:
+        failed = [prefix + item_id for item_id, mark in special if mark_attempts(mark)]
+        change.batch.delete_many(Family.ATTEMPTS, failed)
+        if side is not None:  # the dead are no suspects any more
+            change.counters.suspects -= sum(1 for _, mark in special if mark_group_max(mark))
+            count_ended(queue, change, special, side, now_ms)

@@ -1,0 +1,86 @@
+"""Purge: a slice of all items of a state goes. As with `cancel`, they count as dead in batches."""
+
+from collections.abc import Callable
+
+from queueber.db.families import Family
+from queueber.db.keys import PREFIX_BYTES, TIME_BYTES, level_part, prefix_end, time_part
+from queueber.db.records import decode_in_progress
+from queueber.engine.batches import Side
+from queueber.engine.change import Change
+from queueber.engine.dead import drop_dead, first_dead
+from queueber.engine.finish import finish
+from queueber.engine.leases import take_from_any_lease
+from queueber.engine.ready_window import Entry
+from queueber.engine.state import Engine, QueueState
+from queueber.model import ItemState
+
+Items = list[tuple[bytes, bytes]]
+"""Ids and marks."""
+
+
+def purge(
+    engine: Engine, queue: QueueState, state: ItemState, limit: int, now_ms: int
+) -> tuple[int, bool]:
+    """Purge up to `limit` items of the state; returns how many, and whether there are more."""
+    change = Change(engine, queue)
+    items = _TAKE[state](engine, queue, change, limit)
+    if items:
+        finish(queue, change, items, None if state is ItemState.DEAD else Side.DEAD, now_ms)
+        change.counters.cancelled_total += len(items)
+        change.commit()
+        if state is ItemState.DEAD:
+            queue.dead_low = items[-1][0]
+    counters = queue.counters
+    left = {
+        ItemState.READY: counters.ready,
+        ItemState.DELAYED: counters.delayed,
+        ItemState.IN_PROGRESS: counters.in_progress,
+        ItemState.DEAD: counters.dead,
+    }
+    return len(items), left[state] > 0
+
+
+def _take_ready(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:
+    for level, (_, low) in sorted(queue.counters.levels.items()):
+        window = queue.windows[level]
+        window.fill(engine.store, queue.prefix + level_part(level), low, limit)
+        entries = list(window.entries)[:limit]
+        change.draw_ready(level, entries)
+        return _items(entries)
+    return []
+
+
+def _take_delayed(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:
+    prefix = queue.prefix
+    start = prefix + time_part(queue.counters.delayed_due_ms)
+    found = engine.store.scan(Family.DELAYED, start, prefix_end(prefix), limit)
+    entries = [(key[PREFIX_BYTES:], mark) for key, mark in found]
+    if entries:
+        change.drop_delayed(entries)
+        change.counters.delayed_due_ms = int.from_bytes(entries[-1][0][:TIME_BYTES])
+    return _items(entries)
+
+
+def _take_in_progress(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:
+    prefix = queue.prefix
+    found = engine.store.scan(Family.IN_PROGRESS, prefix, prefix_end(prefix), limit)
+    held = [(key[PREFIX_BYTES:], decode_in_progress(value)[0]) for key, value in found]
+    return take_from_any_lease(engine, queue, change, held)
+
+
+def _take_dead(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:
+    letters = first_dead(engine, queue, limit)
+    drop_dead(queue, change, letters)
+    return letters
+
+
+def _items(entries: list[Entry]) -> Items:
+    return [(due[TIME_BYTES:], mark) for due, mark in entries]
+
+
+_TAKE: dict[ItemState, Callable[[Engine, QueueState, Change, int], Items]] = {
+    ItemState.READY: _take_ready,
+    ItemState.DELAYED: _take_delayed,
+    ItemState.IN_PROGRESS: _take_in_progress,
+    ItemState.DEAD: _take_dead,
+}

@@ -1,0 +1,98 @@
+"""How every method of the schema is run: through the gate, its errors turned into faults.
+
+pycapnp calls `<name>_context`. What a method does before it returns its coroutine happens at once,
+in the order of arrival; the coroutine ends when the answer may be sent.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+from queueber.engine.state import QueueState
+from queueber.errors import InvariantViolation
+from queueber.limits import MANY_MAX
+from queueber.rpc.faults import early_fault, late_fault
+from queueber.schema.codec_lists import read_list
+from queueber.service.service import Service
+
+Answer = Coroutine[Any, Any, None]
+
+
+class Calls:
+    """What the methods of one capability share: its service, its connection, how they are run."""
+
+    def __init__(
+        self, service: Service, connection: object, on_crash: Callable[[BaseException], None]
+    ) -> None:
+        """`connection` is what leases are bound to when a caller asks for that."""
+        self._service = service
+        self._connection = connection
+        self._on_crash = on_crash
+
+    def begin(self, method: Callable[[Any, Any], Answer], context: Any) -> Answer:
+        try:
+            self._service.gate.check()
+            answer = method(self, context)
+        except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
+            self._crash_if_ours(error)
+            raise early_fault(error) from None
+        return self._finish(answer)
+
+    async def _finish(self, answer: Answer) -> None:
+        gate = self._service.gate
+        gate.enter()
+        try:
+            await answer
+        except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
+            self._crash_if_ours(error)
+            raise late_fault(error) from None
+        finally:
+            gate.leave()
+
+    def _crash_if_ours(self, error: Exception) -> None:
+        if isinstance(error, InvariantViolation):
+            self._on_crash(error)
+
+
+class QueueMethods(Calls):
+    """The methods of one queue, some of them: subclasses have one subject each."""
+
+    def __init__(
+        self,
+        service: Service,
+        queue: QueueState,
+        connection: object,
+        on_crash: Callable[[BaseException], None],
+    ) -> None:
+        super().__init__(service, connection, on_crash)
+        self._queue = queue
+
+
+def call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
+    """A method of the schema: what it does at once, then the coroutine that answers."""
+
+    @wraps(method)
+    def begin(self: Calls, context: Any) -> Answer:
+        return self.begin(method, context)
+
+    return begin
+
+
+async def respond(context: Any, field: str, value: Awaitable[object]) -> None:
+    """Answer with one field of `resp`."""
+    setattr(context.results.init("resp"), field, await value)
+
+
+async def respond_first(context: Any, field: str, values: Awaitable[list[bool]]) -> None:
+    setattr(context.results.init("resp"), field, (await values)[0])
+
+
+async def respond_with(
+    context: Any, field: str, value: Awaitable[Any], write: Callable[[Any, Any], None]
+) -> None:
+    """Answer with a struct that `write` fills."""
+    write(context.results.init(field), await value)
+
+
+def many(field: str, values: Any) -> list[Any]:
+    return read_list(field, values, MANY_MAX)

@@ -1,0 +1,118 @@
+"""The methods about items: add, poll, extend, and how a lease's items end."""
+
+from typing import Any
+
+from queueber.rpc.calls import (
+    Answer,
+    QueueMethods,
+    call,
+    many,
+    respond,
+    respond_first,
+    respond_with,
+)
+from queueber.schema.codec_items import read_add, write_added, write_polled, write_polled_many
+from queueber.schema.codec_lists import read_duration_ms
+from queueber.schema.codec_states import write_fail_outcomes
+
+
+class ItemMethods(QueueMethods):
+    @call
+    def add_context(self, context: Any) -> Answer:
+        added = self._service.add(self._queue, read_add(context.params.req))
+        return respond_with(context, "resp", added, write_added)
+
+    @call
+    def poll_context(self, context: Any) -> Answer:
+        request = context.params.req
+        columns = request.columns
+        wait_ms = read_duration_ms(request.timeoutSecs, request.timeoutMs)
+        if request.noWait:
+            wait_ms = 0
+        elif wait_ms == 0:
+            wait_ms = self._service.limits.poll_wait_ms_max
+        polled = self._service.poll(
+            self._queue,
+            request.numItems,
+            lease_ms=read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs),
+            wait_ms=wait_ms,
+            connection=self._connection if request.bound else None,
+        )
+
+        async def answer() -> None:
+            write_polled(context.results.init("resp"), await polled, columns=columns)
+
+        return answer()
+
+    @call
+    def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        request = context.params.req
+        polled = self._service.poll_many(
+            self._queue,
+            many("counts", request.counts),
+            lease_ms=request.leaseValidityMs,
+            connection=self._connection if request.bound else None,
+        )
+        return respond_with(context, "resp", polled, write_polled_many)
+
+    @call
+    def extend_context(self, context: Any) -> Answer:
+        request = context.params.req
+        lease_ms = read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs)
+        extended = self._service.extend(self._queue, [request.lease], [lease_ms])
+        return respond_first(context, "extended", extended)
+
+    @call
+    def extendMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        request = context.params.req
+        extended = self._service.extend(
+            self._queue,
+            many("leases", request.leases),
+            many("leaseValiditiesMs", request.leaseValiditiesMs),
+        )
+        return respond(context, "extended", extended)
+
+    @call
+    def remove_context(self, context: Any) -> Answer:
+        request = context.params.req
+        removed = self._service.remove(self._queue, [request.id], [request.lease])
+        return respond_first(context, "removed", removed)
+
+    @call
+    def removeMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        request = context.params.req
+        removed = self._service.remove(
+            self._queue, many("ids", request.ids), many("leases", request.leases)
+        )
+        return respond(context, "removed", removed)
+
+    @call
+    def complete_context(self, context: Any) -> Answer:
+        request = context.params.req
+        completed = self._service.complete(
+            self._queue,
+            many("ids", request.ids),
+            many("leases", request.leases),
+            many("results", request.results),
+        )
+        return respond(context, "completed", completed)
+
+    @call
+    def fail_context(self, context: Any) -> Answer:
+        request = context.params.req
+        outcomes = self._service.fail(
+            self._queue,
+            many("ids", request.ids),
+            many("leases", request.leases),
+            many("errors", request.errors),
+            many("delaysMs", request.delaysMs),
+        )
+        return respond_with(context, "resp", outcomes, write_fail_outcomes)
+
+    @call
+    def release_context(self, context: Any) -> Answer:
+        request = context.params.req
+        released = self._service.release(
+            self._queue, many("ids", request.ids), many("leases", request.leases)
+        )
+        return respond(context, "released", released)

@@ -1,0 +1,60 @@
+"""The methods of those who operate a queue: look into it, take items out, pause it."""
+
+from collections.abc import Awaitable
+from typing import Any
+
+from queueber.rpc.calls import Answer, QueueMethods, call, many
+from queueber.schema.codec_queues import write_stats
+from queueber.schema.codec_states import read_state, write_peeked
+
+
+class OperatingMethods(QueueMethods):
+    @call
+    async def stats_context(self, context: Any) -> None:
+        write_stats(context.results.init("stats"), self._service.stats(self._queue))
+
+    @call
+    async def peek_context(self, context: Any) -> None:
+        request = context.params.req
+        state = read_state(request.state)
+        items, next_after = self._service.peek(self._queue, state, request.after, request.limit)
+        write_peeked(context.results.init("resp"), items, next_after)
+
+    @call
+    def cancel_context(self, context: Any) -> Answer:
+        cancelled = self._service.cancel(self._queue, many("ids", context.params.ids))
+
+        async def answer() -> None:
+            context.results.cancelled = await cancelled
+
+        return answer()
+
+    @call
+    def purge_context(self, context: Any) -> Answer:
+        params = context.params
+        purged = self._service.purge(self._queue, read_state(params.state), params.limit)
+        return _respond_slice(context, "purged", purged)
+
+    @call
+    def redrive_context(self, context: Any) -> Answer:
+        params = context.params
+        redriven = self._service.redrive(self._queue, many("ids", params.ids), params.limit)
+        return _respond_slice(context, "redriven", redriven)
+
+    @call
+    def pause_context(self, context: Any) -> Answer:
+        return _respond_nothing(self._service.pause(self._queue, context.params.forMs))
+
+    @call
+    def resume_context(self, context: Any) -> Answer:
+        return _respond_nothing(self._service.resume(self._queue))
+
+
+async def _respond_slice(context: Any, field: str, moved: Awaitable[tuple[int, bool]]) -> None:
+    count, more = await moved
+    setattr(context.results, field, count)
+    context.results.more = more
+
+
+async def _respond_nothing(done: Awaitable[None]) -> None:
+    await done

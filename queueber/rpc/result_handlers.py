@@ -1,0 +1,54 @@
+"""The methods about receipts of batches and the log of results."""
+
+from typing import Any
+
+from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
+from queueber.schema.codec_results import write_log_stats, write_receipt, write_results
+
+
+class ResultMethods(QueueMethods):
+    @call
+    def receipt_context(self, context: Any) -> Answer:
+        receipt = self._service.receipt(self._queue, context.params.batch)
+        return respond_with(context, "receipt", receipt, write_receipt)
+
+    @call
+    def waitBatch_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        params = context.params
+        receipt = self._service.wait_batch(self._queue, params.batch, params.timeoutMs)
+        return respond_with(context, "receipt", receipt, write_receipt)
+
+    @call
+    def readResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        request = context.params.req
+        results = self._service.read_results(
+            self._queue,
+            reader=request.reader,
+            offset=request.offset,
+            limit=request.limit,
+            wait_ms=request.timeoutMs,
+        )
+        return respond_with(context, "resp", results, write_results)
+
+    @call
+    def ackResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        params = context.params
+        acknowledged = self._service.ack_results(self._queue, params.reader, params.offset)
+
+        async def answer() -> None:
+            await acknowledged
+
+        return answer()
+
+    @call
+    def dropReader_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        dropped = self._service.drop_reader(self._queue, context.params.reader)
+
+        async def answer() -> None:
+            context.results.dropped = await dropped
+
+        return answer()
+
+    @call
+    async def listReaders_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        write_log_stats(context.results.init("log"), self._service.log_stats(self._queue))

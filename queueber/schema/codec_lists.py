@@ -1,0 +1,70 @@
+"""Lists and texts of messages, read with their bounds. No rules here."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from queueber.errors import InvalidArgument, ResourceExhausted
+from queueber.limits import ATTRIBUTES_MAX, SECOND_MS
+
+
+def read_list(field: str, values: Any, count_max: int) -> list[Any]:
+    """The elements of a list, counted before they are read.
+
+    An element may take no room in a message and still takes time to read.
+    """
+    if len(values) > count_max:
+        raise ResourceExhausted(
+            f"{field}: the call has {len(values)}; the limit is {count_max}, send several calls"
+        )
+    return list(values)
+
+
+def read_duration_ms(secs: int, ms: int) -> int:
+    return secs * SECOND_MS + ms
+
+
+def read_attribute_list(attributes: Any) -> dict[str, str]:
+    """The attributes of one item."""
+    pairs = read_list("attributes", attributes, ATTRIBUTES_MAX)
+    return _as_mapping([pair.name for pair in pairs], [pair.value for pair in pairs])
+
+
+def write_attribute_list(target: Any, field: str, attributes: Mapping[str, str]) -> None:
+    if attributes:
+        listed = target.init(field, len(attributes))
+        for at, (name, value) in enumerate(attributes.items()):
+            listed[at].name = name
+            listed[at].value = value
+
+
+def read_attribute_columns(columns: Any, count_max: int) -> list[dict[str, str]]:
+    """The attributes of many items; empty when none has any."""
+    counts = read_list("attributes.counts", columns.counts, count_max)
+    pairs_max = count_max * ATTRIBUTES_MAX
+    names = read_list("attributes.names", columns.names, pairs_max)
+    values = read_list("attributes.values", columns.values, pairs_max)
+    if not len(names) == len(values) == sum(counts):
+        raise InvalidArgument(
+            f"attributes: {len(names)} names and {len(values)} values, but the counts add up to "
+            f"{sum(counts)}"
+        )
+    mappings = []
+    start = 0
+    for count in counts:
+        end = start + count
+        mappings.append(_as_mapping(names[start:end], values[start:end]))
+        start = end
+    return mappings
+
+
+def write_attribute_columns(target: Any, attributes: Sequence[Mapping[str, str]]) -> None:
+    target.counts = [len(each) for each in attributes]
+    target.names = [name for each in attributes for name in each]
+    target.values = [value for each in attributes for value in each.values()]
+
+
+def _as_mapping(names: list[str], values: list[str]) -> dict[str, str]:
+    mapping = dict(zip(names, values, strict=True))
+    if len(mapping) != len(names):
+        raise InvalidArgument("attributes: an item has two of the same name")
+    return mapping

@@ -1,0 +1,48 @@
+"""The checks of a queue's settings: which is wrong, what it was, and what the limit is."""
+
+import math
+
+from queueber.errors import InvalidArgument
+from queueber.limits import (
+    ATTEMPTS_CEILING,
+    BACKOFF_STEPS_MAX,
+    DEDUP_WINDOW_MS_MAX,
+    DELAY_MS_MAX,
+    LEASE_MS_MAX,
+    RESULT_AGE_MS_MAX,
+)
+from queueber.model import QueueSettings
+
+_FACTOR_MAX = 100.0
+
+
+def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
+    s = settings
+    if s.item_bytes_max > item_bytes_max:
+        raise InvalidArgument(
+            f"itemBytesMax: {s.item_bytes_max} is over the server's own limit of {item_bytes_max}"
+        )
+    _check_range("leaseMs", s.lease_ms, 1, LEASE_MS_MAX)
+    _check_range("attemptsMax", s.attempts_max, 1, ATTEMPTS_CEILING)
+    _check_range("dedupWindowMs", s.dedup_window_ms, 0, DEDUP_WINDOW_MS_MAX)
+    _check_range("resultAgeMs", s.result_age_ms, 0, RESULT_AGE_MS_MAX)
+    _check_backoff(s)
+
+
+def _check_backoff(s: QueueSettings) -> None:
+    if len(s.backoff_ms) > BACKOFF_STEPS_MAX:
+        raise InvalidArgument(
+            f"backoffMs: {len(s.backoff_ms)} delays; the limit is {BACKOFF_STEPS_MAX}, the last "
+            "one repeats"
+        )
+    for delay_ms in s.backoff_ms:
+        _check_range("backoffMs", delay_ms, 0, DELAY_MS_MAX)
+    _check_range("backoffBaseMs", s.backoff_base_ms, 0, DELAY_MS_MAX)
+    _check_range("backoffFactor", s.backoff_factor, 1.0, _FACTOR_MAX)
+    _check_range("backoffCapMs", s.backoff_cap_ms, 0, DELAY_MS_MAX)
+    _check_range("backoffJitter", s.backoff_jitter, 0.0, 1.0)
+
+
+def _check_range(field: str, value: float, low: float, high: float) -> None:
+    if math.isnan(value) or not low <= value <= high:
+        raise InvalidArgument(f"{field}: {value} is out of range; it must be {low} to {high}")

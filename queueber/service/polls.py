@@ -1,0 +1,208 @@
+"""Polls: items for those who ask, at once or when there are some, first come first served."""
+
+import contextlib
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import structlog
+
+from queueber.engine.choice import Company, company_of
+from queueber.engine.expire import expire_together
+from queueber.engine.poll import poll
+from queueber.engine.release import release_lease
+from queueber.engine.state import QueueState
+from queueber.engine.sweep import sweep_queue
+from queueber.errors import Internal, Unavailable
+from queueber.limits import MESSAGE_OVERHEAD_BYTES
+from queueber.model import NOTHING_POLLED, Polled, Sweep
+from queueber.service.checks import check_count, check_lease_ms, check_many
+from queueber.service.core import ServiceCore
+from queueber.service.waiters import Asked, Waiter
+
+_log = structlog.get_logger("queueber.service")
+
+
+class Polls(ServiceCore):
+    def poll(
+        self,
+        queue: QueueState,
+        count: int,
+        *,
+        lease_ms: int,
+        wait_ms: int,
+        connection: object | None = None,
+    ) -> Coroutine[Any, Any, Polled]:
+        """Lease up to `count` items; with none ready, wait for them up to `wait_ms`.
+
+        A `lease_ms` of 0 is the queue's default. With a `connection`, the lease ends when that
+        does. Cancelling the awaitable gives back what it had been given, unanswered.
+        """
+        self._check_alive(queue)
+        count = count or 1
+        check_count(count, self.limits.poll_items_max)
+        asked = Asked([count], self._lease_ms(queue, lease_ms), connection)
+        return self._poll(queue, asked, min(wait_ms, self.limits.poll_wait_ms_max))
+
+    def poll_many(
+        self,
+        queue: QueueState,
+        counts: Sequence[int],
+        *,
+        lease_ms: int,
+        connection: object | None = None,
+    ) -> Coroutine[Any, Any, list[Polled]]:
+        """Several polls, each under a lease of its own. Never waits."""
+        self._check_alive(queue)
+        check_many("counts", len(counts))
+        counts = [count or 1 for count in counts]
+        check_count(sum(counts), self.limits.poll_items_max)
+        return self._poll_many(queue, Asked(counts, self._lease_ms(queue, lease_ms), connection))
+
+    def connection_ended(self, connection: object) -> None:
+        """Its holder is gone: leases bound to it expire now."""
+        for queue, leases in self._bound.take(connection):
+            if queue.is_deleted:
+                continue
+            # If the disk is full, the leases end when they expire.
+            with contextlib.suppress(Unavailable):
+                expired = expire_together(self._engine, queue, leases, self._clock.now_ms())
+                _log.debug("connection_lost", queue=queue.name, expired=expired)
+            self._settle(queue)
+
+    def _lease_ms(self, queue: QueueState, lease_ms: int) -> int:
+        lease_ms = lease_ms or queue.settings.lease_ms
+        check_lease_ms(lease_ms)
+        return lease_ms
+
+    async def _poll(self, queue: QueueState, asked: Asked, wait_ms: int) -> Polled:
+        polled = self._take_now(queue, asked)[0]
+        if not polled.ids and wait_ms > 0 and not self.gate.is_closed:
+            polled = await self._wait_for_items(queue, asked, wait_ms)
+        if polled.ids:
+            await self._hand_over(queue, [polled])
+        return polled
+
+    async def _poll_many(self, queue: QueueState, asked: Asked) -> list[Polled]:
+        answers = self._take_now(queue, asked)
+        given = [polled for polled in answers if polled.ids]
+        if given:
+            await self._hand_over(queue, given)
+        return answers
+
+    def _swept(self, swept: Sweep) -> None:
+        if swept.expired or swept.promoted:
+            _log.debug(
+                "swept", queue=swept.queue_name, expired=swept.expired, promoted=swept.promoted
+            )
+        # Whatever this slice did: one before it may have been cut short by a full disk.
+        self._settle(self._engine.queue(swept.queue_name))
+
+    def _take_now(self, queue: QueueState, asked: Asked) -> list[Polled]:
+        self._check_alive(queue)  # other calls may have come between the check and this turn
+        # What became due since the sweeper last looked is to be had now, whoever comes first.
+        now_ms = self._clock.now_ms()
+        if self._engine.agenda.due_ms(queue.queue_id) <= now_ms:
+            self._swept(sweep_queue(self._engine, queue, now_ms))
+        answers = self._take(queue, asked)
+        if answers[0].ids:
+            # A suspect that nobody who waits could have may be out of the way now.
+            self._serve_waiters(queue)
+        return answers
+
+    def _take(self, queue: QueueState, asked: Asked) -> list[Polled]:
+        answers = poll(
+            self._engine,
+            queue,
+            asked.counts,
+            lease_ms=asked.lease_ms,
+            answer_bytes_max=self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES,
+            now_ms=self._clock.now_ms(),
+            company=self._company(queue, asked.connection),
+        )
+        if answers[0].ids:
+            _log.debug("polled", queue=queue.name, leases=[(a.lease_id, a.ids) for a in answers])
+            if asked.connection is not None:
+                self._bound.add(
+                    asked.connection, queue, [answer.lease_id for answer in answers if answer.ids]
+                )
+            self._tell_sweeper()
+        return answers
+
+    def _company(self, queue: QueueState, connection: object | None) -> Company | None:
+        """What a connection holds, if that matters: only suspects ask who is with them."""
+        if connection is None or not queue.counters.suspects:
+            return None
+        return company_of(self._engine, queue, self._bound.of(connection, queue))
+
+    async def _wait_for_items(self, queue: QueueState, asked: Asked, wait_ms: int) -> Polled:
+        self._check_room_to_wait()
+        waiter = Waiter(self._loop.create_future(), asked)
+        self._waiters.append(queue.queue_id, waiter)
+        timer = self._loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
+        try:
+            polled: Polled = await self._await_aside(waiter.future)
+        except BaseException:
+            # The caller hung up, perhaps in the very turn in which it was served.
+            future = waiter.future
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._take_back(queue, [future.result()])
+            raise
+        finally:
+            timer.cancel()
+            self._waiters.discard(queue.queue_id, waiter)
+        return polled
+
+    async def _hand_over(self, queue: QueueState, given: list[Polled]) -> None:
+        """Wait until the leases are durable; if the caller hangs up meanwhile, take them back."""
+        try:
+            await self._durable(None)
+        except Internal:
+            raise  # the sync failed: nothing is written any more
+        except BaseException:
+            self._take_back(queue, given)
+            raise
+
+    def _take_back(self, queue: QueueState, given: list[Polled]) -> None:
+        if queue.is_deleted:
+            return
+        for polled in given:
+            if polled.ids:
+                _log.debug("taken_back", queue=queue.name, lease=polled.lease_id)
+                # If the disk is full, the lease ends when it expires.
+                with contextlib.suppress(Unavailable):
+                    release_lease(self._engine, queue, polled.lease_id, self._clock.now_ms())
+        self._serve_waiters(queue)
+
+    def _settle(self, queue: QueueState) -> None:
+        """After a change: let those have their due who wait for what it may have brought."""
+        self._serve_waiters(queue)
+        self._tell_of_batches(queue)
+        self._tell_sweeper()
+
+    def _serve_waiters(self, queue: QueueState) -> None:
+        """Give ready items to the polls that wait, in the order in which they came.
+
+        One that holds too many already for the suspect whose turn it is goes on waiting, and those
+        behind it have theirs.
+        """
+        if queue.is_paused(self._clock.now_ms()):
+            return
+        waiters, queue_id = self._waiters, queue.queue_id
+        passed_over: list[Waiter] = []
+        while queue.counters.ready and (waiter := waiters.first(queue_id)) is not None:
+            waiters.discard(queue_id, waiter)
+            if waiter.future.done():
+                continue
+            try:
+                polled = self._take(queue, waiter.asked)[0]
+            except Unavailable as error:
+                waiter.fail(error)
+                continue
+            if polled.ids:
+                waiter.answer(polled)
+                # Others come first now, who may be given to those that were passed over.
+                waiters.put_back(queue_id, passed_over)
+                passed_over = []
+            else:
+                passed_over.append(waiter)
+        waiters.put_back(queue_id, passed_over)

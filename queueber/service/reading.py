@@ -1,0 +1,72 @@
+"""Reading: receipts of batches, and the results of a queue."""
+
+from collections.abc import Awaitable
+
+from queueber.engine.batches import receipt
+from queueber.engine.log import acknowledge, drop_reader, reader_offset
+from queueber.engine.results import read_results, results_stats
+from queueber.engine.state import QueueState
+from queueber.limits import MESSAGE_OVERHEAD_BYTES, READ_ITEMS_MAX
+from queueber.model import LogStats, Receipt, Results
+from queueber.service.check_items import check_batch, check_reader
+from queueber.service.core import ServiceCore
+
+
+class Reading(ServiceCore):
+    def receipt(self, queue: QueueState, batch: str) -> Awaitable[Receipt]:
+        self._check_alive(queue)
+        check_batch(batch)
+        return self._durable(receipt(self._engine, queue, batch))
+
+    def wait_batch(self, queue: QueueState, batch: str, wait_ms: int) -> Awaitable[Receipt]:
+        """The receipt once it is complete, or as it is when the time is up."""
+        self._check_alive(queue)
+        check_batch(batch)
+
+        def look() -> tuple[Receipt, bool]:
+            self._check_alive(queue)
+            found = receipt(self._engine, queue, batch)
+            return found, found.complete
+
+        return self._wait_for((queue.queue_id, batch), look, wait_ms)
+
+    def read_results(
+        self, queue: QueueState, *, reader: str, offset: int, limit: int, wait_ms: int
+    ) -> Awaitable[Results]:
+        """Results from where the reader has acknowledged, or without a reader from `offset`."""
+        self._check_alive(queue)
+        if reader:
+            check_reader(reader)
+            offset = reader_offset(queue.results, reader)
+        limit = min(limit, READ_ITEMS_MAX) or READ_ITEMS_MAX
+        room = self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES
+
+        def look() -> tuple[Results, bool]:
+            self._check_alive(queue)
+            found = read_results(self._engine, queue, offset, limit, room)
+            return found, bool(found.results)
+
+        return self._wait_for((queue.queue_id, None), look, wait_ms)
+
+    def ack_results(self, queue: QueueState, reader: str, offset: int) -> Awaitable[None]:
+        self._check_alive(queue)
+        check_reader(reader)
+        acknowledge(self._engine.store, queue.results, reader, offset)
+        self._schedule_trim(queue)
+        return self._durable(None)
+
+    def drop_reader(self, queue: QueueState, reader: str) -> Awaitable[bool]:
+        self._check_alive(queue)
+        check_reader(reader)
+        dropped = drop_reader(self._engine.store, queue.results, reader)
+        self._schedule_trim(queue)
+        return self._durable(dropped)
+
+    def log_stats(self, queue: QueueState) -> LogStats:
+        self._check_alive(queue)
+        return results_stats(queue)
+
+    def _schedule_trim(self, queue: QueueState) -> None:
+        due_ms = queue.results_due_ms(self._clock.now_ms())
+        self._engine.agenda.schedule(queue.queue_id, due_ms)
+        self._tell_sweeper()

@@ -1,0 +1,38 @@
+"""The reclaimer: gives the room of deleted queues back to the disk, in the background.
+
+Each slice runs in a thread while calls are served; between two of them the server may stop.
+"""
+
+import contextlib
+
+import trio
+
+from queueber.errors import Unavailable
+from queueber.service.service import Service
+
+
+class Reclaimer:
+    def __init__(self) -> None:
+        self._wake = trio.Event()
+
+    def wake(self) -> None:
+        """A queue was deleted. Call from trio."""
+        self._wake.set()
+
+    async def run(self, service: Service) -> None:
+        while True:
+            self._wake = trio.Event()
+            await self.run_due(service)
+            await self._wake.wait()
+
+    async def run_due(self, service: Service) -> int:
+        """Do all that is to be done; returns the number of slices that it took."""
+        slices = 0
+        # When the disk is full, what is left is done after the next deletion, or restart.
+        with contextlib.suppress(Unavailable):
+            while (prefix := service.next_reclaim()) is not None:
+                for reclaim_slice in service.reclaim_slices(prefix):
+                    await trio.to_thread.run_sync(reclaim_slice)
+                    slices += 1
+                service.reclaimed(prefix)
+        return slices

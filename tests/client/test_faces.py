@@ -1,0 +1,62 @@
+"""The blocking face and the awaited one have the same words."""
+
+import inspect
+
+import pytest
+
+import queueber
+
+TWINS = [
+    (queueber.Client, queueber.AsyncClient),
+    (queueber.Queue, queueber.AsyncQueue),
+    (queueber.Lease, queueber.AsyncLease),
+    (queueber.Producer, queueber.AsyncProducer),
+]
+
+ONLY_BLOCKING = {"add_soon"}
+"""Who awaits has tasks for this."""
+OTHER_WORDS = {"close": "aclose"}
+NOT_AWAITED = {"name", "producer", "queue", "ids", "items", "id", "epoch", "sequence"}
+
+
+def words(face: type) -> dict[str, object]:
+    """The public methods and properties of a class, inherited ones too."""
+    return {name: getattr(face, name) for name in dir(face) if not name.startswith("_")}
+
+
+def signature(method: object) -> str:
+    """Without what the two may differ in: a lease is an async one, an iterator too."""
+    told = str(inspect.signature(method))  # type: ignore[arg-type]
+    return told.replace("Async", "").replace("async_", "")
+
+
+@pytest.mark.parametrize(("blocking", "awaited"), TWINS, ids=lambda face: face.__name__)
+def test_both_faces_have_the_same_methods_with_the_same_arguments(
+    blocking: type, awaited: type
+) -> None:
+    ours = {OTHER_WORDS.get(name, name): each for name, each in words(blocking).items()}
+    theirs = words(awaited)
+
+    assert set(ours) - ONLY_BLOCKING == set(theirs)
+    for name, method in theirs.items():
+        if not isinstance(method, property):
+            assert signature(method) == signature(ours[name]), name
+
+
+@pytest.mark.parametrize(("blocking", "awaited"), TWINS, ids=lambda face: face.__name__)
+def test_every_call_of_the_awaited_face_is_awaited_and_of_the_other_none(
+    blocking: type, awaited: type
+) -> None:
+    def is_awaited(method: object) -> bool:
+        return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+
+    assert not any(is_awaited(method) for method in words(blocking).values())
+    waits = {name for name, method in words(awaited).items() if not is_awaited(method)}
+    assert waits <= NOT_AWAITED
+
+
+@pytest.mark.parametrize("face", [face for twins in TWINS for face in twins])
+def test_every_word_is_explained(face: type) -> None:
+    unexplained = {name for name, each in words(face).items() if not inspect.getdoc(each)}
+
+    assert unexplained <= {"name", "id", "epoch", "ids", "items"}

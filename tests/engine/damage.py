@@ -1,0 +1,162 @@
+"""A sound store with something of every kind in it, to be damaged by hand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from queueber.db.bookkeeping import BatchRecord, batch_number_part, decode_batch, encode_batch
+from queueber.db.counters import decode_counters, encode_counters
+from queueber.db.families import Family
+from queueber.db.keys import LOWEST_DUE, due_part, level_part, text_digest
+from queueber.db.log_records import LogHead, encode_log_head
+from queueber.db.marks import decode_mark, encode_mark, plain_mark
+from queueber.db.records import decode_lease, encode_in_progress, encode_lease
+from queueber.db.store import Batch
+from queueber.engine.invariants import check_store
+from queueber.engine.queues import configure_queue
+from queueber.model import FailOutcome, NewItems, Producer, QueueSettings
+from tests.support.rig import QUEUE, START_MS, Rig
+
+LEVEL = 4
+MARK_2 = plain_mark(2)
+STRANGER = bytes(15) + b"\1"
+KEY = text_digest("k")
+PRODUCER = text_digest("p")
+LIVE_BATCH, ENDED_BATCH = batch_number_part(1), batch_number_part(2)
+
+
+class Damage:
+    """Everything was added at `START_MS`, and the clock is 10 ms later."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.prefix = rig.queue.prefix
+        self._make_ended_items()
+        self.held = rig.add(b"h1", b"h2", b"h3")
+        self.lease, self.other_lease = (
+            polled.lease_id for polled in rig.poll_many([2, 1], lease_ms=1000)
+        )
+        self.failed, self.moved = rig.add(b"f1", b"m1")
+        polled = rig.poll(2)
+        assert rig.fail([self.failed], polled.lease_id, delay_ms=0) == [FailOutcome.RETRIED]
+        self.ready = rig.add(b"r1", b"r22")
+        self.delayed = rig.add(b"d1", b"d2", delays_ms=[100, 200])
+        # Live in its batch, with a key and attributes, of another priority.
+        (self.special,) = rig.add_items(
+            NewItems([b"s1"], priorities=[9], keys=["k"], attributes=[{"a": "b"}], batch="live")
+        ).ids
+        rig.now_ms += 10
+        rig.release([self.moved], polled.lease_id)
+        self.batch: Batch = rig.store.batch()
+        self.counters = rig.queue.counters.copy()
+
+    def _make_ended_items(self) -> None:
+        """Of batch `live` one is dead, of batch `ended` one is done; both of producer `p`."""
+        rig = self.rig
+        configure_queue(rig.engine, QUEUE, QueueSettings(attempts_max=1), rig.now_ms)
+        producer = Producer("p", epoch=1, sequence=1)
+        (self.dead,) = rig.add_items(NewItems([b"x1"], batch="live", producer=producer)).ids
+        (self.done,) = rig.add_items(
+            NewItems([b"y1"], batch="ended", producer=Producer("p", 1, 2))
+        ).ids
+        polled = rig.poll(2)
+        assert rig.fail([self.dead], polled.lease_id) == [FailOutcome.DIED]
+        assert rig.complete([self.done], polled.lease_id) == [True]
+        configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
+
+    # --- keys -------------------------------------------------------------------------------------
+
+    def ready_key(self, at: int) -> bytes:
+        return level_part(LEVEL) + due_part(START_MS, self.ready[at])
+
+    def ready_at(self, later_ms: int, item_id: bytes) -> bytes:
+        return level_part(LEVEL) + due_part(START_MS + later_ms, item_id)
+
+    def delayed_key(self, at: int) -> bytes:
+        return due_part(START_MS + 100 * (at + 1), self.delayed[at])
+
+    def expiry_key(self) -> bytes:
+        return due_part(START_MS + 1000, self.lease)
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def put(self, family: Family, tail: bytes, value: bytes) -> None:
+        self.batch.put(family, self.prefix + tail, value)
+
+    def delete(self, family: Family, tail: bytes) -> None:
+        self.batch.delete(family, self.prefix + tail)
+
+    def get(self, family: Family, tail: bytes) -> bytes:
+        return self.rig.store.get(family, self.prefix + tail) or b""
+
+    def place(self, later_ms: int, item_id: bytes) -> None:
+        self.put(Family.PLACES, item_id, (START_MS + later_ms).to_bytes(8))
+
+    def set(self, **values: object) -> None:
+        counters = decode_counters(self.get(Family.COUNTERS, b""))
+        for name, value in values.items():
+            assert getattr(counters, name) != value
+            setattr(counters, name, value)
+        self.put(Family.COUNTERS, b"", encode_counters(counters))
+
+    def count(self, ready: int = 0, **more: int) -> None:
+        """Change counters, and the level of plain items with the number of ready ones."""
+        counters = decode_counters(self.get(Family.COUNTERS, b""))
+        for name, by in {"ready": ready, **more}.items():
+            setattr(counters, name, getattr(counters, name) + by)
+        counters.levels[LEVEL] = (counters.levels[LEVEL][0] + ready, LOWEST_DUE)
+        self.put(Family.COUNTERS, b"", encode_counters(counters))
+
+    def change_lease(self, change: Callable[[bytes], bytes], later_ms: int = 0) -> None:
+        expires_at_ms, held = decode_lease(self.get(Family.LEASES, self.lease))
+        self.put(Family.LEASES, self.lease, encode_lease(expires_at_ms + later_ms, change(held)))
+
+    def change_batch(self, number: bytes, **values: object) -> None:
+        record: BatchRecord = decode_batch(self.get(Family.BATCHES, number))
+        for name, value in values.items():
+            assert getattr(record, name) != value
+            setattr(record, name, value)
+        self.put(Family.BATCHES, number, encode_batch(record))
+
+    def remark(self, tail: bytes, **values: int) -> None:
+        """Another mark for a ready item."""
+        mark = decode_mark(self.get(Family.VISIBILITY_INDEX, tail))
+        self.put(Family.VISIBILITY_INDEX, tail, encode_mark(mark._replace(**values)))
+
+    def hold(self, item_id: bytes, lease_id: bytes, mark: bytes) -> None:
+        self.put(Family.IN_PROGRESS, item_id, encode_in_progress(lease_id, mark))
+
+    def set_head(self, head: LogHead) -> None:
+        self.put(Family.LOGS, b"", encode_log_head(head))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Damage, and the rules that report it: the one that it breaks, and those it breaks too."""
+
+    rule: str
+    text: str
+    damage: Callable[[Damage], object]
+    also: set[str] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+    @property
+    def rules(self) -> set[str]:
+        return {self.rule} | self.also
+
+    def rules_found(self, rig: Rig) -> set[str]:
+        damage = Damage(rig)
+        rig.assert_sound()
+        self.damage(damage)
+        rig.store.write(damage.batch)
+        return {violation.rule for violation in check_store(rig.store)}
+
+
+def steps(*each: Callable[[Damage], object]) -> Callable[[Damage], object]:
+    def damage(d: Damage) -> None:
+        for step in each:
+            step(d)
+
+    return damage

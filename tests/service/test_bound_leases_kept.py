@@ -1,0 +1,120 @@
+"""Bound leases in memory: what queues that go and a full disk leave of them, and how many."""
+
+import pytest
+
+from queueber.db.store import Batch
+from queueber.engine.invariants import check_store
+from queueber.errors import Unavailable
+from queueber.model import Polled, QueueSettings
+from queueber.service.bound_leases import BoundLeases
+from tests.support.dumps import dump
+from tests.support.rig import refuse_write
+from tests.support.service_rig import ServiceRig, limits, on_service
+
+OURS = object()
+
+# --- what may come between ------------------------------------------------------------------------
+
+
+@on_service()
+async def test_connection_ended_after_its_queue_was_deleted_spares_the_new_one(
+    rig: ServiceRig,
+) -> None:
+    doomed = await rig.service.queue("doomed", must_exist=False)
+    await rig.add(b"gone", queue=doomed)
+    ids = await rig.add(b"kept")
+    await rig.poll_now(connection=OURS, queue=doomed)
+    await rig.poll_now(connection=OURS)
+    await rig.service.delete_queue("doomed")
+    anew = await rig.service.queue("doomed", must_exist=False)
+    await rig.add(b"new", queue=anew)
+    held = await rig.poll_now(queue=anew)
+
+    rig.service.connection_ended(OURS)
+
+    assert (await rig.poll_now(9)).ids == ids
+    assert rig.service.stats(anew).in_progress == len(held.ids) == 1
+    assert check_store(rig.store) == []
+
+
+@on_service()
+async def test_connection_ended_on_a_full_disk_lets_the_lease_run_out(rig: ServiceRig) -> None:
+    async with rig.sweeper():
+        ids = await rig.add(b"a")
+        await rig.poll_now(connection=OURS, lease_ms=5000)
+        task = await rig.waiting_poll()
+        before, before_ms = dump(rig.store), rig.clock.now_ms()
+        with pytest.MonkeyPatch.context() as fault:
+            fault.setattr(rig.store, "write", refuse_write)
+            rig.service.connection_ended(OURS)
+        assert dump(rig.store) == before
+
+        assert (await task).ids == ids
+        assert rig.clock.now_ms() == before_ms + 5000
+
+
+@on_service()
+async def test_connection_ended_goes_on_after_a_queue_whose_leases_the_store_refused_to_end(
+    rig: ServiceRig,
+) -> None:
+    other = await rig.service.queue("other", must_exist=False)
+    await rig.add(b"refused")
+    ids = await rig.add(b"ended", queue=other)
+    refused = await rig.poll_now(connection=OURS)
+    await rig.poll_now(connection=OURS, queue=other)
+    write, refusals = rig.store.write, [Unavailable("the disk is full")]
+
+    def refuse_once(batch: Batch) -> None:
+        if refusals:
+            raise refusals.pop()
+        write(batch)
+
+    with pytest.MonkeyPatch.context() as fault:
+        fault.setattr(rig.store, "write", refuse_once)
+        rig.service.connection_ended(OURS)
+
+    assert (await rig.poll_now(9, queue=other)).ids == ids
+    assert await rig.complete(refused) == [True]
+    assert check_store(rig.store) == []
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+async def lease_one(rig: ServiceRig) -> Polled:
+    await rig.add(b"x")
+    return await rig.poll_now()
+
+
+@on_service()
+async def test_bound_leases_of_a_long_connection_are_dropped_when_they_end(
+    rig: ServiceRig,
+) -> None:
+    other = await rig.service.queue("other", must_exist=False)
+    bound = BoundLeases(rig.store)
+    live = await lease_one(rig)
+    bound.add(OURS, rig.queue, [live.lease_id])
+    for number in range(5000):
+        bound.add(OURS, rig.queue, [number.to_bytes(16)])
+
+    assert bound.of(OURS, other) == []
+    ((queue, kept),) = bound.take(OURS)
+
+    assert queue is rig.queue
+    assert len(kept) <= 1001
+    assert live.lease_id in kept
+    assert bound.take(OURS) == []
+
+
+@on_service(limits(poll_items_max=2000))
+async def test_bound_leases_that_live_are_all_kept_however_many(rig: ServiceRig) -> None:
+    await rig.service.configure_queue("default", QueueSettings(attempts_max=9))
+    await rig.add(*[b"x"] * 4000)
+    for _ in range(2):
+        await rig.service.poll_many(rig.queue, [1] * 2000, lease_ms=1000, connection=OURS)
+    assert rig.service.stats(rig.queue).leases == 4000
+
+    rig.service.connection_ended(OURS)
+
+    assert rig.service.stats(rig.queue).leases == 0
+    assert rig.service.stats(rig.queue).ready == 4000
