@@ -1,9 +1,10 @@
-"""The main job, end to end: feed a queue, let a pool of workers drain it, lose nothing on the way.
+"""The main job, end to end: fan work out, let a pool of workers do it, and prove what became of it.
 
-A server runs in a temporary directory. Worker processes lease tasks, do them, add what came out to
-a second queue and remove the tasks. On the way one worker and then the server itself are killed
-with SIGKILL; the items of the dead worker come back when its lease runs out, and the server goes on
-where it was. At the end every task has its result, and the server's figures prove the sum.
+A server runs in a temporary directory. Tasks are added as one batch; worker processes do them and
+hand in a result for each. On the way one worker and then the server itself are killed with SIGKILL:
+the items of the dead worker come back at once, and the server goes on where it was. A few tasks are
+broken and fail every time: they end as dead letters. At the end the receipt of the batch accounts
+for every task, and every result is compared with what it must be.
 
 Run it with `make demo`, or `python -m examples.demo --help`.
 """
@@ -23,35 +24,32 @@ import queueber
 from queueber.testing import ServerProcess, running_server
 
 CHUNK = 500
-LEASE_SECONDS = 3.0
 ROUNDS = 20
+BATCH = "demo"
+BROKEN_EVERY = 10_000
+LOOK_SECONDS = 0.1
 
 console = Console()
 
 
-def do_task(contents: bytes) -> bytes:
-    """Something real, if small: stretch the contents into a digest."""
-    digest = contents
+def do_task(item: queueber.WorkItem) -> bytes:
+    """What a worker does with each task; what it raises fails the task."""
+    if item.contents.startswith(b"broken"):
+        raise ValueError("this task cannot be done")
+    return digest(item.contents)
+
+
+def digest(contents: bytes) -> bytes:
+    """Something real, if small: stretch the contents."""
     for _ in range(ROUNDS):
-        digest = hashlib.sha256(digest).digest()
-    return digest
+        contents = hashlib.sha256(contents).digest()
+    return contents
 
 
 def work(address: str) -> None:
-    """Lease, do, hand in, remove, for ever: the loop of a worker process."""
-    with queueber.connect(address, connect_timeout=30) as client:
-        tasks, results = client.queue("tasks"), client.queue("results")
-        while True:
-            lease = tasks.poll(100, lease=LEASE_SECONDS, wait=1)
-            if not lease:
-                continue
-            try:
-                results.add([item.contents + b"=" + do_task(item.contents) for item in lease])
-                lease.remove()
-            except queueber.OutcomeUnknown:
-                # The server went away in the middle. The lease decides: what was not removed comes
-                # back, and a result that is handed in twice is the same one.
-                continue
+    queueber.Worker(
+        address, queue="tasks", handler=do_task, concurrency=4, prefetch=200, show=False
+    ).run()
 
 
 def start_worker(address: str) -> BaseProcess:
@@ -62,35 +60,36 @@ def start_worker(address: str) -> BaseProcess:
     return process
 
 
-def feed(queue: queueber.Queue, count: int, progress: Progress) -> None:
+def feed(queue: queueber.Queue, count: int, progress: Progress) -> dict[bytes, bytes]:
+    """Add all tasks as one batch; returns their contents by id."""
+    tasks: dict[bytes, bytes] = {}
     for start in progress.track(range(0, count, CHUNK), description="adding tasks"):
-        queue.add([b"task-%d" % number for number in range(start, min(start + CHUNK, count))])
+        contents = [
+            (b"broken-%d" if number % BROKEN_EVERY == 1 else b"task-%d") % number
+            for number in range(start, min(start + CHUNK, count))
+        ]
+        tasks.update(zip(queue.add(contents, batch=BATCH), contents, strict=True))
+    return tasks
 
 
-def collect(
-    server: ServerProcess, client: queueber.Client, workers: list[BaseProcess], count: int,
-    progress: Progress,
-) -> dict[bytes, bytes]:  # fmt: skip
-    """Drain the results; on the way, kill a worker and the server."""
+def watch(
+    server: ServerProcess, queue: queueber.Queue, workers: list[BaseProcess], progress: Progress
+) -> queueber.Receipt:
+    """Wait for the batch; on the way, kill a worker and the server."""
     accidents = faults(server, workers)
-    results: dict[bytes, bytes] = {}
-    bar = progress.add_task("collecting results", total=count)
-    while len(results) < count:
-        lease = client.queue("results").poll(1000, wait=1)
-        for item in lease:
-            name, _, digest = item.contents.partition(b"=")
-            results[name] = digest
-        if lease:
-            lease.remove()
-        progress.update(bar, completed=len(results))
-        if len(results) * 3 > count:
+    bar = progress.add_task("done or dead", total=None)
+    while True:
+        receipt = queue.wait_batch(BATCH, timeout=LOOK_SECONDS)
+        progress.update(bar, completed=receipt.done + receipt.dead, total=receipt.added)
+        if receipt.complete:
+            return receipt
+        if receipt.done * 3 > receipt.added:
             next(accidents, None)
-    return results
 
 
 def faults(server: ServerProcess, workers: list[BaseProcess]) -> Iterator[None]:
     workers[0].kill()
-    console.print("[red]killed a worker[/red] while it held a lease; starting another")
+    console.print("[red]killed a worker[/red] while it held items; starting another")
     workers[0] = start_worker(server.address)
     yield
     server.kill()
@@ -99,28 +98,27 @@ def faults(server: ServerProcess, workers: list[BaseProcess]) -> Iterator[None]:
     yield
 
 
-def show(client: queueber.Client, results: dict[bytes, bytes], count: int, seconds: float) -> bool:
-    expected = {b"task-%d" % number for number in range(count)}
-    is_right = set(results) == expected and all(
-        digest == do_task(name) for name, digest in results.items()
-    )
-    table = Table(title="What the server says")
-    for column in ("queue", "added", "polled", "given back", "removed", "left"):
-        table.add_column(column, justify="left" if column == "queue" else "right")
-    for stats in client.queues():
-        left = stats.ready + stats.delayed + stats.in_progress
-        row = (
-            stats.added_total,
-            stats.polled_total,
-            stats.expired_total,
-            stats.removed_total,
-            left,
-        )
-        table.add_row(stats.name, *(f"{number:,}" for number in row))
+def show(queue: queueber.Queue, receipt: queueber.Receipt, tasks: dict[bytes, bytes]) -> bool:
+    """The receipt, and whether every task ended as it should."""
+    results = list(queue.results(reader="demo"))
+    dead = {each.id: each.last_error for each in queue.peek_all("dead")}
+    table = Table(title=f"Receipt of the batch {receipt.batch!r}")
+    for column in ("added", "done", "dead", "live", "complete", "results"):
+        table.add_column(column, justify="right")
+    numbers = (receipt.added, receipt.done, receipt.dead, receipt.live)
+    complete = "yes" if receipt.complete else "no"
+    table.add_row(*(f"{number:,}" for number in numbers), complete, f"{len(results):,}")
     console.print(table)
-    verdict = "[green]each has its result[/green]" if is_right else "[red]some are lost[/red]"
-    console.print(f"{count:,} tasks in {seconds:.1f} s: {verdict}")
-    return is_right
+    for error in list(dead.values())[:1]:
+        console.print(f"last error of a dead letter: {error.splitlines()[0]}")
+    broken = {i for i, contents in tasks.items() if contents.startswith(b"broken")}
+    good = {i: digest(contents) for i, contents in tasks.items() if i not in broken}
+    return (
+        receipt.complete
+        and set(dead) == broken
+        and len(results) == len(good)
+        and {each.id: each.result for each in results} == good
+    )
 
 
 def main() -> int:
@@ -138,24 +136,23 @@ def main() -> int:
     ):
         console.print(f"a server listens on {server.address}, data in {server.data_dir}")
         started = time.monotonic()
-        feed(client.queue("tasks"), arguments.tasks, progress)
+        client.create_queue("tasks", attempts_max=3, backoff=[0.1, 0.5])
+        queue = client.queue("tasks")
+        tasks = feed(queue, arguments.tasks, progress)
         workers = [start_worker(server.address) for _ in range(arguments.workers)]
         try:
-            results = collect(server, client, workers, arguments.tasks, progress)
-            wait_for_removes(client.queue("tasks"))
+            receipt = watch(server, queue, workers, progress)
         finally:
             for worker in workers:
                 worker.kill()
                 worker.join()
         progress.stop()
-        is_right = show(client, results, arguments.tasks, time.monotonic() - started)
+        is_right = show(queue, receipt, tasks)
+        verdict = "every one is accounted for" if is_right else "some are lost"
+        color = "green" if is_right else "red"
+        seconds = time.monotonic() - started
+        console.print(f"{arguments.tasks:,} tasks in {seconds:.1f} s: [{color}]{verdict}[/{color}]")
     return 0 if is_right else 1
-
-
-def wait_for_removes(tasks: queueber.Queue) -> None:
-    """The last removes follow the last results; leases of the dead run out and are done again."""
-    while (stats := tasks.stats()).ready + stats.in_progress:
-        time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,16 @@
 The names below are the public ones. Importing them needs no RocksDB.
 """
 
-from queueber.client.async_client import AsyncClient, AsyncLease, AsyncQueue, connect_async
-from queueber.client.client import Client, Lease, Queue, connect
+from queueber.client.adding import Ids
+from queueber.client.async_client import AsyncClient, connect_async
+from queueber.client.async_queue import AsyncQueue
+from queueber.client.client import Client, connect
+from queueber.client.lease import AsyncLease, Lease
 from queueber.client.leased import Item
+from queueber.client.operating import PeekPage
+from queueber.client.producer import AsyncProducer, Producer
+from queueber.client.queue import Queue
+from queueber.client.settings import Backoff
 from queueber.errors import (
     Aborted,
     Internal,
@@ -22,31 +29,62 @@ from queueber.errors import (
     Unauthenticated,
     Unavailable,
 )
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.model import (
+    FailOutcome,
+    ItemState,
+    LogStats,
+    Peeked,
+    QueueSettings,
+    Receipt,
+    Result,
+    Results,
+    ServerInfo,
+    Stats,
+)
 from queueber.version import VERSION as __version__
+from queueber.worker.holding import WorkItem
+from queueber.worker.outcomes import Retry
+from queueber.worker.tally import WorkerStats
+from queueber.worker.worker import Worker
 
 __all__ = [
     "Aborted",
     "AsyncClient",
     "AsyncLease",
+    "AsyncProducer",
     "AsyncQueue",
+    "Backoff",
     "Client",
+    "FailOutcome",
+    "Ids",
     "Internal",
     "InvalidArgument",
     "Item",
+    "ItemState",
     "Lease",
     "LeaseExpired",
+    "LogStats",
     "NotFound",
     "OutcomeUnknown",
+    "PeekPage",
+    "Peeked",
     "PermissionDenied",
+    "Producer",
     "Queue",
     "QueueSettings",
     "QueueberError",
+    "Receipt",
     "ResourceExhausted",
+    "Result",
+    "Results",
+    "Retry",
     "ServerInfo",
     "Stats",
     "Unauthenticated",
     "Unavailable",
+    "WorkItem",
+    "Worker",
+    "WorkerStats",
     "__version__",
     "connect",
     "connect_async",

@@ -1,0 +1,90 @@
+"""Keeps leases alive while their items are worked on."""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable
+
+from queueber.client.async_queue import AsyncQueue
+from queueber.errors import QueueberError
+from queueber.worker.contact import Contact
+from queueber.worker.holding import HeldLease
+
+_BEATS_IN_A_LEASE = 3
+"""Two may be missed before a lease ends."""
+
+_LOOKS_IN_A_BEAT = 4
+_LOOK_SECONDS_MAX = 5.0
+
+
+class Heartbeat:
+    def __init__(
+        self,
+        queue: AsyncQueue,
+        contact: Contact,
+        lease_seconds: float,
+        on_lost: Callable[[HeldLease], None],
+    ) -> None:
+        self._queue = queue
+        self._contact = contact
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = lease_seconds / _BEATS_IN_A_LEASE
+        self._on_lost = on_lost
+        self._leases: dict[HeldLease, None] = {}
+        self._is_urgent = asyncio.Event()
+        contact.on_found = self._is_urgent.set
+
+    def add(self, lease: HeldLease) -> None:
+        self._leases[lease] = None
+
+    def forget(self, lease: HeldLease) -> None:
+        self._leases.pop(lease, None)
+
+    async def run(self) -> None:
+        pause = min(self._beat_seconds / _LOOKS_IN_A_BEAT, _LOOK_SECONDS_MAX)
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._is_urgent.wait()
+            due_at = asyncio.get_running_loop().time() - self._beat_seconds + pause
+            if self._is_urgent.is_set():
+                # The server was away: learn at once which leases are still ours.
+                self._is_urgent.clear()
+                due_at = math.inf
+            due = [lease for lease in self._leases if lease.extended_at <= due_at]
+            if due:
+                await self.run_once(due)
+
+    async def run_once(self, leases: list[HeldLease]) -> None:
+        """Extend these. The client joins the calls."""
+        asked_at = asyncio.get_running_loop().time()
+        error: QueueberError | None = None
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._extend(lease)) for lease in leases]
+        for lease, task in zip(leases, tasks, strict=True):
+            outcome = task.result()
+            if isinstance(outcome, QueueberError):
+                error = outcome
+                # Nobody knows, but by its time it is over.
+                if asyncio.get_running_loop().time() > lease.extended_at + self._lease_seconds:
+                    self._lose(lease)
+            elif outcome:
+                lease.extended_at = asked_at
+            else:
+                self._lose(lease)
+        if error is not None:
+            self._contact.lost(error)
+        else:
+            self._contact.found()
+
+    async def _extend(self, lease: HeldLease) -> bool | QueueberError:
+        try:
+            return await self._queue.extend(lease.id, self._lease_seconds)
+        except QueueberError as error:
+            return error
+
+    def _lose(self, lease: HeldLease) -> None:
+        # A lease also ends with its last item, whose completion may be on its way back to us.
+        if lease in self._leases:
+            del self._leases[lease]
+            self._on_lost(lease)

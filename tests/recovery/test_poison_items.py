@@ -1,0 +1,134 @@
+"""Workers die, by chance and because an item kills them: every item ends as it should, once.
+
+One item in 200 kills its worker every time. The others are done exactly once, the culprits end as
+dead letters, and the receipt proves the sum.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from random import Random
+
+import pytest
+
+import queueber
+from queueber.db.store import Store
+from queueber.engine.invariants import check_store
+from queueber.testing import running_server
+
+ITEMS = int(os.environ.get("QUEUEBER_TEST_POISON_ITEMS", "1000"))
+POISON_EVERY = 200
+ATTEMPTS_MAX = 4
+WORKERS = 2
+CONCURRENCY = 8
+LOOK_SECONDS = 0.2
+CHANCE_OF_A_KILL = 0.15
+KILLS_BY_CHANCE_MAX = 10
+BATCH = "fan-out"
+
+
+def handle(item: queueber.Item) -> bytes:
+    if item.contents.startswith(b"poison"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item.contents.upper()
+
+
+def work(address: str) -> None:
+    queueber.Worker(
+        address, queue="tasks", handler=handle, concurrency=CONCURRENCY, show=False
+    ).run()
+
+
+class Workers:
+    """Processes that are started again whenever one has died."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._processes = [self._start() for _ in range(WORKERS)]
+        self.deaths = 0
+
+    def _start(self) -> BaseProcess:
+        process = multiprocessing.get_context("spawn").Process(
+            target=work, args=(self._address,), daemon=True
+        )
+        process.start()
+        return process
+
+    def kill_one(self, random: Random) -> None:
+        random.choice(self._processes).kill()
+
+    def replace_the_dead(self) -> None:
+        for at, process in enumerate(self._processes):
+            if not process.is_alive():
+                self.deaths += 1
+                process.join()
+                self._processes[at] = self._start()
+
+    def stop(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.join()
+
+
+@contextmanager
+def workers(address: str) -> Iterator[Workers]:
+    pool = Workers(address)
+    try:
+        yield pool
+    finally:
+        pool.stop()
+
+
+def add_tasks(queue: queueber.Queue) -> tuple[dict[bytes, bytes], set[bytes]]:
+    """The contents of the good ones by id, and the ids of those that kill."""
+    contents = [
+        b"poison %d" % number if number % POISON_EVERY == 7 else b"task %d" % number
+        for number in range(ITEMS)
+    ]
+    ids = queue.add(contents, batch=BATCH)
+    by_id = dict(zip(ids, contents, strict=True))
+    poison = {i for i, each in by_id.items() if each.startswith(b"poison")}
+    return {i: each for i, each in by_id.items() if i not in poison}, poison
+
+
+@pytest.mark.recovery
+@pytest.mark.slow
+def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead() -> None:
+    random = Random(11)
+    kills = 0
+    with running_server() as server:
+        with queueber.connect(server.address) as client, workers(server.address) as pool:
+            client.create_queue("tasks", attempts_max=ATTEMPTS_MAX)
+            queue = client.queue("tasks")
+            good, poison = add_tasks(queue)
+
+            while not (receipt := queue.wait_batch(BATCH, timeout=LOOK_SECONDS)).complete:
+                if kills < KILLS_BY_CHANCE_MAX and random.random() < CHANCE_OF_A_KILL:
+                    pool.kill_one(random)
+                    kills += 1
+                pool.replace_the_dead()
+
+            results = list(queue.results())
+            dead = list(queue.peek_all("dead"))
+            stats = queue.stats()
+        server.stop()
+        with Store(server.data_dir, read_only=True) as store:
+            assert check_store(store) == []
+
+    assert (receipt.added, receipt.done, receipt.dead, receipt.live) == (
+        ITEMS,
+        len(good),
+        len(poison),
+        0,
+    )
+    assert len(results) == len(good)
+    assert {each.id: each.result for each in results} == {
+        item_id: contents.upper() for item_id, contents in good.items()
+    }
+    assert {each.id for each in dead} == poison
+    assert all(len(each.attempt_times_ms) == ATTEMPTS_MAX for each in dead)
+    assert (stats.ready, stats.delayed, stats.in_progress) == (0, 0, 0)
+    assert pool.deaths >= len(poison) * ATTEMPTS_MAX

@@ -1,0 +1,39 @@
+"""Handlers that worker processes of the tests import."""
+
+import os
+import signal
+
+import queueber
+
+NOT_CALLABLE = 3
+
+
+def double(item: queueber.WorkItem) -> bytes:
+    return item.contents * 2
+
+
+async def double_soon(item: queueber.WorkItem) -> bytes:
+    return item.contents * 2
+
+
+def own_process(item: queueber.WorkItem) -> bytes:
+    return b"%d" % os.getpid()
+
+
+def die_at_first(item: queueber.WorkItem) -> bytes:
+    """The item `die` kills its process, as a crash would, unless it was tried before."""
+    if item.contents == b"die" and item.attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item.contents
+
+
+def always_die(item: queueber.WorkItem) -> None:
+    os._exit(7)
+
+
+def fail(item: queueber.WorkItem) -> None:
+    raise ValueError(item.contents.decode())
+
+
+def refuse_to_say(item: queueber.WorkItem) -> dict[str, int]:
+    return {"length": len(item.contents)}

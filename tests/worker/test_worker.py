@@ -1,0 +1,149 @@
+"""The face: what it refuses, and what it leaves as it was."""
+
+import asyncio
+import functools
+import pickle
+import signal
+from typing import Any
+
+import pytest
+import structlog
+
+import queueber
+from queueber.testing import ServerProcess
+from queueber.worker.display import Rate, to_line
+from queueber.worker.handlers import is_coroutine_function
+from queueber.worker.messages import Logged, _short
+from tests.worker import samples
+from tests.worker.conftest import WAIT_SECONDS, running
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"handler": 3}, "handler: 3 is int, not a function"),
+        ({"concurrency": 0}, "concurrency: 0 is outside 1 to 10000"),
+        ({"concurrency": 1.5}, "concurrency: 1.5 is not a number"),
+        ({"processes": -1}, "processes: -1 is outside 0 to 1000"),
+        ({"prefetch": -1}, "prefetch: -1 is outside"),
+        ({"lease": 0}, "lease: 0 is outside 0.001 to 604800 seconds"),
+        ({"grace": "long"}, "grace: 'long' is not a number of seconds"),
+        ({"loop": "curio"}, "loop: 'curio' is not one of asyncio, trio"),
+        ({"loop": "trio"}, "loop: a plain function runs in threads"),
+        ({"serializer": "xml"}, "serializer: 'xml' is not one of json, pickle"),
+        ({"deserializer": 3}, "deserializer: 3 is not a function"),
+        ({"on_refused": 3}, "on_refused: 3 is not a function"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(queueber.InvalidArgument, match=told):
+        queueber.Worker(**{"handler": samples.double, **options})
+
+
+class Callable:
+    async def __call__(self, item: queueber.WorkItem) -> None:
+        pass
+
+
+def test_what_is_a_coroutine_function() -> None:
+    assert is_coroutine_function(samples.double_soon)
+    assert is_coroutine_function(functools.partial(functools.partial(samples.double_soon)))
+    assert is_coroutine_function(Callable())
+    assert not is_coroutine_function(samples.double)
+    assert not is_coroutine_function(functools.partial(samples.double))
+
+
+def test_stop_before_run_counts(server: ServerProcess, queue: queueber.Queue) -> None:
+    queue.add(b"x")
+    worker = queueber.Worker(server.address, queue=queue.name, handler=samples.double, show=False)
+
+    worker.stop()
+    first = worker.run()
+    second = worker.run(until_empty=True)
+
+    assert (first.done, second.done) == (0, 1)
+
+
+def test_signal_handlers_are_put_back(server: ServerProcess, queue: queueber.Queue) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    during: list[Any] = []
+    queue.add(b"x")
+
+    queueber.Worker(
+        server.address,
+        queue=queue.name,
+        handler=lambda _: during.append(signal.getsignal(signal.SIGTERM)),
+        show=False,
+    ).run(until_empty=True)
+
+    assert during[0] not in before
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_worker_runs_once_at_a_time(server: ServerProcess, queue: queueber.Queue) -> None:
+    worker = queueber.Worker(server.address, queue=queue.name, handler=samples.double, show=False)
+
+    with running(worker) as outcome:
+        while worker.stats().processes == 0:
+            pass
+        with pytest.raises(RuntimeError, match="runs already"):
+            worker.run()
+        worker.stop()
+        outcome.result(WAIT_SECONDS)
+
+
+def test_run_refuses_to_hold_up_a_loop() -> None:
+    worker = queueber.Worker(handler=samples.double)
+
+    async def main() -> None:
+        worker.run()
+
+    with pytest.raises(RuntimeError, match="would hold up the loop"):
+        asyncio.run(main())
+
+
+def test_a_wrong_queue_name_is_the_callers_fault(server: ServerProcess) -> None:
+    worker = queueber.Worker(server.address, queue="no spaces", handler=samples.double, show=False)
+
+    with pytest.raises(queueber.InvalidArgument, match="no spaces"):
+        worker.run()
+
+
+def test_without_a_terminal_start_and_end_are_logged(
+    server: ServerProcess, queue: queueber.Queue
+) -> None:
+    queue.add([b"x"] * 3)
+
+    with structlog.testing.capture_logs() as logs:
+        queueber.Worker(server.address, queue=queue.name, handler=samples.double).run(
+            until_empty=True
+        )
+
+    assert [log["event"] for log in logs] == ["worker_started", "worker_ended"]
+    assert (logs[1]["queue"], logs[1]["done"], logs[1]["connected"]) == (queue.name, 3, True)
+
+
+def test_the_line_tells_all_that_matters() -> None:
+    stats = queueber.WorkerStats(
+        done=120_000, failed=3, refused=1, in_flight=32, waiting=31, processes=2
+    )
+
+    assert to_line("thumbnails", stats, 1234.5) == (
+        "thumbnails: 1,234/s, 32 in flight, 31 waiting, 120,000 done, 3 failed, 1 refused, "
+        "2 processes, connected"
+    )
+    away = queueber.WorkerStats(processes=2, disconnected=2, unknown=1)
+    assert to_line("q", away, 0).endswith("1 unknown, 2 processes, server is away, trying on")
+    half = queueber.WorkerStats(processes=2, disconnected=1)
+    assert to_line("q", half, 0).endswith("server is away for 1 of them")
+
+
+def test_the_rate_of_nothing_is_nothing() -> None:
+    assert Rate().of(0) == 0
+
+
+def test_messages_of_a_process_are_short() -> None:
+    facts = _short({"ids": ["x" * 32] * 1000, "reason": "x" * 10_000, "count": 3})
+
+    assert facts == {"ids": ["x" * 32] * 20, "reason": "x" * 400, "count": 3}
+    assert len(pickle.dumps(Logged("warning", "x" * 50, facts))) < 4096
