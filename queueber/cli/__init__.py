@@ -18,10 +18,17 @@ from queueber.cli.exits import (
     Failure,
     failure_of,
 )
-from queueber.cli.items import extend, poll, remove
-from queueber.cli.queues import queues, stats
+from queueber.cli.operating import cancel, pause, purge, redrive, resume
+from queueber.cli.outcomes import complete, fail, release, remove
+from queueber.cli.peek import peek
+from queueber.cli.poll import extend, poll
+from queueber.cli.queues import queues
+from queueber.cli.receipts import receipt
+from queueber.cli.results import readers, results
 from queueber.cli.serve import serve
+from queueber.cli.stats import stats
 from queueber.cli.verify import verify
+from queueber.cli.work import work
 from queueber.errors import QueueberError
 from queueber.version import VERSION
 
@@ -71,7 +78,11 @@ def commands() -> None:
     """
 
 
-for _command in (serve, add, poll, remove, extend, stats, queues, verify):
+_COMMANDS = (
+    serve, work, add, poll, extend, remove, complete, fail, release, receipt, results, readers,
+    peek, cancel, purge, redrive, pause, resume, stats, queues, verify,
+)  # fmt: skip
+for _command in _COMMANDS:
     commands.add_command(_command)
 
 

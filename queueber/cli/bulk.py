@@ -2,71 +2,51 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from queueber.cli.exits import INTERRUPTED, Failure, failure_of
+from queueber.cli.new_calls import NewCall
 from queueber.cli.output import counted
-from queueber.client.client import Queue
-from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
-from queueber.limits import ITEM_WIRE_BYTES, MIB
+from queueber.client.adding import Ids
+from queueber.client.producer import Producer
+from queueber.client.queue import Queue
+from queueber.errors import Aborted, InvalidArgument, OutcomeUnknown, QueueberError, Unavailable
 
 _CALLS_MAX = 4
 """Calls under way: the next is made ready and sent while the server still works on the last."""
-
-_CALL_ITEMS_MAX = 1000
-_CALL_BYTES_MAX = MIB
-
-
-def split_calls(items: Iterable[bytes], message_bytes_max: int) -> Iterator[list[bytes]]:
-    """The items as calls within our own bounds; an item that is over them goes alone."""
-    bytes_max = min(_CALL_BYTES_MAX, message_bytes_max // 2)
-    call: list[bytes] = []
-    call_bytes = 0
-    for item in items:
-        size = len(item) + ITEM_WIRE_BYTES
-        if call and (len(call) == _CALL_ITEMS_MAX or call_bytes + size > bytes_max):
-            yield call
-            call, call_bytes = [], 0
-        call.append(item)
-        call_bytes += size
-    if call:
-        yield call
-
-
-@dataclass(slots=True)
-class _Call:
-    items: int
-    byte_count: int
-    future: "Future[list[bytes]]"
 
 
 @dataclass(slots=True)
 class Bulk:
     """Adds, and keeps count of what is certain."""
 
-    queue: Queue
-    delay: float
+    queue: Queue | Producer
     is_idle: Callable[[], bool]
     """Whether the input makes us wait: then there is time to hear what became of the calls."""
 
-    on_added: Callable[[list[bytes], int], None]
-    """Told the ids of each call, in order, and how many bytes of input they were."""
+    on_ids: Callable[[Ids], None]
+    """Told the ids of each call, in order."""
+
+    on_progress: Callable[[int, int], None]
+    """Told how many items were done with, and how many bytes of input they were."""
 
     added: int = 0
+    duplicates: int = 0
+    """Items whose keys were there already."""
+    added_before: int = 0
+    """Items that an earlier run of this producer has added."""
     unknown: int = 0
-    _waiting: deque[_Call] = field(default_factory=deque)
+    _waiting: "deque[tuple[NewCall, Future[Ids]]]" = field(default_factory=deque)
 
-    def run(self, batches: Iterable[list[bytes]]) -> None:
+    def run(self, calls: Iterable[NewCall]) -> None:
         """Add everything. A `Failure` says how many items were added for certain."""
         try:
-            for batch in batches:
+            for call in calls:
                 if len(self._waiting) == _CALLS_MAX:
                     self._settle()
-                future = self.queue.add_soon(batch, delay=self.delay)
-                byte_count = sum(map(len, batch)) + len(batch)
-                self._waiting.append(_Call(len(batch), byte_count, future))
+                self._waiting.append((call, self.queue.add_soon(call.contents, **call.options)))
                 while self._waiting and self.is_idle():
                     self._settle()
             while self._waiting:
@@ -74,24 +54,41 @@ class Bulk:
         except QueueberError as error:
             self._settle_rest(is_lost=isinstance(error, OutcomeUnknown | Unavailable))
             failure = failure_of(error)
-            raise Failure(f"{failure.message}; {self._certain()}", failure.exit_code) from error
+            told = self._certain(helps_again=not isinstance(error, Aborted | InvalidArgument))
+            raise Failure(f"{failure.message}; {told}", failure.exit_code) from error
         except KeyboardInterrupt:
-            self.unknown += sum(call.items for call in self._waiting)
-            raise Failure(f"interrupted; {self._certain()}", INTERRUPTED) from None
+            self.unknown += sum(len(call.contents) for call, _ in self._waiting)
+            told = self._certain(helps_again=True)
+            raise Failure(f"interrupted; {told}", INTERRUPTED) from None
 
     def _settle(self) -> None:
         """Wait for the oldest call. One that an interrupt kept us from hearing of stays."""
-        call = self._waiting[0]
+        call, future = self._waiting[0]
         try:
-            ids = call.future.result()
+            ids = future.result()
         except QueueberError as error:
             self._waiting.popleft()
             if isinstance(error, OutcomeUnknown):
-                self.unknown += call.items
+                self.unknown += len(call.contents)
             raise
         self._waiting.popleft()
-        self.added += call.items
-        self.on_added(ids, call.byte_count)
+        self._count(call, ids)
+
+    def _count(self, call: NewCall, ids: Ids) -> None:
+        if ids.is_repeat:
+            # Without ids if it is long ago.
+            if ids and len(ids) != len(call.contents):
+                raise Aborted(
+                    f"the input is not that of the earlier run: a call of {len(call.contents)} "
+                    f"items had {len(ids)} then; take another --producer, or a greater --epoch"
+                )
+            self.added_before += len(call.contents)
+        else:
+            self.duplicates += sum(ids.duplicates)
+            self.added += len(ids) - sum(ids.duplicates)
+        if ids:
+            self.on_ids(ids)
+        self.on_progress(len(call.contents), call.input_bytes)
 
     def _settle_rest(self, *, is_lost: bool) -> None:
         """Learn what became of the calls that were under way when the first one failed.
@@ -99,13 +96,17 @@ class Bulk:
         If the server is lost, nobody will tell soon: what has no answer yet is unknown.
         """
         while self._waiting:
-            if is_lost and not self._waiting[0].future.done():
-                self.unknown += self._waiting.popleft().items
+            call, future = self._waiting[0]
+            if is_lost and not future.done():
+                self.unknown += len(call.contents)
+                self._waiting.popleft()
                 continue
             # The first failure is the one to report.
             with contextlib.suppress(QueueberError):
                 self._settle()
 
-    def _certain(self) -> str:
+    def _certain(self, *, helps_again: bool) -> str:
         told = f"{counted(self.added, 'item')} {'was' if self.added == 1 else 'were'} added"
+        if isinstance(self.queue, Producer) and helps_again:
+            return f"{told} for certain, and the same command again adds what is missing"
         return f"{told}, and up to {self.unknown:,} more may have been" if self.unknown else told

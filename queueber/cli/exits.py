@@ -22,7 +22,7 @@ BROKEN_PIPE = 141
 EPILOG = """\b
 Exit codes:
   0    it was done
-  1    it was not to be: nothing to poll, not removed, violations found
+  1    it was not to be: nothing there, not all done, not complete, violations found
   2    wrong usage, or an argument that the server refuses
   3    the server cannot be reached, or cannot do it now
   4    the server refused, or the outcome is unknown; the message says which

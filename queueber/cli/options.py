@@ -12,6 +12,7 @@ from queueber.client.client import Client, connect
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import ID_BYTES
+from queueber.model import ItemState
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -54,6 +55,14 @@ def seconds(value: object) -> float:
     return read
 
 
+def some_seconds(value: object) -> float:
+    """The type of an option: a duration that is none when it is 0."""
+    read = seconds(value)
+    if not read:
+        raise click.BadParameter(f"{value!r} is too short; give more than 0.")
+    return read
+
+
 def hex_id(value: object) -> bytes:
     """The type of an argument: an id or a lease as we print them, with or without dashes."""
     try:
@@ -63,6 +72,24 @@ def hex_id(value: object) -> bytes:
     if len(read) != ID_BYTES:
         raise click.BadParameter(f"{value!r} is not an id of {2 * ID_BYTES} hex digits.")
     return read
+
+
+def number(value: object) -> int:
+    """The type of an option: as large as clients take it."""
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 63):
+        raise click.BadParameter(f"{text!r} is not a number from 0 to 2^63 - 1.")
+    return int(text)
+
+
+def state(value: object) -> ItemState:
+    """The type of an option."""
+    if isinstance(value, ItemState):
+        return value
+    words = {each.value.replace(" ", "-"): each for each in ItemState}
+    if str(value) not in words:
+        raise click.BadParameter(f"{value!r} is none of {', '.join(words)}.")
+    return words[str(value)]
 
 
 _TARGET_OPTIONS = (
@@ -88,6 +115,30 @@ _TARGET_OPTIONS = (
 queue_option = click.option(
     "--queue", "-q", default="default", show_default=True, metavar="NAME", help="The queue."
 )
+
+raw_option = click.option(
+    "--raw", is_flag=True, help="Print the contents alone, each and a newline."
+)
+
+
+def state_option(**settings: Any) -> Callable[[F], F]:
+    """Needed or with a default, as the settings say."""
+    text = "ready, delayed, in-progress or dead."
+    return click.option("--state", type=state, metavar="STATE", help=text, **settings)
+
+
+lease_argument = click.argument("lease", type=hex_id)
+ids_argument = click.argument("ids", type=hex_id, nargs=-1, required=True, metavar="ID...")
+
+
+class ListUnlessNamed(click.Group):
+    """A group that alone, or with options only, is its `list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_help = bool(args) and args[0] in ctx.help_option_names
+        if not args or (args[0].startswith("-") and not is_help):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
 
 def check_exclusive(**given: object) -> None:

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, for bulk work on a terminal. The importer waits for rich."""
+"""Progress bars on stderr, for long work on a terminal. The importer waits for rich."""
 
 import os
 import stat
@@ -6,23 +6,26 @@ import sys
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 
-class Bar:
-    """Shows items and their rate; when stdin is a file, also how much of it is left."""
-
-    def __init__(self) -> None:
-        self._items = 0
-        total_bytes = _stdin_bytes()
-        extent = [BarColumn(), DownloadColumn()] if total_bytes is not None else []
+class _Bar:
+    def __init__(self, words: str, total: int | None, *extent: ProgressColumn) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             *extent,
             TimeElapsedColumn(),
             console=Console(stderr=True),
         )
-        self._task = self._progress.add_task("0 items", total=total_bytes)
+        self._task = self._progress.add_task(words, total=total)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -30,6 +33,26 @@ class Bar:
 
     def __exit__(self, *exc_info: object) -> None:
         self._progress.stop()
+
+
+class CountBar(_Bar):
+    """Shows how many of how many are done."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words, None, BarColumn(), MofNCompleteColumn())
+
+    def show(self, done: int, total: int) -> None:
+        self._progress.update(self._task, completed=done, total=total)
+
+
+class InputBar(_Bar):
+    """Shows items and their rate; when stdin is a file, also how much of it is left."""
+
+    def __init__(self) -> None:
+        self._items = 0
+        total_bytes = _stdin_bytes()
+        extent = [] if total_bytes is None else [BarColumn(), DownloadColumn()]
+        super().__init__("0 items", total_bytes, *extent)
 
     def advance(self, items: int, byte_count: int) -> None:
         self._items += items

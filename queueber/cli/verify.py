@@ -74,8 +74,8 @@ def _locked(folder: Path) -> Iterator[None]:
 def _check(folder: Path) -> tuple[list[str], str]:
     """The violations, and what the store holds."""
     # RocksDB is needed here and by the server alone.
+    from queueber.db.counters import decode_counters
     from queueber.db.families import Family
-    from queueber.db.records import decode_counters
     from queueber.db.store import Store
     from queueber.engine.invariants import check_store
 
@@ -91,5 +91,5 @@ def _check(folder: Path) -> tuple[list[str], str]:
         # RocksDB found a damaged file, or a record is none of ours: there is nothing to count.
         reason = str(error).partition("\n")[0]
         raise Failure(f"the store in {folder} cannot be read: {reason}", STORE) from error
-    items = sum(each.ready + each.delayed + each.in_progress for each in kept)
+    items = sum(each.ready + each.delayed + each.in_progress + each.dead for each in kept)
     return [], f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"

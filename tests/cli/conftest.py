@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,37 @@ class Cli:
             process = self.start(*arguments, stdin=opened)
             stdout, stderr = process.communicate(timeout=60)
         return Outcome(process.returncode, stdout.decode(), stderr.decode())
+
+
+def read_terminal(terminal: int) -> bytes:
+    """What is written to a terminal until everybody has closed it."""
+    shown = b""
+    while True:
+        try:
+            block = os.read(terminal, 65536)
+        except OSError:  # how Linux reports the end
+            block = b""
+        if not block:
+            os.close(terminal)
+            return shown
+        shown += block
+
+
+def run_on_terminal(cli: Cli, *arguments: str, typed: bytes = b"") -> tuple[int, bytes, bytes]:
+    """With stdin and stderr on a terminal: exit code, stdout, and what the terminal shows."""
+    terminal, terminal_end = os.openpty()
+    os.write(terminal, typed)
+    process = cli.start(*arguments, stdin=terminal_end, stderr=terminal_end)
+    os.close(terminal_end)
+    shown = read_terminal(terminal)
+    stdout, _ = process.communicate(timeout=30)
+    return process.returncode, stdout, shown
+
+
+def rows_of(shown: str) -> dict[str, str]:
+    """A table of names and values, without its heading."""
+    rows = (re.split(r" {2,}", line.strip()) for line in shown.splitlines()[1:])
+    return {row[0]: row[-1] for row in rows}
 
 
 def change_store(data_dir: Path, family: Family, value: bytes | None) -> bytes:

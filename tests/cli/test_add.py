@@ -8,7 +8,7 @@ import pytest
 
 import queueber
 from queueber.testing import running_server
-from tests.cli.conftest import ITEM_BYTES_MAX, Cli
+from tests.cli.conftest import ITEM_BYTES_MAX, Cli, read_terminal
 
 
 def numbers(count: int) -> bytes:
@@ -127,6 +127,49 @@ def test_add_delay_hides_the_items(cli: Cli, queue: queueber.Queue) -> None:
     assert (queue.stats().ready, queue.stats().delayed) == (0, 2)
 
 
+def test_add_says_more_of_the_items(cli: Cli, queue: queueber.Queue) -> None:
+    options = ["--priority", "9", "--attribute", "a=1=2", "--attribute", "b=", "--batch", "night"]
+
+    urgent = cli("add", "-q", queue.name, "first", "second", *options)
+
+    items = queue.peek().items
+    assert (urgent.code, urgent.stderr) == (0, "")
+    assert [(i.contents, i.priority) for i in items] == [(b"first", 9), (b"second", 9)]
+    assert [dict(item.attributes) for item in items] == [{"a": "1=2", "b": ""}] * 2
+    assert queue.receipt("night").added == 2
+
+
+def test_add_counts_attributes_into_the_size_of_a_call(
+    cli: Cli, queue: queueber.Queue, tmp_path: Path
+) -> None:
+    """All of them in one call would be over the limit of a message."""
+    lines = tmp_path / "lines"
+    lines.write_bytes(numbers(5000))
+    attribute = f"long={'x' * 8000}"
+
+    added = cli.run(
+        "add", "-q", queue.name, "--lines", "--quiet", "--attribute", attribute, stdin=lines
+    )
+
+    assert (added.code, added.stdout, added.stderr) == (0, "5000\n", "")
+
+
+def test_add_with_a_key_that_was_there_adds_nothing(cli: Cli, queue: queueber.Queue) -> None:
+    first = cli("add", "-q", queue.name, "pay 17", "--key", "order-17")
+    again = cli("add", "-q", queue.name, "pay 17", "--key", "order-17")
+    as_json = cli("add", "-q", queue.name, "pay 17", "--key", "order-17", "--json")
+    quiet = cli("add", "-q", queue.name, "pay 17", "--key", "order-17", "--quiet")
+    count = cli("add", "-q", queue.name, "pay 17", "--key", "order-17", "--quiet", "--json")
+
+    assert (first.code, first.stderr) == (0, "")
+    assert (again.code, again.stdout) == (0, first.stdout)
+    assert again.stderr == "Not added: 1 item whose key was there already.\n"
+    assert json.loads(as_json.stdout) == {"id": first.stdout.strip(), "duplicate": True}
+    assert (quiet.code, quiet.stdout) == (0, "0\n")
+    assert json.loads(count.stdout) == {"added": 0, "duplicates": 1}
+    assert queue.stats().added_total == 1
+
+
 def test_add_that_fails_midway_says_how_many_were_added(
     cli: Cli, client: queueber.Client, tmp_path: Path
 ) -> None:
@@ -208,6 +251,17 @@ def test_add_file_that_is_too_long_is_refused(
     [
         ([], "there is nothing to add"),
         (["--lines", "--null"], "--lines and --null do not go together"),
+        (["--lines", "--jsonl"], "--lines and --jsonl do not go together"),
+        (["--priority", "10", "x"], "10 is not in the range 0<=x<=9"),
+        (["--key", "", "x"], "--key is empty"),
+        (["--key", "k", "x", "y"], "--key is for a single item"),
+        (["--key", "k", "--lines"], "--key is for a single item"),
+        (["--key", "k" * 513, "x"], "the limit is 512"),
+        (["--attribute", "trace", "x"], "'trace' is not NAME=VALUE"),
+        (["--attribute", "=1", "x"], "'=1' is not NAME=VALUE"),
+        (["--batch", "", "x"], "batch: it is empty"),
+        (["--epoch", "1", "x"], "give --producer, too"),
+        (["--producer", "", "x"], "producer: it is empty"),
         (["--delay", "-1", "x"], "'-1' is not a number of seconds"),
         (["--delay", "nan", "x"], "'nan' is not a number of seconds"),
         (["--delay", "1e9", "x"], "too long"),
@@ -244,27 +298,13 @@ def test_add_shows_progress_on_a_terminal_only(
             "add", "-q", queue.name, "--lines", "--quiet", stdin=stdin, stderr=terminal_end
         )
         os.close(terminal_end)
-        shown = _read_terminal(terminal)
+        shown = read_terminal(terminal)
         stdout, _ = adding.communicate(timeout=30)
 
     assert (adding.returncode, stdout) == (0, b"5000\n")
     assert b"5,000 items" in shown
     assert b"/s" in shown
     assert b"23.9/23.9 kB" in shown
-
-
-def _read_terminal(terminal: int) -> bytes:
-    """What is written to a terminal until everybody has closed it."""
-    shown = b""
-    while True:
-        try:
-            block = os.read(terminal, 65536)
-        except OSError:  # how Linux reports the end
-            block = b""
-        if not block:
-            os.close(terminal)
-            return shown
-        shown += block
 
 
 def test_add_ends_quietly_when_nobody_reads_the_ids(

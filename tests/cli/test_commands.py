@@ -39,9 +39,11 @@ def every_command(group: click.Group, *path: str) -> list[tuple[str, ...]]:
 
 
 def test_there_are_as_many_commands_as_promised() -> None:
-    assert list(commands.commands) == [
-        "serve", "add", "poll", "remove", "extend", "stats", "queues", "verify",
-    ]  # fmt: skip
+    assert set(commands.commands) - {"work"} == {
+        "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
+        "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "stats",
+        "queues", "verify",
+    }  # fmt: skip
 
 
 def test_help_tells_the_exit_codes(cli: Cli) -> None:
@@ -81,8 +83,23 @@ def test_every_error_has_an_exit_code() -> None:
         ["poll"],
         ["remove", "00" * 16, "11" * 16],
         ["extend", "00" * 16],
+        ["complete", "00" * 16, "11" * 16, "--result", "x"],
+        ["fail", "00" * 16, "11" * 16],
+        ["release", "00" * 16, "11" * 16],
+        ["receipt", "x"],
+        ["results"],
+        ["readers"],
+        ["readers", "drop", "x"],
+        ["peek"],
+        ["cancel", "00" * 16],
+        ["purge", "--state", "dead", "--yes"],
+        ["redrive", "--all"],
+        ["pause"],
+        ["resume"],
         ["stats"],
         ["queues"],
+        ["queues", "show", "x"],
+        ["queues", "configure", "x", "--items-max", "1"],
         ["queues", "create", "x"],
         ["queues", "delete", "x", "--yes"],
     ],
@@ -93,6 +110,33 @@ def test_a_server_that_is_not_there_is_exit_code_3(arguments: list[str]) -> None
 
     assert (outcome.code, outcome.stdout) == (3, "")
     assert outcome.stderr.startswith("Error: cannot reach a server at 127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["stats"],
+        ["receipt", "x"],
+        ["results"],
+        ["readers"],
+        ["readers", "drop", "x"],
+        ["peek"],
+        ["cancel", "00" * 16],
+        ["purge", "--state", "dead", "--yes"],
+        ["redrive", "--all"],
+        ["pause"],
+        ["resume"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_a_queue_that_is_not_there_is_not_created(
+    cli: Cli, client: queueber.Client, arguments: list[str]
+) -> None:
+    outcome = cli(*arguments, "-q", "mistyped")
+
+    assert (outcome.code, outcome.stdout) == (4, "")
+    assert outcome.stderr == "Error: there is no queue 'mistyped'\n"
+    assert "mistyped" not in [each.name for each in client.queues()]
 
 
 def test_an_address_that_is_none_is_wrong_usage() -> None:

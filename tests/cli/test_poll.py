@@ -7,8 +7,6 @@ import pytest
 import queueber
 from tests.cli.conftest import Cli
 
-NO_ID = "00" * 16
-
 
 def test_poll_prints_the_lease_then_ids_and_contents(cli: Cli, queue: queueber.Queue) -> None:
     ids = queue.add([b"plain", "größer".encode(), b"two\nlines \x1b[31m", b"\xff\x00", b""])
@@ -38,11 +36,60 @@ def test_poll_json_has_the_contents_as_text_and_as_bytes(cli: Cli, queue: queueb
     assert answer == {
         "lease": answer["lease"],
         "items": [
-            {"id": ids[0].hex(), "contents": "größer", "contentsBase64": "Z3LDtsOfZXI="},
-            {"id": ids[1].hex(), "contents": None, "contentsBase64": "/w=="},
+            {
+                "id": ids[0].hex(),
+                "contents": "größer",
+                "contentsBase64": "Z3LDtsOfZXI=",
+                "attempt": 1,
+                "key": None,
+                "attributes": {},
+                "batch": None,
+            },
+            {
+                "id": ids[1].hex(),
+                "contents": None,
+                "contentsBase64": "/w==",
+                "attempt": 1,
+                "key": None,
+                "attributes": {},
+                "batch": None,
+            },
         ],
     }
     assert queue.extend(bytes.fromhex(answer["lease"]), 60)
+
+
+def test_poll_tells_what_else_there_is_of_an_item(cli: Cli, queue: queueber.Queue) -> None:
+    attributes = {"trace": "a1, b2", "line": "1\n2"}
+    queue.add(b"x", key="order-17", batch="night", attributes=attributes)
+    queue.poll().fail("once", delay=0)
+
+    polled = cli("poll", "-q", queue.name)
+    lease, item, details = polled.stdout.splitlines()
+    queue.poll()
+    queue.fail(bytes.fromhex(item[:32]), "twice", bytes.fromhex(lease[6:]), delay=0)
+    as_json = json.loads(cli("poll", "-q", queue.name, "--json").stdout)
+    queue.release(bytes.fromhex(item[:32]), bytes.fromhex(as_json["lease"]))
+    raw = cli("poll", "-q", queue.name, "--raw")
+
+    assert details == '    attempt 2, key order-17, batch night, trace=a1, b2, json:"line=1\\n2"'
+    [item_json] = as_json["items"]
+    assert (item_json["attempt"], item_json["key"], item_json["batch"]) == (3, "order-17", "night")
+    assert item_json["attributes"] == attributes
+    assert raw.stdout == "x\n"
+
+
+def test_poll_lease_is_that_of_the_queue_unless_given(cli: Cli, client: queueber.Client) -> None:
+    client.create_queue("short-leases", lease=5)
+    queue = client.queue("short-leases")
+    queue.add([b"short", b"long"])
+
+    cli("poll", "-q", queue.name)
+    cli("poll", "-q", queue.name, "--lease", "1000")
+
+    short, long = queue.peek("in progress").items
+    assert short.at_ms < short.added_at_ms + 60_000
+    assert long.at_ms > long.added_at_ms + 900_000
 
 
 def test_poll_raw_with_remove_hands_the_bytes_on(cli: Cli, queue: queueber.Queue) -> None:
@@ -108,7 +155,7 @@ def test_poll_that_waits_is_interrupted_quietly(cli: Cli, queue: queueber.Queue)
     [
         (["-n", "1001"], "1001 is too many; the limit is 1000"),
         (["-n", "0"], "'-n'"),
-        (["--lease", "0"], "0 is no lease"),
+        (["--lease", "0"], "'0' is too short"),
         (["--lease", "1e9"], "too long"),
         (["--wait", "soon"], "'soon' is not a number of seconds"),
         (["--raw", "--json"], "--raw and --json do not go together"),
@@ -124,68 +171,3 @@ def test_poll_with_wrong_usage_leases_nothing(
     assert (polled.code, polled.stdout) == (2, "")
     assert told in polled.stderr
     assert (queue.stats().ready, queue.stats().polled_total) == (1, 0)
-
-
-def test_remove_tells_what_became_of_each(cli: Cli, queue: queueber.Queue) -> None:
-    queue.add([b"a", b"b"])
-    lease = queue.poll(2)
-    first, second = (item.id.hex() for item in lease)
-
-    removed = cli("remove", "-q", queue.name, lease.id.hex(), first)
-    again = cli("remove", "-q", queue.name, lease.id.hex(), first, second)
-
-    assert (removed.code, removed.stdout, removed.stderr) == (0, f"{first}  removed\n", "")
-    assert again.code == 1
-    assert again.stdout == f"{first}  not removed\n{second}  removed\n"
-    assert queue.stats().removed_total == 2
-
-
-def test_remove_json_and_ids_with_dashes(cli: Cli, queue: queueber.Queue) -> None:
-    queue.add(b"a")
-    lease = queue.poll()
-    item_id = lease.items[0].id.hex()
-    dashed = "-".join([item_id[:8], item_id[8:12], item_id[12:16], item_id[16:20], item_id[20:]])
-
-    removed = cli("remove", "-q", queue.name, "--json", lease.id.hex(), NO_ID, dashed)
-
-    assert removed.code == 1
-    assert json.loads(removed.stdout) == {"removed": [item_id], "notRemoved": [NO_ID]}
-
-
-def test_remove_under_another_lease_keeps_the_item(cli: Cli, queue: queueber.Queue) -> None:
-    queue.add(b"a")
-    item_id = queue.poll().items[0].id.hex()
-
-    removed = cli("remove", "-q", queue.name, NO_ID, item_id)
-
-    assert (removed.code, removed.stdout) == (1, f"{item_id}  not removed\n")
-    assert (queue.stats().in_progress, queue.stats().removed_total) == (1, 0)
-
-
-def test_extend_moves_the_end_of_a_live_lease(cli: Cli, queue: queueber.Queue) -> None:
-    queue.add(b"a")
-    lease = queue.poll().id.hex()
-
-    extended = cli("extend", "-q", queue.name, lease, "--lease", "300")
-    as_json = cli("extend", "-q", queue.name, lease, "--json")
-
-    assert (extended.code, extended.stdout, extended.stderr) == (0, f"{lease}  extended\n", "")
-    assert (as_json.code, as_json.stdout) == (0, '{"extended": true}\n')
-    assert queue.stats().extended_total == 2
-
-
-def test_extend_of_a_lease_that_has_ended_ends_with_1(cli: Cli, queue: queueber.Queue) -> None:
-    extended = cli("extend", "-q", queue.name, NO_ID)
-    as_json = cli("extend", "-q", queue.name, NO_ID, "--json")
-
-    assert (extended.code, extended.stdout) == (1, f"{NO_ID}  not extended\n")
-    assert (as_json.code, as_json.stdout) == (1, '{"extended": false}\n')
-    assert queue.stats().extended_total == 0
-
-
-@pytest.mark.parametrize("arguments", [["remove", NO_ID, "xyz"], ["remove", "ab"], ["extend", "a"]])
-def test_what_is_no_id_is_wrong_usage(cli: Cli, arguments: list[str]) -> None:
-    outcome = cli(*arguments)
-
-    assert (outcome.code, outcome.stdout) == (2, "")
-    assert "hex digits" in outcome.stderr or "Missing argument" in outcome.stderr

@@ -1,0 +1,186 @@
+"""`queueber remove`, `complete`, `fail` and `release`: how the items of a lease end."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from queueber.cli.new_calls import CALL_ITEMS_MAX, call_bytes_max, split_calls
+from queueber.cli.options import (
+    Target,
+    check_exclusive,
+    client_options,
+    ids_argument,
+    lease_argument,
+    queue_option,
+    seconds,
+)
+from queueber.cli.telling import tell_done, tell_each
+from queueber.errors import InvalidArgument
+from queueber.model import FailOutcome
+
+T = TypeVar("T")
+
+
+@click.command()
+@lease_argument
+@ids_argument
+@queue_option
+@client_options
+def remove(target: Target, queue: str, lease: bytes, ids: tuple[bytes, ...]) -> None:
+    """Remove items that are done, under the lease that holds them.
+
+    \b
+    Example:
+      queueber remove 0199f1c2a7e27cc2a3f1bb6a5d3c9e01 0199f1c29b007d0aa1c07a8f0f1d2e3b
+
+    Prints what became of each. Ends with 1 when one was not removed: the lease has ended or does
+    not hold it, and somebody else may have it. With --json: {"removed": ["..."], "notRemoved":
+    []}.
+    """
+    with target.connect() as client:
+        removing = client.queue(queue)
+        removed = _in_parts(ids, lambda part: removing.remove(part, lease))
+    tell_done(target, ids, removed, "removed")
+
+
+@click.command()
+@lease_argument
+@ids_argument
+@click.option("--result", "results", multiple=True, metavar="TEXT", help="May be repeated.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="The whole file is a result, '-' is standard input. May be repeated.",
+)
+@click.option("--lines", is_flag=True, help="Each line of standard input is a result.")
+@queue_option
+@client_options
+def complete(
+    target: Target,
+    queue: str,
+    lease: bytes,
+    ids: tuple[bytes, ...],
+    results: tuple[str, ...],
+    files: tuple[Path, ...],
+    lines: bool,
+) -> None:
+    """Remove items that are done, and keep their results for 'results'.
+
+    \b
+    Examples:
+      queueber complete "$lease" "$id" --result ok
+      ./work | queueber complete "$lease" "$id" --file -
+
+    There is one result for each id in order; a --result or --file that is the only one is for all.
+    Lines may be empty.
+
+    Prints what became of each. Ends with 1 when one was not completed: the lease has ended or does
+    not hold it, and somebody else may have it. With --json: {"completed": ["..."], "notCompleted":
+    []}.
+    """
+    check_exclusive(result=results, file=files, lines=lines)
+    listed = _read_results(results, files, lines=lines)
+    if len(listed) == 1 and not lines:
+        listed *= len(ids)
+    if len(listed) != len(ids):
+        raise InvalidArgument(
+            f"there are {len(listed)} results for {len(ids)} ids; give one for all, or one for "
+            "each ('remove' keeps none)"
+        )
+    completed: list[bool] = []
+    with target.connect() as client:
+        completing, bytes_max = (
+            client.queue(queue),
+            call_bytes_max(client.server().message_bytes_max),
+        )
+        pairs = zip(ids, listed, strict=True)
+        for call in split_calls(pairs, lambda pair: len(pair[1]), bytes_max):
+            completed += completing.complete([i for i, _ in call], [r for _, r in call], lease)
+    tell_done(target, ids, completed, "completed")
+
+
+def _read_results(results: tuple[str, ...], files: tuple[Path, ...], *, lines: bool) -> list[bytes]:
+    if lines:
+        # A line ends with a newline, and nothing else: a result may have other separators in it.
+        ended = sys.stdin.buffer.read().split(b"\n")
+        return ended if ended[-1] else ended[:-1]
+    if files.count(Path("-")) > 1:
+        raise InvalidArgument("standard input can be read once; give one --file -")
+    if files:
+        stdin = sys.stdin.buffer
+        return [stdin.read() if file == Path("-") else file.read_bytes() for file in files]
+    return [os.fsencode(result) for result in results]
+
+
+@click.command()
+@lease_argument
+@ids_argument
+@click.option("--error", default="", metavar="TEXT", help="What went wrong; it is kept.")
+@click.option(
+    "--delay", type=seconds, help="How long they stay hidden. [default: the queue's backoff]"
+)
+@queue_option
+@client_options
+def fail(
+    target: Target,
+    queue: str,
+    lease: bytes,
+    ids: tuple[bytes, ...],
+    error: str,
+    delay: float | None,
+) -> None:
+    """Say that items failed: they are tried again later, or are dead letters.
+
+    \b
+    Example:
+      queueber fail "$lease" "$id" --error 'no route to host'
+
+    Prints what became of each: 'retried' comes back, 'died' has failed as often as the queue
+    allows; see 'peek --state dead' and 'redrive'. Ends with 1 when one was not failed: the lease
+    has ended or does not hold it. With --json: {"retried": ["..."], "died": [], "notFailed": []}.
+    """
+    with target.connect() as client:
+        failing = client.queue(queue)
+        outcomes = _in_parts(ids, lambda part: failing.fail(part, error, lease, delay=delay))
+    tell_each(target, ids, [_FAIL_WORDS[each] for each in outcomes], *_FAIL_WORDS.values())
+
+
+_FAIL_WORDS = {
+    FailOutcome.RETRIED: "retried",
+    FailOutcome.DIED: "died",
+    FailOutcome.REFUSED: "not failed",
+}
+
+
+@click.command()
+@lease_argument
+@ids_argument
+@queue_option
+@client_options
+def release(target: Target, queue: str, lease: bytes, ids: tuple[bytes, ...]) -> None:
+    """Give items back untried: others may have them at once.
+
+    \b
+    Example:
+      queueber release 0199f1c2a7e27cc2a3f1bb6a5d3c9e01 0199f1c29b007d0aa1c07a8f0f1d2e3b
+
+    Prints what became of each. Ends with 1 when one was not released: the lease has ended or does
+    not hold it. With --json: {"released": ["..."], "notReleased": []}.
+    """
+    with target.connect() as client:
+        releasing = client.queue(queue)
+        released = _in_parts(ids, lambda part: releasing.release(part, lease))
+    tell_done(target, ids, released, "released")
+
+
+def _in_parts(ids: Sequence[bytes], ask: Callable[[Sequence[bytes]], list[T]]) -> list[T]:
+    answers: list[T] = []
+    for start in range(0, len(ids), CALL_ITEMS_MAX):
+        answers += ask(ids[start : start + CALL_ITEMS_MAX])
+    return answers

@@ -1,0 +1,109 @@
+"""`queueber peek`: items as they stand, without leasing them."""
+
+from collections.abc import Iterator
+
+import click
+from click.exceptions import Exit
+
+from queueber.cli.exits import NEGATIVE
+from queueber.cli.finding import existing_queue
+from queueber.cli.options import (
+    Target,
+    check_exclusive,
+    client_options,
+    queue_option,
+    raw_option,
+    state_option,
+)
+from queueber.cli.output import (
+    counted,
+    details_line,
+    echo_json,
+    echo_lines,
+    item_to_json,
+    text_to_line,
+    to_line,
+    to_time,
+)
+from queueber.client.queue import Queue
+from queueber.limits import PEEK_ITEMS_MAX, PRIORITY_DEFAULT
+from queueber.model import ItemState, Peeked
+
+
+@click.command()
+@state_option(default="ready", show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="NUMBER",
+    help="At most so many items.",
+)
+@raw_option
+@queue_option
+@client_options
+def peek(target: Target, queue: str, state: ItemState, limit: int, raw: bool) -> None:
+    """Show items without leasing them.
+
+    \b
+    Examples:
+      queueber peek -q images
+      queueber peek --state dead --limit 1000 --json | jq -r .lastError
+      queueber peek --state delayed --json | jq -r .id | xargs queueber cancel
+
+    Each line has an id and its contents; the line below tells more of the item. Ready items come in
+    the order in which they are polled, delayed ones in that of their times, others by age. Items
+    that move meanwhile may be left out. Ends with 1 when there is nothing.
+
+    Contents that are not text on one line are printed as json:"..." or base64:..., with --raw as
+    they are. With --json each is an object with the fields of 'poll' and "addedAtMs", "priority",
+    "attempts" (that failed), "atMs" (ready and dead: since when; delayed: until when; in progress:
+    the lease's end), "lease", "reason" (of a death), "lastError" and "attemptTimesMs".
+    """
+    check_exclusive(raw=raw, json=target.use_json)
+    found = 0
+    with target.connect() as client:
+        for page in _pages(existing_queue(client, queue), state, limit):
+            found += len(page)
+            if target.use_json:
+                for item in page:
+                    echo_json(item_to_json(item))
+            elif raw:
+                click.echo(b"".join(item.contents + b"\n" for item in page), nl=False)
+            else:
+                echo_lines(line for item in page for line in _lines(item, state))
+    if not found:
+        if not raw and not target.use_json:
+            click.echo(f"Nothing is {state.value} in queue {queue!r}.", err=True)
+        raise Exit(NEGATIVE)
+
+
+def _pages(queue: Queue, state: ItemState, limit: int) -> Iterator[list[Peeked]]:
+    after = b""
+    while limit > 0:
+        page = queue.peek(state, limit=min(limit, PEEK_ITEMS_MAX), after=after)
+        yield page.items
+        limit, after = limit - len(page.items), page.next
+        if not after:
+            return
+
+
+def _lines(item: Peeked, state: ItemState) -> tuple[str, str]:
+    at = to_time(item.at_ms)
+    details = details_line(
+        {
+            ItemState.READY: f"since {at}",
+            ItemState.DELAYED: f"until {at}",
+            ItemState.IN_PROGRESS: f"lease {item.lease_id.hex()} until {at}",
+            ItemState.DEAD: f"since {at}",
+        }[state],
+        item.reason,
+        counted(item.attempts, "failure") if item.attempts else "",
+        f"error {text_to_line(item.last_error)}" if item.last_error else "",
+        f"priority {item.priority}" if item.priority != PRIORITY_DEFAULT else "",
+        key=item.key,
+        batch=item.batch,
+        attributes=item.attributes,
+    )
+    return f"{item.id.hex()}  {to_line(item.contents)}", details

@@ -1,0 +1,80 @@
+"""`queueber receipt`: what became of a batch, now or once it is complete."""
+
+import sys
+
+import click
+from click.exceptions import Exit
+
+from queueber.cli.exits import NEGATIVE
+from queueber.cli.finding import existing_queue
+from queueber.cli.options import Target, client_options, queue_option, seconds
+from queueber.cli.output import echo_json, echo_table, to_json
+from queueber.cli.watching import SHOW_SECONDS
+from queueber.client.queue import Queue
+from queueber.clock import SystemClock
+from queueber.errors import InvalidArgument
+from queueber.limits import SECOND_MS
+from queueber.model import Receipt
+
+
+@click.command()
+@click.argument("batch")
+@click.option("--wait", is_flag=True, help="Wait until the batch is complete.")
+@click.option("--for", "for_seconds", type=seconds, help="Wait at most so long.")
+@queue_option
+@client_options
+def receipt(target: Target, queue: str, batch: str, wait: bool, for_seconds: float | None) -> None:
+    """Show what became of a batch.
+
+    \b
+    Examples:
+      queueber receipt night-run
+      queueber receipt night-run --wait --for 3600 && ./publish
+
+    A batch is what 'add --batch' named. Its items are done when they were completed or removed,
+    dead while they are dead letters and after they were cancelled or purged, and live otherwise. It
+    is complete when none is live.
+
+    Ends with 0 when the batch is complete, and with 1 when it is not. On a terminal, --wait shows
+    how far it is. With --json: an object with "added", "done", "dead", "live", "complete" and
+    digests of the ids.
+    """
+    if for_seconds is not None and not wait:
+        raise InvalidArgument("--for is how long to wait; give --wait, too")
+    with target.connect() as client:
+        asked = existing_queue(client, queue)
+        if not wait:
+            found = asked.receipt(batch)
+        elif sys.stderr.isatty():
+            found = _wait_and_show(asked, batch, for_seconds)
+        else:
+            found = asked.wait_batch(batch, for_seconds)
+    if target.use_json:
+        echo_json(to_json(found))
+    else:
+        _echo(found)
+    if not found.complete:
+        raise Exit(NEGATIVE)
+
+
+def _wait_and_show(queue: Queue, batch: str, for_seconds: float | None) -> Receipt:
+    from queueber.cli.progress import CountBar
+
+    clock = SystemClock()
+    found = queue.receipt(batch)
+    give_up_ms = None if for_seconds is None else clock.now_ms() + for_seconds * SECOND_MS
+    with CountBar(batch) as bar:
+        while True:
+            bar.show(found.done + found.dead, found.added)
+            left = SHOW_SECONDS
+            if give_up_ms is not None:
+                left = min(left, (give_up_ms - clock.now_ms()) / SECOND_MS)
+            if found.complete or left <= 0:
+                return found
+            found = queue.wait_batch(batch, left)
+
+
+def _echo(found: Receipt) -> None:
+    rows = [(word, f"{getattr(found, word):,}") for word in ("added", "done", "dead", "live")]
+    rows.append(("complete", "yes" if found.complete else "no"))
+    echo_table(("batch", found.batch), rows)

@@ -1,0 +1,36 @@
+"""What became of each of several items: in words, in JSON, and as an exit code."""
+
+from collections.abc import Sequence
+
+from click.exceptions import Exit
+
+from queueber.cli.exits import NEGATIVE
+from queueber.cli.options import Target
+from queueber.cli.output import echo_json, echo_lines
+
+
+def tell_each(target: Target, ids: Sequence[bytes], told: Sequence[str], *words: str) -> None:
+    """Print each id with its word, or ids by word, and end with 1 if one of them is a 'not'.
+
+    `words` are all that there may be, the last one a 'not': every field of the JSON is there.
+    """
+    if target.use_json:
+        by_word: dict[str, list[str]] = {word: [] for word in words}
+        for item_id, word in zip(ids, told, strict=True):
+            by_word[word].append(item_id.hex())
+        echo_json({_field(word): listed for word, listed in by_word.items()})
+    else:
+        echo_lines(f"{i.hex()}  {word}" for i, word in zip(ids, told, strict=True))
+    if words[-1] in told:
+        raise Exit(NEGATIVE)
+
+
+def tell_done(target: Target, ids: Sequence[bytes], done: Sequence[bool], word: str) -> None:
+    """The same for what is done or not done."""
+    tell_each(target, ids, [word if each else f"not {word}" for each in done], word, f"not {word}")
+
+
+def _field(word: str) -> str:
+    """`notRemoved` for `not removed`."""
+    first, *rest = word.split()
+    return first + "".join(each.capitalize() for each in rest)
