@@ -38,6 +38,8 @@ types: setup
 
 bench: setup  ## Measure the engine and the server (ten minutes)
 	$(BIN)/python -m bench.engine
+	$(BIN)/python -m bench.outcomes
+	$(BIN)/python -m bench.worker
 	$(BIN)/python -m bench.rpc
 	$(BIN)/python -m bench.depth
 	$(BIN)/python -m bench.large_store

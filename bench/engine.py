@@ -27,13 +27,14 @@ from bench.measure import (
 from queueber.clock import SystemClock
 from queueber.db.store import Store
 from queueber.engine.add import add
+from queueber.engine.complete import complete
 from queueber.engine.poll import poll
 from queueber.engine.queues import create_queue
 from queueber.engine.remove import remove
 from queueber.engine.state import Engine, QueueState, open_engine
 from queueber.ids import IdSource
 from queueber.limits import MESSAGE_BYTES_CEILING, MINUTE_MS
-from queueber.model import Polled, QueueSettings
+from queueber.model import NewItems, Polled, QueueSettings
 
 _DESCRIPTION = """Measure the engine without RPC: add, poll and remove, with 1 and 100 items a call,
 contents of 100 B and 1 KiB. "each" syncs after every call. "group" writes on one thread while
@@ -57,7 +58,10 @@ class EngineQueue:
     leases: deque[Polled] = field(default_factory=deque)
 
     def add(self, contents: list[bytes]) -> int:
-        return len(add(self.engine, self.queue, contents, (), self.now_ms()))
+        return self.add_items(NewItems(contents))
+
+    def add_items(self, items: NewItems) -> int:
+        return len(add(self.engine, self.queue, items, self.now_ms()).ids)
 
     def poll(self, count: int, lease_ms: int = 10 * MINUTE_MS) -> int:
         polled = poll(
@@ -79,6 +83,14 @@ class EngineQueue:
         lease = self.leases.popleft()
         leases = [lease.lease_id] * len(lease.ids)
         return sum(remove(self.engine, self.queue, lease.ids, leases, self.now_ms()))
+
+    def complete(self, results: list[bytes]) -> int:
+        """Complete the items of the lease that was taken first."""
+        if not self.leases:
+            return 0
+        lease = self.leases.popleft()
+        leases, now_ms = [lease.lease_id] * len(lease.ids), self.now_ms()
+        return sum(complete(self.engine, self.queue, lease.ids, leases, results, now_ms))
 
 
 @contextmanager
