@@ -75,6 +75,7 @@ class Store:
             rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
         )
         with _translated_open_errors(path):
+            _refuse_other_families(path)
             self._db = rocksdict.Rdict(str(path), _database_options(cache), families, access)
         self._families = {f: self._db.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self._db.get_column_family_handle(f.family_name) for f in Family}
@@ -201,6 +202,24 @@ class Store:
             with contextlib.suppress(Exception):
                 handle.close()
         self._families = {}
+
+
+def _refuse_other_families(path: Path) -> None:
+    """Leave a store of another format as it is: opening it would add the families of this one."""
+    if not (path / "CURRENT").is_file():
+        return
+    options = rocksdict.Options(raw_mode=True)
+    found = rocksdict.Rdict.list_cf(str(path), options)
+    if set(found) == {family.family_name for family in Family}:
+        return
+    families = {name: rocksdict.Options(raw_mode=True) for name in found}
+    other = rocksdict.Rdict(str(path), options, families, rocksdict.AccessType.read_only())
+    try:
+        number = other.get(b"format")
+    finally:
+        other.close()
+    if number is not None:  # else it was never finished: a crash in its first moment
+        check_format(number, is_empty=False)
 
 
 def _why_refused(text: str) -> str:
