@@ -15,7 +15,7 @@ setup: $(READY)  ## Make the environment in .venv, and install Java if it is mis
 $(READY): pyproject.toml constraints.txt scripts/system-packages
 	@scripts/system-packages $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev]'
 	@touch $@
 
 demo: setup  ## Run the main job end to end on a server in a temporary directory

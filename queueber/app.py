@@ -1,6 +1,7 @@
 """The composition root: builds every object of a server, runs it, and takes it down in order."""
 
 import resource
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,8 @@ def serve(config: Config, *, address_file: Path | None = None) -> None:
 
     Raises what stopped it, if it was a failure: after that nothing more was acknowledged.
     """
+    # A call whose connection ends before its first turn was carried out, and has nobody to answer.
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     run(partial(_serve, config, address_file))
 
 

@@ -29,6 +29,13 @@ MANY_MAX = 10_000
 PRIORITY_MAX = 9
 PRIORITY_DEFAULT = 5
 
+LEVELS = 2 * (PRIORITY_MAX + 1)
+"""Of ready items: one for each priority, and one for the suspects of each."""
+
+SUSPECT_PATIENCE_MS = 30 * SECOND_MS
+"""How long a suspect may be passed over by those who hold too much to be given it. Then they are
+given nothing else before it."""
+
 OLDEST_FIRST_EVERY = 8
 """One lease in so many takes the items that have been ready longest, whatever their priority."""
 

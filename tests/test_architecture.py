@@ -149,6 +149,7 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
         "dropReader": "drop_reader",
         "listReaders": "log_stats",
         "resume": "resume",
+        "withdrawPoll": "withdraw_poll",
     }
 
     operations = {bulk.get(method, method) for method in methods - set(elsewhere)}

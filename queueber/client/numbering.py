@@ -7,6 +7,8 @@ it fail with it and are sent again together, in order:
     window   [ 4  5  6  7 ]  under way, 4 unanswered longest
     pending    8  9 ...      sent as the window moves on
 
+Calls that repeat those of an earlier life of the producer are sent one at a time.
+
 When a call is refused for good, what stands behind it would leave a gap and fails too. From then on
 the producer takes only calls that name their number: the next one in line may be another than the
 one that failed, and a server that answers the number already would take it for a repetition.
@@ -54,6 +56,9 @@ class NumberedAdds:
         self._link: Link | None = None
         """Where calls may be sent at once; None while nothing flows."""
         self._runs = False
+        self._is_new = False
+        """Whether a call was stored, and not known from before. Until then each waits for the one
+        before it: were the work of an earlier life to differ, no later call may be stored."""
 
     # --- any thread -------------------------------------------------------------------------------
 
@@ -111,6 +116,7 @@ class NumberedAdds:
                     self._fail_all(unsure or error)
                 continue
             self._answers.popleft()
+            self._is_new = self._is_new or not added.is_repeat
             operation = self._window.popleft()
             operation.answer(ids_of(added, 0, operation.parts))
             backoff = self._core.new_backoff()
@@ -120,7 +126,8 @@ class NumberedAdds:
 
     def _send_more(self, link: Link) -> None:
         """Send what has not been sent on this connection, as far as the window allows."""
-        while self._pending and len(self._window) < PRODUCER_ANSWERS_KEPT:
+        window = PRODUCER_ANSWERS_KEPT if self._is_new else 1
+        while self._pending and len(self._window) < window:
             self._window.append(self._pending.popleft())
         for operation in list(self._window)[len(self._answers) :]:
             self._answers.append(self._core.spawn(self._send(link, operation)))
@@ -130,7 +137,7 @@ class NumberedAdds:
         self._caller.check_size("contents", operation.parts, operation.size)
         return await self._core.answer(
             link,
-            lambda link: send_add(link.queue(self._caller.name), items),
+            lambda link: send_add(self._caller.queue(link), items),
             is_repeatable=False,
             queue=self._caller.name,
         )

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from queueber.db.capnp_layout import WORD, list_pointer, padding, root_pointer, words
 from queueber.db.keys import DUE_BYTES, NEVER_MS
-from queueber.limits import ID_BYTES, PRIORITY_MAX
+from queueber.limits import ID_BYTES, LEVELS
 from queueber.schema import storage
 
 Level = tuple[int, bytes]
@@ -77,7 +77,7 @@ _LEVEL = struct.Struct(f">BQ{DUE_BYTES}s")
 # By how many levels there are: how long the message is, the pointer to them, what fills it up.
 _LAYOUTS = [
     (_FIXED_WORDS + words(size), list_pointer(2, size), padding(size))
-    for size in range(0, (PRIORITY_MAX + 2) * _LEVEL.size, _LEVEL.size)
+    for size in range(0, (LEVELS + 1) * _LEVEL.size, _LEVEL.size)
 ]
 
 

@@ -41,7 +41,7 @@ class Family(Enum):
     ITEMS = ("items", "queue, id", "StoredItem with the contents", _CONTENTS)
     VISIBILITY_INDEX = (
         "visibility_index",
-        "queue, 9 - priority (1 byte), visible-at, id",
+        "queue, level (1 byte: 9 - priority, for suspects 19 - priority), visible-at, id",
         "mark",
         _SMALL,
     )

@@ -2,12 +2,13 @@
 
 `prefix` is a queue's number as 4 bytes. `due` is a time and an id, the part of a time index's key
 after the prefix: 24 bytes that sort by time, then by id. In the index of ready items a byte for the
-level comes before it: level 0 is priority 9, so that the highest priority sorts first.
+level comes before it: level 0 is priority 9, so that the highest priority sorts first; level 10 has
+the suspects of priority 9, and so on.
 """
 
 from hashlib import blake2b
 
-from queueber.limits import PRIORITY_MAX
+from queueber.limits import LEVELS
 
 PREFIX_BYTES = 4
 TIME_BYTES = 8
@@ -55,7 +56,7 @@ def level_part(level: int) -> bytes:
     return _LEVEL_PARTS[level]
 
 
-_LEVEL_PARTS = [bytes([level]) for level in range(PRIORITY_MAX + 1)]
+_LEVEL_PARTS = [bytes([level]) for level in range(LEVELS)]
 
 
 def is_where_its_id_says(due: bytes) -> bool:
@@ -63,6 +64,9 @@ def is_where_its_id_says(due: bytes) -> bool:
     return due[2:8] == due[8:14]
 
 
-def text_digest(text: str) -> bytes:
-    """A text of any length as 16 bytes; for keys of the store that users name."""
-    return blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
+def text_digest(text: str, kind: bytes = b"") -> bytes:
+    """A text of any length as 16 bytes; for keys of the store that users name.
+
+    Texts of different kinds have different digests, where they might meet in one family.
+    """
+    return blake2b(text.encode(), digest_size=DIGEST_BYTES, person=kind).digest()

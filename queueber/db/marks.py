@@ -88,8 +88,9 @@ def mark_has_details(mark: bytes) -> bool:
 
 
 def mark_level(mark: bytes) -> int:
-    """Where it stands in the index of ready items: 0 is the highest priority."""
-    return PRIORITY_MAX - mark[_PRIORITY_AT]
+    """Where it stands in the index of ready items: 0 is the highest priority, 10 its suspects."""
+    level = PRIORITY_MAX - mark[_PRIORITY_AT]
+    return level + PRIORITY_MAX + 1 if mark_group_max(mark) else level
 
 
 def with_group_max(mark: bytes, group_max: int) -> bytes:

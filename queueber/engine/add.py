@@ -23,7 +23,7 @@ def add(engine: Engine, queue: QueueState, items: NewItems, now_ms: int) -> Adde
     """Store all of the items, or none, but for those whose key is there already."""
     turn = None
     if items.producer is not None:
-        turn = ProducerTurn(engine, queue, items.producer)
+        turn = ProducerTurn(engine, queue, items.producer, len(items.contents))
         if turn.repeated is not None:
             return turn.repeated
     if items.keys and any(items.keys):

@@ -17,9 +17,9 @@ from queueber.engine.leases import take_from_any_lease
 from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.ids import made_at_ms
-from queueber.limits import PRIORITY_MAX
+from queueber.limits import LEVELS
 
-_LEVELS = range(PRIORITY_MAX + 1)
+_LEVELS = range(LEVELS)
 
 
 def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int) -> list[bool]:

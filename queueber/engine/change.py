@@ -42,7 +42,7 @@ class Change:
         self._batches: dict[int, BatchRecord] = {}
         self._made_ready: list[tuple[int, Sequence[Entry]]] = []
         self._drawn: list[tuple[int, int]] = []
-        self._dropped: list[tuple[int, set[bytes]]] = []
+        self._dropped: dict[int, set[bytes]] = {}
 
     # --- ready ------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Change:
     def drop_ready(self, level: int, entries: Sequence[Entry]) -> None:
         """Some entries of a level leave it, wherever they stand."""
         self._leave_ready(level, entries, low=self.counters.levels[level][1])
-        self._dropped.append((level, {due for due, _ in entries}))
+        self._dropped.setdefault(level, set()).update(due for due, _ in entries)
 
     def _leave_ready(self, level: int, entries: Sequence[Entry], low: bytes) -> None:
         head = self._queue.prefix + level_part(level)
@@ -167,7 +167,7 @@ class Change:
             queue.results.head = self.log_head
         for level, count in self._drawn:
             queue.windows[level].drop_first(count)
-        for level, dues in self._dropped:
+        for level, dues in self._dropped.items():
             queue.windows[level].discard(dues)
         for level, entries in self._made_ready:
             window = queue.windows.get(level)

@@ -6,19 +6,26 @@ whatever their priority.
 
 An item whose mark names a largest group is a suspect: it was held by somebody who died. It is given
 only into as large a company, itself counted; see `expire.py`. Leases that end together, because
-they are bound to one connection, are one company.
+they are bound to one connection, are one company. A suspect that does not fit is passed over for
+`SUSPECT_PATIENCE_MS`; then nothing that stands behind it is given before it, so that the company
+becomes smaller and it has its turn.
 """
 
 from dataclasses import dataclass
 from itertools import islice
 
 from queueber.db.families import Family
-from queueber.db.keys import level_part
+from queueber.db.keys import due_part, level_part
 from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, mark_group_max
 from queueber.db.records import decode_lease, split_held
 from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
-from queueber.limits import ITEM_WIRE_BYTES, OLDEST_FIRST_EVERY
+from queueber.limits import (
+    ITEM_WIRE_BYTES,
+    OLDEST_FIRST_EVERY,
+    PRIORITY_MAX,
+    SUSPECT_PATIENCE_MS,
+)
 
 
 @dataclass(slots=True)
@@ -30,9 +37,13 @@ class Company:
     """How many they may be, given who is among them; 0: no limit."""
 
     def join(self, group: list[Entry]) -> None:
-        self.items += len(group)
-        limits = [self.group_max, *(mark_group_max(mark) for _, mark in group)]
-        self.group_max = min((limit for limit in limits if limit), default=0)
+        limits = [limit for _, mark in group if (limit := mark_group_max(mark))]
+        self.merge(Company(len(group), min(limits, default=0)))
+
+    def merge(self, other: "Company") -> None:
+        self.items += other.items
+        limits = [limit for limit in (self.group_max, other.group_max) if limit]
+        self.group_max = min(limits, default=0)
 
 
 def company_of(engine: Engine, queue: QueueState, leases: list[bytes]) -> Company:
@@ -49,7 +60,14 @@ class Choice:
     """Which entries the polls of one call get."""
 
     def __init__(
-        self, engine: Engine, queue: QueueState, count: int, room: int, company: Company | None
+        self,
+        engine: Engine,
+        queue: QueueState,
+        count: int,
+        *,
+        room: int,
+        company: Company | None,
+        now_ms: int,
     ) -> None:
         """`room` is how many bytes the answer may have."""
         self._room = room
@@ -58,6 +76,7 @@ class Choice:
         """Whether all marks that were looked at are plain."""
         self._company = company
         self._turn = queue.counters.leases_total
+        self._impatient_before = due_part(max(0, now_ms - SUSPECT_PATIENCE_MS), b"")
         self._levels: list[tuple[int, list[Entry]]] = []
         for level, (_, low) in sorted(queue.counters.levels.items()):
             window = queue.windows[level]
@@ -68,67 +87,80 @@ class Choice:
     def take(self, count: int) -> list[Entry]:
         """The entries of one lease."""
         self._turn += 1
-        if len(self._levels) == 1:
+        others, count = self._allowed(count)
+        if len(self._levels) == 1 and self._levels[0][0] <= PRIORITY_MAX:
             start = self._at[0]
-            candidates = self._levels[0][1][start : start + count]
-            fitting = self._count_fitting(candidates)
-            self._at[0] = start + fitting
+            group = self._levels[0][1][start : start + count]
+            sources = [0] * len(group)
         else:
-            candidates, sources = self._merge(count)
-            fitting = self._count_fitting(candidates)
+            group, sources = self._merge(count, others)
+        fitting = self._count_fitting(group)
+        if fitting < len(group):
+            group = group[:fitting]
+        if len(self._levels) == 1:
+            self._at[0] += fitting
+        else:
             for source in sources[:fitting]:
                 self._at[source] += 1
-        group = candidates[:fitting] if fitting < len(candidates) else candidates
         if self._company is not None:
             self._company.join(group)
         return group
 
-    def _merge(self, count: int) -> tuple[list[Entry], list[int]]:
-        """The next entries of all levels, and which level each is of."""
+    def _allowed(self, count: int) -> tuple[int, int]:
+        """How many the caller holds already, and how many it may be given beside them."""
+        if self._company is None:
+            return 0, count
+        others, group_max = self._company.items, self._company.group_max
+        return others, min(count, max(0, group_max - others)) if group_max else count
+
+    def _merge(self, count: int, others: int) -> tuple[list[Entry], list[int]]:
+        """The next entries of all levels that go together, and which level each is of."""
         is_oldest_first = self._turn % OLDEST_FIRST_EVERY == 0
         ahead = self._at.copy()
-        candidates: list[Entry] = []
+        group: list[Entry] = []
         sources: list[int] = []
-        for _ in range(count):
-            waiting = [
-                source
-                for source, (_, entries) in enumerate(self._levels)
-                if ahead[source] < len(entries)
+        passed_over: set[int] = set()
+        while len(group) < count:
+            fronts = [
+                (
+                    0 if is_oldest_first else level % (PRIORITY_MAX + 1),
+                    entries[ahead[source]],
+                    source,
+                )
+                for source, (level, entries) in enumerate(self._levels)
+                if source not in passed_over and ahead[source] < len(entries)
             ]
-            if not waiting:
+            if not fronts:
                 break
-            source = waiting[0]
-            if is_oldest_first:
-                source = min(waiting, key=lambda each: self._levels[each][1][ahead[each]])
-            candidates.append(self._levels[source][1][ahead[source]])
+            _, entry, source = min(fronts)
+            limit = mark_group_max(entry[1])
+            if limit and limit <= others + len(group):
+                if entry[0] < self._impatient_before:
+                    break
+                passed_over.add(source)
+                continue
+            if limit:
+                count = min(count, limit - others)
+            group.append(entry)
             sources.append(source)
             ahead[source] += 1
-        return candidates, sources
+        return group, sources
 
-    def _count_fitting(self, candidates: list[Entry]) -> int:
-        """How many of the first candidates may go together, and into the answer."""
-        count_max, others = len(candidates), 0
-        if self._company is not None:
-            others = self._company.items
-            if self._company.group_max:
-                count_max = min(count_max, max(0, self._company.group_max - others))
+    def _count_fitting(self, group: list[Entry]) -> int:
+        """How many of the first entries go into the answer."""
         room, is_first = self._room, self._is_first
-        for at, (_, mark) in enumerate(candidates):
+        fitting = len(group)
+        for at, (_, mark) in enumerate(group):
             if mark[SIZE_BYTES:] != PLAIN_TAIL:
                 self.is_plain = False
-                limit = mark_group_max(mark)
-                if limit:
-                    count_max = min(count_max, limit - others) if limit > at + others else at
-            if at >= count_max:
-                break
             needed = int.from_bytes(mark[:SIZE_BYTES]) + ITEM_WIRE_BYTES
             if needed > room and not is_first:
-                count_max = at
+                fitting = at
                 break
             room -= needed
             is_first = False
         self._room, self._is_first = room, is_first
-        return count_max
+        return fitting
 
     def taken(self) -> list[tuple[int, list[Entry]]]:
         """What was taken of each level."""

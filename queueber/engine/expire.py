@@ -7,7 +7,7 @@ item whose lease expires when it is alone in it is charged an attempt. Leases th
 connection end together with it, and count as one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from queueber.db.families import Family
 from queueber.db.keys import (
@@ -28,14 +28,12 @@ from queueber.engine.lookahead import look_ahead
 from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
+from queueber.limits import SWEEP_SLICE_ITEMS
 
 Lease = tuple[bytes, bytes]
 """The due part of its expiry entry, and what it holds."""
 
 _ERROR = "the lease ran out"
-
-_LEASES_AT_ONCE = 100
-"""Leases of one holder that end in one batch."""
 
 
 def expire(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tuple[int, int]:
@@ -88,25 +86,56 @@ def expire_together(
 
     What they hold counts as one lease: all of it was in the hands of whoever is gone.
     """
-    keys = [queue.prefix + lease_id for lease_id in lease_ids]
-    leases: list[Lease] = []
-    for lease_id, entry in zip(
-        lease_ids, engine.store.get_many(Family.LEASES, keys) if keys else [], strict=True
-    ):
-        if entry is not None:
-            expires_at_ms, held = decode_lease(entry)
-            leases.append((due_part(expires_at_ms, lease_id), held))
-    items = sum(len(held) for _, held in leases) // HELD_BYTES
-    for start in range(0, len(leases), _LEASES_AT_ONCE):
+    company = sum(len(held) for _, held in _read_leases(engine, queue, lease_ids)) // HELD_BYTES
+    moved, left = 0, list(lease_ids)
+    while left:
+        of_slice, left = expire_some(
+            engine, queue, left, now_ms, company=company, items_max=SWEEP_SLICE_ITEMS
+        )
+        moved += of_slice
+    return moved
+
+
+def expire_some(
+    engine: Engine,
+    queue: QueueState,
+    lease_ids: Sequence[bytes],
+    now_ms: int,
+    *,
+    company: int,
+    items_max: int,
+) -> tuple[int, list[bytes]]:
+    """Expire the first of the leases of a holder who held `company` items in all, until
+    `items_max` items have moved. Returns how many moved, and which leases are left."""
+    chosen: list[Lease] = []
+    looked_at = items = 0
+    # Leases that ended before cost a look each, so the number of looks has its bound too.
+    for lease in _read_leases(engine, queue, lease_ids[:items_max]):
+        looked_at += 1
+        if lease[1]:
+            chosen.append(lease)
+            items += len(lease[1]) // HELD_BYTES
+            if items >= items_max:
+                break
+    if chosen:
         _end_leases(
             engine,
             queue,
-            leases[start : start + _LEASES_AT_ONCE],
+            chosen,
             lease_due_ms=queue.counters.lease_due_ms,
             now_ms=now_ms,
-            company=items,
+            company=company,
         )
-    return items
+    return items, list(lease_ids[looked_at:])
+
+
+def _read_leases(engine: Engine, queue: QueueState, lease_ids: Sequence[bytes]) -> Iterator[Lease]:
+    """Each lease; one that has ended holds nothing."""
+    keys = [queue.prefix + lease_id for lease_id in lease_ids]
+    entries = engine.store.get_many(Family.LEASES, keys) if keys else []
+    for lease_id, entry in zip(lease_ids, entries, strict=True):
+        expires_at_ms, held = (0, b"") if entry is None else decode_lease(entry)
+        yield due_part(expires_at_ms, lease_id), held
 
 
 def _end_leases(

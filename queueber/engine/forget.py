@@ -25,13 +25,17 @@ from queueber.engine.change import Change
 from queueber.engine.lookahead import look_ahead
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
-from queueber.limits import BATCH_KEEP_MS, PRODUCER_KEEP_MS
+from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
 
 FORGET_KEY = b"k"
 FORGET_PRODUCER = b"p"
 FORGET_BATCH = b"b"
 
-ANSWERS_END = b"\xff" * 8
+
+def answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
+    """Of the answers that are kept of a producer: so few that a range deletion would cost more."""
+    first = max(1, last_sequence - PRODUCER_ANSWERS_KEPT + 1)
+    return [producer_key + number.to_bytes(8) for number in range(first, last_sequence + 1)]
 
 
 def remember_to_forget(
@@ -102,7 +106,7 @@ def _look_at_producer(
         remember_to_forget(queue, change, keep_until_ms, digest, FORGET_PRODUCER)
     else:
         change.batch.delete(Family.PRODUCERS, key)
-        change.batch.delete_range(Family.PRODUCERS, key + bytes(8), key + ANSWERS_END)
+        change.batch.delete_many(Family.PRODUCERS, answer_keys(key, head.sequence))
 
 
 def _look_at_batch(

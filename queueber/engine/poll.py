@@ -39,7 +39,9 @@ def poll(
     """
     if not queue.counters.ready or queue.is_paused(now_ms):
         return [NOTHING_POLLED] * len(counts)
-    choice = Choice(engine, queue, sum(counts), answer_bytes_max, company)
+    choice = Choice(
+        engine, queue, sum(counts), room=answer_bytes_max, company=company, now_ms=now_ms
+    )
     groups = []
     for count in counts:
         group = choice.take(count)

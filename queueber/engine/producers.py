@@ -14,28 +14,32 @@ from queueber.db.bookkeeping import (
 from queueber.db.families import Family
 from queueber.db.keys import text_digest
 from queueber.engine.change import Change
-from queueber.engine.forget import ANSWERS_END, FORGET_PRODUCER, remember_to_forget
+from queueber.engine.forget import FORGET_PRODUCER, answer_keys, remember_to_forget
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import Aborted
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
 from queueber.model import Added, Producer
 
+PRODUCER_KIND = b"producer"
+"""Keeps producers and keys of the same text apart in the family `forget`."""
+
 
 class ProducerTurn:
     """One call of a producer: whether it is new, and what it leaves behind."""
 
-    def __init__(self, engine: Engine, queue: QueueState, producer: Producer) -> None:
+    def __init__(self, engine: Engine, queue: QueueState, producer: Producer, items: int) -> None:
+        """`items` is how many the call brings."""
         self._queue = queue
         self._producer = producer
-        self._key = queue.prefix + text_digest(producer.id)
+        self._key = queue.prefix + text_digest(producer.id, PRODUCER_KIND)
         stored = engine.store.get(Family.PRODUCERS, self._key)
         self._head = None if stored is None else decode_producer(stored)
         self.repeated: Added | None = None
         """What the call was answered when it first came, without ids if that was more than
         `PRODUCER_ANSWERS_KEPT` calls ago; None when it is new."""
-        self._check(engine)
+        self._check(engine, items)
 
-    def _check(self, engine: Engine) -> None:
+    def _check(self, engine: Engine, items: int) -> None:
         head, producer = self._head, self._producer
         epoch = -1 if head is None else head.epoch
         if producer.epoch < epoch:
@@ -53,6 +57,11 @@ class ProducerTurn:
             answer = engine.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))
             # What is too long ago was stored as well; only its ids are not remembered.
             ids, duplicates = ([], []) if answer is None else decode_answer(answer)
+            if ids and len(ids) != items:
+                raise Aborted(
+                    f"producer: sequence {producer.sequence} of {producer.id!r} had {len(ids)} "
+                    f"items, and has {items} now; repeat the same calls, or begin a new epoch"
+                )
             self.repeated = Added(ids, duplicates, is_repeat=True)
 
     def _answer_key(self, sequence: int) -> bytes:
@@ -68,7 +77,7 @@ class ProducerTurn:
         else:
             forget_at_ms = head.forget_at_ms
             if head.epoch != producer.epoch:
-                batch.delete_range(Family.PRODUCERS, self._answer_key(0), self._key + ANSWERS_END)
+                batch.delete_many(Family.PRODUCERS, answer_keys(self._key, head.sequence))
             elif producer.sequence > PRODUCER_ANSWERS_KEPT:
                 batch.delete(
                     Family.PRODUCERS, self._answer_key(producer.sequence - PRODUCER_ANSWERS_KEPT)

@@ -37,12 +37,17 @@ class ItemMethods(QueueMethods):
             lease_ms=read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs),
             wait_ms=wait_ms,
             connection=self._connection if request.bound else None,
+            name=(self._connection, request.token) if request.token else None,
         )
 
         async def answer() -> None:
             write_polled(context.results.init("resp"), await polled, columns=columns)
 
         return answer()
+
+    @call
+    async def withdrawPoll_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        self._service.withdraw_poll((self._connection, context.params.token))
 
     @call
     def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name

@@ -56,6 +56,7 @@ struct PollRequest {
   noWait @5 :Bool;             # answer at once, whatever the timeout says
   columns @6 :Bool;            # answer in `contents` and `ids` instead of `items`
   bound @7 :Bool;              # end the lease when this connection ends
+  token @8 :UInt64;            # names the poll for `withdrawPoll`; 0: it has no name
 }
 
 struct PollResponse {
@@ -124,6 +125,10 @@ interface Queue {
   # No poll is served for that long; 0: until `resume`.
 
   resume @22 () -> ();
+
+  withdrawPoll @23 (token :UInt64) -> ();
+  # A poll of this connection that still waits is answered with nothing. One that has its items is
+  # left alone: its answer is on its way.
 }
 
 interface Service extends(Queue) {

@@ -5,9 +5,11 @@ write is durable. So a refusal is raised by the call itself, and nothing is answ
 Everything here runs on the loop's thread.
 """
 
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from queueber.clock import Clock
 from queueber.db.keys import NEVER_MS
@@ -20,7 +22,7 @@ from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.loop import Future, Loop
 from queueber.service.signals import Signals
-from queueber.service.waiters import Waiters
+from queueber.service.waiters import PollCall, Waiters
 
 T = TypeVar("T")
 
@@ -36,6 +38,16 @@ class ServiceLimits:
     poll_items_max: int
     poll_wait_ms_max: int
     waiting_polls_max: int
+
+
+@dataclass(slots=True)
+class Ending:
+    """The leases that a connection which is over had in one queue."""
+
+    queue: QueueState
+    leases: list[bytes]
+    company: int
+    """How many items the connection held in all."""
 
 
 class ServiceCore:
@@ -62,6 +74,11 @@ class ServiceCore:
         self._waiters = Waiters()
         self._signals = Signals()
         self._bound = BoundLeases(engine.store)
+        self._endings: deque[Ending] = deque()
+        """What connections that are over held, and is to expire."""
+        self._endings_retry_at_ms = 0
+        # Weak: a call that ends in whatever way takes its name with it.
+        self._poll_calls: WeakValueDictionary[Hashable, PollCall] = WeakValueDictionary()
         self.gate = gate
         self.limits = limits
         if DEFAULT_QUEUE not in engine.queues:

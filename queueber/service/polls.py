@@ -1,23 +1,23 @@
 """Polls: items for those who ask, at once or when there are some, first come first served."""
 
 import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from typing import Any
 
 import structlog
 
 from queueber.engine.choice import Company, company_of
-from queueber.engine.expire import expire_together
+from queueber.engine.expire import expire_some
 from queueber.engine.poll import poll
 from queueber.engine.release import release_lease
 from queueber.engine.state import QueueState
 from queueber.engine.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
-from queueber.limits import MESSAGE_OVERHEAD_BYTES
+from queueber.limits import MESSAGE_OVERHEAD_BYTES, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.checks import check_count, check_lease_ms, check_many
-from queueber.service.core import ServiceCore
-from queueber.service.waiters import Asked, Waiter
+from queueber.service.core import Ending, ServiceCore
+from queueber.service.waiters import Asked, PollCall, Waiter
 
 _log = structlog.get_logger("queueber.service")
 
@@ -31,17 +31,28 @@ class Polls(ServiceCore):
         lease_ms: int,
         wait_ms: int,
         connection: object | None = None,
+        name: Hashable | None = None,
     ) -> Coroutine[Any, Any, Polled]:
         """Lease up to `count` items; with none ready, wait for them up to `wait_ms`.
 
         A `lease_ms` of 0 is the queue's default. With a `connection`, the lease ends when that
-        does. Cancelling the awaitable gives back what it had been given, unanswered.
+        does. With a `name`, the poll can be withdrawn while it waits. Cancelling the awaitable
+        gives back what it had been given, unanswered.
         """
         self._check_alive(queue)
         count = count or 1
         check_count(count, self.limits.poll_items_max)
         asked = Asked([count], self._lease_ms(queue, lease_ms), connection)
-        return self._poll(queue, asked, min(wait_ms, self.limits.poll_wait_ms_max))
+        poll_call = PollCall()
+        if name is not None:
+            self._poll_calls[name] = poll_call
+        return self._poll(queue, asked, min(wait_ms, self.limits.poll_wait_ms_max), poll_call)
+
+    def withdraw_poll(self, name: Hashable) -> None:
+        """Have a poll that still waits answered with nothing."""
+        poll_call = self._poll_calls.get(name)
+        if poll_call is not None:
+            poll_call.withdraw()
 
     def poll_many(
         self,
@@ -59,25 +70,59 @@ class Polls(ServiceCore):
         return self._poll_many(queue, Asked(counts, self._lease_ms(queue, lease_ms), connection))
 
     def connection_ended(self, connection: object) -> None:
-        """Its holder is gone: leases bound to it expire now."""
-        for queue, leases in self._bound.take(connection):
-            if queue.is_deleted:
-                continue
-            # If the disk is full, the leases end when they expire.
-            with contextlib.suppress(Unavailable):
-                expired = expire_together(self._engine, queue, leases, self._clock.now_ms())
-                _log.debug("connection_lost", queue=queue.name, expired=expired)
-            self._settle(queue)
+        """Its holder is gone: leases bound to it expire now, as one company.
+
+        Call it once the calls of the connection are over, so that an unanswered poll of it is
+        released and not expired.
+        """
+        of_queues = self._bound.take(connection)
+        company = self._company_of(of_queues).items
+        for queue, leases in of_queues:
+            _log.debug("connection_lost", queue=queue.name, leases=len(leases))
+            self._endings.append(Ending(queue, leases, company))
+        for _ in of_queues:
+            self._end_some()
+
+    def _end_some(self) -> None:
+        """A slice of what a dead connection held in one queue; the sweeper does the rest.
+
+        If the disk is full, it is tried again later: who is alone must not be charged meanwhile.
+        """
+        ending = self._endings.popleft()
+        queue, now_ms = ending.queue, self._clock.now_ms()
+        if not queue.is_deleted:
+            try:
+                _, ending.leases = expire_some(
+                    self._engine,
+                    queue,
+                    ending.leases,
+                    now_ms,
+                    company=ending.company,
+                    items_max=SWEEP_SLICE_ITEMS,
+                )
+            except Unavailable:
+                self._endings_retry_at_ms = now_ms + STORE_RETRY_MS
+            else:
+                self._settle(queue)
+            if ending.leases:
+                self._endings.append(ending)
+        if self._endings:
+            self._sweeper_wakes_at_ms = 0
+            self._wake_sweeper()
 
     def _lease_ms(self, queue: QueueState, lease_ms: int) -> int:
         lease_ms = lease_ms or queue.settings.lease_ms
         check_lease_ms(lease_ms)
         return lease_ms
 
-    async def _poll(self, queue: QueueState, asked: Asked, wait_ms: int) -> Polled:
+    async def _poll(
+        self, queue: QueueState, asked: Asked, wait_ms: int, poll_call: PollCall
+    ) -> Polled:
+        if poll_call.is_withdrawn:
+            return NOTHING_POLLED
         polled = self._take_now(queue, asked)[0]
         if not polled.ids and wait_ms > 0 and not self.gate.is_closed:
-            polled = await self._wait_for_items(queue, asked, wait_ms)
+            polled = await self._wait_for_items(queue, asked, wait_ms, poll_call)
         if polled.ids:
             await self._hand_over(queue, [polled])
         return polled
@@ -130,13 +175,24 @@ class Polls(ServiceCore):
 
     def _company(self, queue: QueueState, connection: object | None) -> Company | None:
         """What a connection holds, if that matters: only suspects ask who is with them."""
-        if connection is None or not queue.counters.suspects:
+        if connection is None:
             return None
-        return company_of(self._engine, queue, self._bound.of(connection, queue))
+        queues = {queue, *self._bound.queues(connection)}
+        if not any(each.counters.suspects for each in queues):
+            return None
+        return self._company_of(self._bound.of(connection))
 
-    async def _wait_for_items(self, queue: QueueState, asked: Asked, wait_ms: int) -> Polled:
+    def _company_of(self, of_queues: list[tuple[QueueState, list[bytes]]]) -> Company:
+        company = Company()
+        for queue, leases in of_queues:
+            company.merge(company_of(self._engine, queue, leases))
+        return company
+
+    async def _wait_for_items(
+        self, queue: QueueState, asked: Asked, wait_ms: int, poll_call: PollCall
+    ) -> Polled:
         self._check_room_to_wait()
-        waiter = Waiter(self._loop.create_future(), asked)
+        waiter = poll_call.waiter = Waiter(self._loop.create_future(), asked)
         self._waiters.append(queue.queue_id, waiter)
         timer = self._loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
         try:
@@ -187,11 +243,22 @@ class Polls(ServiceCore):
         """
         if queue.is_paused(self._clock.now_ms()):
             return
+        # Whoever is served may take away what kept others from theirs: then look at them again.
+        while self._serve_in_order(queue):
+            pass
+
+    def _serve_in_order(self, queue: QueueState) -> bool:
+        """Look at each waiting poll once; whether one was passed over, and one behind it served."""
         waiters, queue_id = self._waiters, queue.queue_id
         passed_over: list[Waiter] = []
+        connections: set[object] = set()
+        is_to_look_again = False
         while queue.counters.ready and (waiter := waiters.first(queue_id)) is not None:
             waiters.discard(queue_id, waiter)
             if waiter.future.done():
+                continue
+            if waiter.asked.connection in connections:
+                passed_over.append(waiter)
                 continue
             try:
                 polled = self._take(queue, waiter.asked)[0]
@@ -200,9 +267,9 @@ class Polls(ServiceCore):
                 continue
             if polled.ids:
                 waiter.answer(polled)
-                # Others come first now, who may be given to those that were passed over.
-                waiters.put_back(queue_id, passed_over)
-                passed_over = []
+                is_to_look_again = bool(passed_over)
             else:
                 passed_over.append(waiter)
+                connections.add(waiter.asked.connection)
         waiters.put_back(queue_id, passed_over)
+        return is_to_look_again and queue.counters.ready > 0

@@ -91,6 +91,9 @@ class Service(Items, Operating, Reading):
 
     def sweep(self) -> bool:
         """Do one slice of what is due; False when nothing was."""
+        if self._endings and self._clock.now_ms() >= self._endings_retry_at_ms:
+            self._end_some()
+            return True
         swept = sweep(self._engine, self._clock.now_ms())
         if swept is not None:
             self._swept(swept)
@@ -98,7 +101,10 @@ class Service(Items, Operating, Reading):
 
     def next_due_in_ms(self) -> int | None:
         """How long nothing will be due; None when nothing ever will, as things stand."""
-        due_ms = self._sweeper_wakes_at_ms = self._engine.agenda.next_ms()
+        due_ms = self._engine.agenda.next_ms()
+        if self._endings:
+            due_ms = min(due_ms, self._endings_retry_at_ms)
+        self._sweeper_wakes_at_ms = due_ms
         return None if due_ms == NEVER_MS else max(0, due_ms - self._clock.now_ms())
 
     async def drain(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queueber.errors import QueueberError
-from queueber.model import Polled
+from queueber.model import NOTHING_POLLED, Polled
 from queueber.service.loop import Future
 
 
@@ -16,6 +16,19 @@ class Asked:
     counts: Sequence[int]
     lease_ms: int
     connection: object | None = None
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class PollCall:
+    """A poll that its caller may withdraw while it waits."""
+
+    is_withdrawn: bool = False
+    waiter: "Waiter | None" = None
+
+    def withdraw(self) -> None:
+        self.is_withdrawn = True
+        if self.waiter is not None:
+            self.waiter.answer(NOTHING_POLLED)
 
 
 @dataclass(slots=True, eq=False)

@@ -58,7 +58,7 @@ def test_mark_round_trips_and_its_parts_are_found_where_they_are(mark: Mark) -> 
     assert mark_attempts(encoded) == mark.attempts
     assert mark_group_max(encoded) == mark.group_max
     assert mark_has_details(encoded) == mark.has_details
-    assert mark_level(encoded) == 9 - mark.priority
+    assert mark_level(encoded) == 9 - mark.priority + (10 if mark.group_max else 0)
     assert mark.has_details == bool(mark.flags)
     assert is_plain(encoded) == (mark == Mark(mark.size))
 
@@ -89,11 +89,10 @@ def test_with_group_max_changes_only_that_up_to_what_a_mark_can_say(
 
 
 @given(marks=st.lists(any_mark, max_size=10))
-def test_levels_sort_the_highest_priority_first(marks: list[Mark]) -> None:
-    by_level = sorted(map(encode_mark, marks), key=mark_level)
+def test_levels_sort_the_highest_priority_first_and_suspects_last(marks: list[Mark]) -> None:
+    by_level = [decode_mark(mark) for mark in sorted(map(encode_mark, marks), key=mark_level)]
 
-    priorities_in_order = [decode_mark(mark).priority for mark in by_level]
-    assert priorities_in_order == sorted(priorities_in_order, reverse=True)
+    assert by_level == sorted(by_level, key=lambda mark: (mark.group_max > 0, -mark.priority))
 
 
 @pytest.mark.parametrize("size", [0, 13, 15])

@@ -20,7 +20,7 @@ LEVEL = 4
 MARK_2 = plain_mark(2)
 STRANGER = bytes(15) + b"\1"
 KEY = text_digest("k")
-PRODUCER = text_digest("p")
+PRODUCER = text_digest("p", b"producer")
 LIVE_BATCH, ENDED_BATCH = batch_number_part(1), batch_number_part(2)
 
 

@@ -89,13 +89,16 @@ class EngineAgainstModel(RuleBasedStateMachine):
         self.patch.setattr(
             "queueber.engine.choice.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
         )
+        self.patch.setattr(
+            "queueber.engine.choice.SUSPECT_PATIENCE_MS", model_module.SUSPECT_PATIENCE_MS
+        )
         for module in ("forget", "producers"):
             name = f"queueber.engine.{module}.PRODUCER_KEEP_MS"
             self.patch.setattr(name, model_module.PRODUCER_KEEP_MS)
         for module in ("forget", "batches"):
             name = f"queueber.engine.{module}.BATCH_KEEP_MS"
             self.patch.setattr(name, model_module.BATCH_KEEP_MS)
-        for module in ("producers", "check_registry"):
+        for module in ("producers", "forget", "check_registry"):
             name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
         self.open(Store(self.folder / "0"))
@@ -138,7 +141,7 @@ class EngineAgainstModel(RuleBasedStateMachine):
 
     @rule(
         name=name_of_queue,
-        producer=st.sampled_from(["p", "q"]),
+        producer=st.sampled_from(["p", "a"]),
         epoch=st.integers(1, 2),
         sequence=st.integers(1, 5),
         key=st.sampled_from(["", "a"]),
@@ -312,9 +315,7 @@ class EngineAgainstModel(RuleBasedStateMachine):
         state, limit = data.draw(st.sampled_from(list(STATES))), data.draw(few)
         model = self.models[name]
         of_state = model.of_state(STATES[state])
-        level = [
-            i for i in of_state if model.items[i].priority == model.items[of_state[0]].priority
-        ]
+        level = [i for i in of_state if model.level(i) == model.level(of_state[0])]
         # A slice of ready items ends with its level.
         expected = (level if state is ItemState.READY else of_state)[:limit]
         purged, more = purge(self.engine, self.queue(name), state, limit, self.now_ms)

@@ -84,7 +84,12 @@ COUNTERS = [
         if name in COUNTED or by == 1 or name == "added_total"
     ],
     Case("I5", "suspects is off by 1", lambda d: d.count(suspects=1)),
-    Case("I5", "a suspect is not counted", lambda d: d.remark(d.ready_key(0), group_max=3)),
+    Case(
+        "I5",
+        "a suspect is not counted",
+        lambda d: d.remark(d.ready_key(0), group_max=3),
+        also={"I2"},  # It is in the level of those that are none.
+    ),
     Case(
         "I5",
         "completed_total is off by 1",

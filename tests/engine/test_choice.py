@@ -116,7 +116,7 @@ def test_room_is_not_taken_by_items_that_do_not_go(rig: Rig) -> None:
 
 def test_choice_takes_nothing_before_it_is_asked(rig: Rig) -> None:
     rig.add(b"a", b"b")
-    choice = Choice(rig.engine, rig.queue, 2, MIB, None)
+    choice = Choice(rig.engine, rig.queue, 2, room=MIB, company=None, now_ms=rig.now_ms)
     assert choice.taken() == []
 
     ((_, mark),) = choice.take(1)

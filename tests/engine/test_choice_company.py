@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queueber.db.marks import Mark, encode_mark
+from queueber.db.keys import LOWEST_DUE
+from queueber.db.marks import Mark, encode_mark, mark_group_max
 from queueber.engine.choice import Choice, Company, company_of
 from queueber.engine.poll import poll
-from queueber.engine.ready_window import Entry
+from queueber.engine.ready_window import Entry, ReadyWindow
 from queueber.limits import MIB
 from queueber.model import Polled
 from tests.engine.making import make_suspects, mark_of
@@ -63,39 +64,44 @@ def test_plain_items_behind_a_suspect_fill_its_group(rig: Rig) -> None:
     assert [list(answer.ids) for answer in answers] == [suspects[:3], suspects[3:], plain, []]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     limits=st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 5]), min_size=1, max_size=15),
     counts=st.lists(st.integers(1, 6), min_size=1, max_size=5),
     held=st.integers(0, 4),
 )
-def test_groups_of_any_limits_are_the_longest_that_all_in_them_allow(
+def test_groups_of_any_limits_are_as_long_as_all_in_them_allow(
     limits: list[int], counts: list[int], held: int
 ) -> None:
     rig = Rig()
     try:
-        ids = rig.add(*[b"x"] * len(limits))
-        entries: list[Entry] = [
-            (due, encode_mark(Mark(1, group_max=limit)))
-            for (due, _), limit in zip(rig.queue.windows[4].entries, limits, strict=True)
-        ]
-        rig.queue.windows[4].entries = type(rig.queue.windows[4].entries)(entries)
+        rig.add(*[b"x"] * len(limits))
+        left: dict[int, list[Entry]] = {4: [], 14: []}
+        for (due, _), limit in zip(list(rig.queue.windows[4].entries), limits, strict=True):
+            mark = encode_mark(Mark(1, group_max=limit))
+            left[14 if limit else 4].append((due, mark))
+        rig.queue.windows = {level: ReadyWindow(is_complete=True) for level in left}
+        for level, entries in left.items():
+            rig.queue.windows[level].entries.extend(entries)
+            rig.queue.counters.levels[level] = (len(entries), LOWEST_DUE)
         company = Company(held)
-        choice = Choice(rig.engine, rig.queue, sum(counts), MIB, company)
+        choice = Choice(
+            rig.engine, rig.queue, sum(counts), room=MIB, company=company, now_ms=rig.now_ms
+        )
 
-        at, others = 0, held
-        of_company: list[int] = []
         for count in counts:
+            before = company.group_max
             group = choice.take(count)
-            assert group == entries[at : at + len(group)]
-            of_company += [limit for limit in limits[at : at + len(group)] if limit]
-            size = others + len(group)
-            assert not group or all(size <= limit for limit in of_company)
-            if len(group) < min(count, len(ids) - at):
-                one_more = [limit for limit in [*of_company, limits[at + len(group)]] if limit]
-                assert any(size + 1 > limit for limit in one_more)
-            at, others = at + len(group), size
-        assert company == Company(others, min(of_company, default=0))
+            for of_level in left.values():
+                taken = [entry for entry in group if entry in of_level]
+                assert taken == of_level[: len(taken)]
+                del of_level[: len(taken)]
+            group_limits = [limit for _, mark in group if (limit := mark_group_max(mark))]
+            assert company.group_max == min(filter(None, [before, *group_limits]), default=0)
+            assert not group or not company.group_max or company.items <= company.group_max
+            if len(group) < count and not (0 < company.group_max <= company.items):
+                assert left[4] == [], "a plain item fits as long as the company may grow"
+                assert not left[14] or mark_group_max(left[14][0][1]) <= company.items
     finally:
         rig.close()
 

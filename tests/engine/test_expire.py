@@ -42,11 +42,11 @@ def test_expire_at_the_very_millisecond_makes_items_ready_now(rig: Rig) -> None:
 
     assert rig.dump()["visibility_index"] == [
         (
-            rig.queue.prefix + level_part(4) + due_part(rig.now_ms, ids[0]),
+            rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[0]),
             encode_mark(Mark(1, group_max=1)),
         ),
         (
-            rig.queue.prefix + level_part(4) + due_part(rig.now_ms, ids[1]),
+            rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[1]),
             encode_mark(Mark(2, group_max=1)),
         ),
     ]

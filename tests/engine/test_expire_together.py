@@ -142,7 +142,7 @@ def test_expire_together_of_many_leases_counts_all_of_them_as_one_company(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They end a slice at a time; what each item was held with does not depend on the slices."""
-    monkeypatch.setattr("queueber.engine.expire._LEASES_AT_ONCE", 2)
+    monkeypatch.setattr("queueber.engine.expire.SWEEP_SLICE_ITEMS", 2)
     rig.add(*[b"x"] * 7)
     leases = [polled.lease_id for polled in rig.poll_many([1, 2, 1, 1, 2])]
 

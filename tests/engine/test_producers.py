@@ -28,7 +28,7 @@ def refused(rig: Rig, match: str, sequence: int, *, epoch: int = 1) -> None:
 
 
 def answers_kept(rig: Rig, who: str = "p") -> list[int]:
-    key = rig.queue.prefix + text_digest(who)
+    key = rig.queue.prefix + text_digest(who, b"producer")
     keys = [each for each in rig.keys(Family.PRODUCERS) if each.startswith(key)]
     return [int.from_bytes(each[len(key) :]) for each in keys if len(each) > len(key)]
 
@@ -196,3 +196,26 @@ def test_any_calls_are_stored_at_most_once_and_in_sequence(calls: list[tuple[int
         rig.assert_sound()
     finally:
         rig.close()
+
+
+def test_repeat_with_another_number_of_items_is_refused(rig: Rig) -> None:
+    rig.add_items(NewItems([b"a", b"b"], producer=Producer("p", 1, 1)))
+    disk = rig.dump()
+
+    with pytest.raises(Aborted, match="sequence 1 of 'p' had 2 items, and has 3 now"):
+        rig.add_items(NewItems([b"a", b"b", b"c"], producer=Producer("p", 1, 1)))
+
+    assert rig.dump() == disk
+
+
+def test_producer_and_key_of_the_same_text_are_forgotten_apart(rig: Rig) -> None:
+    """They meet in the family of things to forget, at the same time."""
+    configure_queue(rig.engine, QUEUE, QueueSettings(dedup_window_ms=PRODUCER_KEEP_MS), rig.now_ms)
+    rig.add_items(NewItems([b"a"], keys=["same"], producer=Producer("same", 1, 1)))
+    rig.assert_sound()
+
+    rig.now_ms += PRODUCER_KEEP_MS
+    rig.sweep_all()
+
+    assert rig.keys(Family.FORGET) == rig.keys(Family.KEYS) == rig.keys(Family.PRODUCERS) == []
+    rig.assert_sound()

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from queueber.engine.invariants import check_store
+from queueber.limits import SUSPECT_PATIENCE_MS
 from queueber.model import NOTHING_POLLED, ItemState, Polled
 from tests.support.service_rig import ServiceRig, on_service, run_on_service
 from tests.support.virtual_loop import turns
@@ -164,11 +165,21 @@ def test_poll_that_waits_is_served_when_the_last_suspect_leaves_its_connection(n
 
 
 @on_service()
+async def test_poll_that_holds_too_much_for_a_suspect_passes_over_it(rig: ServiceRig) -> None:
+    await holding(rig)
+    await suspects(rig, 2)
+    plain = await rig.add(b"plain")
+
+    assert (await rig.poll_now(9, connection=OURS)).ids == plain
+
+
+@on_service()
 async def test_poll_that_waits_is_served_what_is_behind_a_suspect_when_another_poll_takes_that(
     rig: ServiceRig,
 ) -> None:
     await holding(rig)
     first, second = await suspects(rig, 2)
+    rig.clock.advance(SUSPECT_PATIENCE_MS + 1)
     plain = await rig.add(b"plain")
     task = await rig.waiting_poll(connection=OURS)
     before_ms = rig.clock.now_ms()

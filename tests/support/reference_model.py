@@ -10,6 +10,7 @@ BATCH_KEEP_MS = 400
 PRODUCER_KEEP_MS = 500
 OLDEST_FIRST_EVERY = 3
 ANSWERS_KEPT = 2
+SUSPECT_PATIENCE_MS = 100
 
 TOTALS = (
     "added", "polled", "removed", "expired", "extended", "completed", "failed", "released", "died",
@@ -113,8 +114,12 @@ class ModelQueue:
         """In the order in which peek shows them."""
         ids = [item_id for item_id, item in self.items.items() if item.state == state]
         if state == "ready":
-            return sorted(ids, key=lambda i: (9 - self.items[i].priority, *self._age(i)))
+            return sorted(ids, key=lambda i: (self.level(i), *self._age(i)))
         return sorted(ids, key=self._age) if state == "delayed" else sorted(ids)
+
+    def level(self, item_id: bytes) -> int:
+        item = self.items[item_id]
+        return 9 - item.priority + (10 if item.group_max else 0)
 
     def _age(self, item_id: bytes) -> tuple[int, bytes]:
         return self.items[item_id].visible_at_ms, item_id
@@ -203,14 +208,12 @@ class ModelQueue:
         left = self.of_state("ready") if self.paused_until_ms <= now_ms else []
         answers: list[list[bytes]] = []
         for turn, count in enumerate(counts, self.leases_total + 1):
-            order = sorted(left, key=self._age) if turn % OLDEST_FIRST_EVERY == 0 else left
-            group: list[bytes] = []
-            for item_id in order[:count]:
-                together = [*(company or []), *group, item_id]
-                limits = [self.items[i].group_max for i in together]
-                if any(0 < limit < len(together) for limit in limits):
-                    break
-                group.append(item_id)
+            is_oldest_first = turn % OLDEST_FIRST_EVERY == 0
+            order = sorted(
+                left,
+                key=lambda i: (0 if is_oldest_first else self.level(i) % 10, *self._age(i)),
+            )
+            group = self._group(order, count, company or [], now_ms)
             answers.append(group)
             if not group:
                 # The first poll of a call that finds nothing is its last.
@@ -219,6 +222,31 @@ class ModelQueue:
                 company = company + group
             left = [item_id for item_id in left if item_id not in group]
         return answers
+
+    def _group(
+        self, order: list[bytes], count: int, company: list[bytes], now_ms: int
+    ) -> list[bytes]:
+        """The first that may go together; a suspect that does not fit is passed over for a while,
+        and so are those of its level that stand behind it."""
+        group: list[bytes] = []
+        passed_over: set[int] = set()
+        for item_id in order:
+            together = [*company, *group, item_id]
+            if len(group) == count or self._is_too_many([*company, *group], len(together)):
+                break
+            level = self.level(item_id)
+            if level in passed_over:
+                continue
+            if self._is_too_many([item_id], len(together)):
+                if self.items[item_id].visible_at_ms < now_ms - SUSPECT_PATIENCE_MS:
+                    break
+                passed_over.add(level)
+                continue
+            group.append(item_id)
+        return group
+
+    def _is_too_many(self, ids: list[bytes], count: int) -> bool:
+        return any(0 < self.items[i].group_max < count for i in ids)
 
     def poll(self, lease: bytes, ids: list[bytes], expires_at_ms: int) -> None:
         for item_id in ids:

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random
@@ -42,6 +42,7 @@ class PollOptions(TypedDict, total=False):
     lease_ms: int
     queue: QueueState
     connection: object
+    name: Hashable
 
 
 class ServiceRig:
