@@ -11,11 +11,12 @@ NAME = ("connection", 7)
 @on_service()
 async def test_withdrawn_poll_is_answered_at_once_and_leaves_its_place(rig: ServiceRig) -> None:
     task = await rig.waiting_poll(name=NAME)
-    before = dump(rig.store)
+    before, before_ms = dump(rig.store), rig.clock.now_ms()
 
     rig.service.withdraw_poll(NAME)
 
     assert await task == NOTHING_POLLED
+    assert rig.clock.now_ms() == before_ms
     assert rig.service.stats(rig.queue).waiting_polls == 0
     assert dump(rig.store) == before
     await rig.add(b"a")

@@ -116,6 +116,7 @@ class ServiceRig:
             lease_ms=options.get("lease_ms", LEASE_MS),
             wait_ms=options.get("wait_ms", MINUTE_MS),
             connection=options.get("connection"),
+            name=options.get("name"),
         )
 
     async def poll_now(self, count: int = 1, **options: Unpack[PollOptions]) -> Polled:
