@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from dataclasses import fields, is_dataclass
 from typing import TextIO
 
 import structlog
@@ -13,7 +14,7 @@ def configure_logs(level: str, log_format: str, stream: TextIO = sys.stderr) -> 
     shared: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _readable_bytes,
+        _readable_values,
     ]
     rendering: list[structlog.typing.Processor] = (
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
@@ -33,7 +34,7 @@ def configure_logs(level: str, log_format: str, stream: TextIO = sys.stderr) -> 
 _IDS_SHOWN_MAX = 20
 
 
-def _readable_bytes(
+def _readable_values(
     _logger: structlog.typing.WrappedLogger, _name: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     return {key: _readable(value) for key, value in event.items()}
@@ -42,6 +43,8 @@ def _readable_bytes(
 def _readable(value: object) -> object:
     if isinstance(value, bytes):
         return value.hex()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _readable(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, list | tuple):
         shown = [_readable(each) for each in value[:_IDS_SHOWN_MAX]]
         return [*shown, f"and {len(value) - len(shown)} more"] if len(value) > len(shown) else shown

@@ -10,11 +10,11 @@ import click
 from queueber.cli.add_input import AddInput
 from queueber.cli.bulk import Bulk
 from queueber.cli.new_calls import CommonOptions
-from queueber.cli.options import Target, client_options, number, queue_option, seconds
+from queueber.cli.options import Target, client_options, number, queue_option, seconds_up_to
 from queueber.cli.output import counted, echo_json
 from queueber.client.adding import Ids
 from queueber.errors import InvalidArgument
-from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.limits import DELAY_MS_MAX, PRIORITY_DEFAULT, PRIORITY_MAX
 
 
 def attribute(value: object) -> tuple[str, str]:
@@ -37,7 +37,12 @@ def attribute(value: object) -> tuple[str, str]:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The whole file is an item. May be repeated.",
 )
-@click.option("--delay", type=seconds, default=0, help="How long the items stay hidden.")
+@click.option(
+    "--delay",
+    type=seconds_up_to(DELAY_MS_MAX),
+    default=0,
+    help="How long the items stay hidden.",
+)
 @click.option(
     "--priority",
     type=click.IntRange(0, PRIORITY_MAX),
@@ -100,7 +105,8 @@ def add(
 
     With --jsonl a line has "contents" (text) or "contentsBase64", and may have "key", "priority",
     "delay" (seconds) and "attributes" (an object of strings); what it leaves out is as the options
-    say.
+    say. An item as 'poll --json' or 'peek --json' print it may be such a line: its "id", "attempt",
+    "batch" and the like are ignored.
 
     An item whose key was there already is not added, and its id is that of the first; with --json
     it has "duplicate": true.

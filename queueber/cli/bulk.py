@@ -79,8 +79,9 @@ class Bulk:
             # Without ids if it is long ago.
             if ids and len(ids) != len(call.contents):
                 raise Aborted(
-                    f"the input is not that of the earlier run: a call of {len(call.contents)} "
-                    f"items had {len(ids)} then; take another --producer, or a greater --epoch"
+                    "the input is not that of the earlier run: a call of "
+                    f"{counted(len(call.contents), 'item')} had {len(ids)} then; take another "
+                    "--producer, or a greater --epoch"
                 )
             self.added_before += len(call.contents)
         else:

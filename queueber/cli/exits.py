@@ -42,8 +42,42 @@ class Failure(click.ClickException):
         self.exit_code = exit_code  # type: ignore[misc]  # click means it to be set
 
 
+FLAGS = {
+    "visibilityTimeout": "--delay",
+    "delaysMs": "--delay",
+    "leaseValidity": "--lease",
+    "numItems": "--count",
+    "forMs": "--for",
+    "producer.id": "--producer",
+    "errors": "--error",
+    "itemBytesMax": "--item-bytes-max",
+    "leaseMs": "--lease",
+    "attemptsMax": "--attempts-max",
+    "attempts_max": "--attempts-max",
+    "backoffMs": "--backoff",
+    "backoff": "--backoff",
+    "backoffBaseMs": "--backoff-base",
+    "backoff.base": "--backoff-base",
+    "backoffFactor": "--backoff-factor",
+    "backoff.factor": "--backoff-factor",
+    "backoffCapMs": "--backoff-cap",
+    "backoff.cap": "--backoff-cap",
+    "backoffJitter": "--backoff-jitter",
+    "backoff.jitter": "--backoff-jitter",
+    "dedupWindowMs": "--dedup-window",
+    "resultAgeMs": "--result-age",
+}
+"""What servers and clients call a field, and how it is given here. Others have the same name."""
+
+
 def failure_of(error: QueueberError) -> Failure:
-    return Failure(str(error), _code_of(error))
+    return Failure(_with_flag(str(error)), _code_of(error))
+
+
+def _with_flag(message: str) -> str:
+    """A refusal begins with the field that is wrong."""
+    field, colon, rest = message.partition(": ")
+    return f"{FLAGS.get(field, field)}{colon}{rest}"
 
 
 def _code_of(error: QueueberError) -> int:

@@ -11,7 +11,7 @@ def find_stats(client: Client, name: str) -> Stats:
     for each in client.queues():
         if each.name == name:
             return each
-    raise NotFound(f"there is no queue {name!r}")
+    raise NotFound(f"there is no queue {name!r}; create it, or check the name")
 
 
 def existing_queue(client: Client, name: str) -> Queue:

@@ -12,14 +12,14 @@ from queueber.cli.options import (
     hex_id,
     ids_argument,
     queue_option,
-    some_seconds,
+    seconds_up_to,
     state_option,
 )
 from queueber.cli.output import counted, echo_json, to_duration
 from queueber.cli.telling import tell_done
 from queueber.cli.watching import watched
 from queueber.errors import InvalidArgument
-from queueber.limits import SECOND_MS
+from queueber.limits import DELAY_MS_MAX, SECOND_MS
 from queueber.model import ItemState, Stats
 
 
@@ -28,7 +28,7 @@ from queueber.model import ItemState, Stats
 @queue_option
 @client_options
 def cancel(target: Target, queue: str, ids: tuple[bytes, ...]) -> None:
-    """Delete items, whatever their state; a lease that holds one loses it.
+    """Delete items in whatever state. A lease that holds one loses it.
 
     \b
     Example:
@@ -39,7 +39,7 @@ def cancel(target: Target, queue: str, ids: tuple[bytes, ...]) -> None:
     """
     with target.connect() as client:
         cancelled = existing_queue(client, queue).cancel(ids)
-    tell_done(target, ids, cancelled, "cancelled")
+    tell_done(target, ids, cancelled, "cancelled", "there is no such item in the queue any more")
 
 
 @click.command()
@@ -62,6 +62,10 @@ def purge(target: Target, queue: str, state: ItemState, yes: bool) -> None:
         if not yes and not is_sure(
             f"Delete {counted(there, f'{state.value} item')} of queue {queue!r}?"
         ):
+            if target.use_json:
+                echo_json({"purged": 0})
+            else:
+                click.echo("nothing was purged")
             raise Exit(NEGATIVE)
         purging = client.queue(queue)
         purged = watched(
@@ -72,7 +76,7 @@ def purge(target: Target, queue: str, state: ItemState, yes: bool) -> None:
             lambda: purging.purge(state),
             lambda s: s.cancelled_total,
         )
-    _tell_count(target, "purged", purged)
+    _tell_count(target, "purged", purged, "" if purged else f"nothing is {state.value}")
 
 
 @click.command()
@@ -103,8 +107,13 @@ def redrive(target: Target, queue: str, ids: tuple[bytes, ...], every: bool) -> 
             lambda: redriving.redrive(ids or None),
             lambda s: s.redriven_total,
         )
-    _tell_count(target, "redriven", redriven)
-    if redriven < len(set(ids)):
+    missing = len(set(ids)) - redriven
+    if ids:
+        others = "1 is no dead letter" if missing == 1 else f"{missing:,} are no dead letters"
+        _tell_count(target, "redriven", redriven, f"{others} of the queue" if missing > 0 else "")
+    else:
+        _tell_count(target, "redriven", redriven, "" if redriven else "there are no dead letters")
+    if missing > 0:
         raise Exit(NEGATIVE)
 
 
@@ -112,7 +121,7 @@ def redrive(target: Target, queue: str, ids: tuple[bytes, ...], every: bool) -> 
 @click.option(
     "--for",
     "for_seconds",
-    type=some_seconds,
+    type=seconds_up_to(DELAY_MS_MAX, is_zero_allowed=False),
     metavar="SECONDS",
     help="So long. [default: until 'resume']",
 )
@@ -169,8 +178,9 @@ def _count(stats: Stats, state: ItemState) -> int:
     }[state]
 
 
-def _tell_count(target: Target, word: str, count: int) -> None:
+def _tell_count(target: Target, word: str, count: int, reason: str) -> None:
+    """The reason is why there were no more, if there is one to tell."""
     if target.use_json:
         echo_json({word: count})
     else:
-        click.echo(f"{counted(count, 'item')} {word}")
+        click.echo(f"{counted(count, 'item')} {word}{reason and f': {reason}'}")

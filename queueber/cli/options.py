@@ -8,13 +8,17 @@ from typing import Any, TypeVar
 
 import click
 
+from queueber.cli.output import to_duration
 from queueber.client.client import Client, connect
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
-from queueber.limits import ID_BYTES
+from queueber.limits import ID_BYTES, SECOND_MS
 from queueber.model import ItemState
 
 F = TypeVar("F", bound=Callable[..., object])
+
+_SECONDS_END = 1e12
+"""More is no duration for clients."""
 
 _CONNECT_SECONDS = 2.0
 """Short, for a person waits: a server on this machine or in this room answers in milliseconds."""
@@ -52,15 +56,29 @@ def seconds(value: object) -> float:
         read = math.nan
     if not 0 <= read < math.inf:
         raise click.BadParameter(f"{value!r} is not a number of seconds, 0 or more.")
+    if read >= _SECONDS_END:
+        raise click.BadParameter(f"{value!r} is too long; give less than {_SECONDS_END:g} seconds.")
     return read
 
 
-def some_seconds(value: object) -> float:
-    """The type of an option: a duration that is none when it is 0."""
-    read = seconds(value)
-    if not read:
-        raise click.BadParameter(f"{value!r} is too short; give more than 0.")
-    return read
+def seconds_up_to(limit_ms: int, *, is_zero_allowed: bool = True) -> Callable[[object], float]:
+    """The type of an option whose limit everybody knows, not the server alone."""
+
+    def limited(value: object) -> float:
+        read = seconds(value)
+        if not read and not is_zero_allowed:
+            raise click.BadParameter(f"{value!r} is too short; give more than 0.")
+        if read * SECOND_MS > limit_ms:
+            raise click.BadParameter(f"{value!r} is too long; {limit_in_seconds(limit_ms)}.")
+        return read
+
+    # What the help calls a value.
+    limited.__name__ = seconds.__name__
+    return limited
+
+
+def limit_in_seconds(limit_ms: int) -> str:
+    return f"the limit is {limit_ms // SECOND_MS:,} seconds ({to_duration(limit_ms)})"
 
 
 def hex_id(value: object) -> bytes:
@@ -87,9 +105,11 @@ def state(value: object) -> ItemState:
     if isinstance(value, ItemState):
         return value
     words = {each.value.replace(" ", "-"): each for each in ItemState}
-    if str(value) not in words:
+    # With a dash for shells, a space as we print it, an underscore as in Python.
+    word = str(value).replace(" ", "-").replace("_", "-")
+    if word not in words:
         raise click.BadParameter(f"{value!r} is none of {', '.join(words)}.")
-    return words[str(value)]
+    return words[word]
 
 
 _TARGET_OPTIONS = (

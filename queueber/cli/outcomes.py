@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import click
 
+from queueber.cli.finding import existing_queue
 from queueber.cli.new_calls import CALL_ITEMS_MAX, call_bytes_max, split_calls
 from queueber.cli.options import (
     Target,
@@ -16,10 +17,12 @@ from queueber.cli.options import (
     ids_argument,
     lease_argument,
     queue_option,
-    seconds,
+    seconds_up_to,
 )
-from queueber.cli.telling import tell_done, tell_each
+from queueber.cli.output import counted
+from queueber.cli.telling import LEASE_ENDED, tell_done, tell_each
 from queueber.errors import InvalidArgument
+from queueber.limits import DELAY_MS_MAX
 from queueber.model import FailOutcome
 
 T = TypeVar("T")
@@ -42,7 +45,7 @@ def remove(target: Target, queue: str, lease: bytes, ids: tuple[bytes, ...]) -> 
     []}.
     """
     with target.connect() as client:
-        removing = client.queue(queue)
+        removing = existing_queue(client, queue)
         removed = _in_parts(ids, lambda part: removing.remove(part, lease))
     tell_done(target, ids, removed, "removed")
 
@@ -70,15 +73,15 @@ def complete(
     files: tuple[Path, ...],
     lines: bool,
 ) -> None:
-    """Remove items that are done, and keep their results for 'results'.
+    """Remove items that are done, and keep their results.
 
     \b
     Examples:
       queueber complete "$lease" "$id" --result ok
       ./work | queueber complete "$lease" "$id" --file -
 
-    There is one result for each id in order; a --result or --file that is the only one is for all.
-    Lines may be empty.
+    'results' reads them. There is one result for each id in order; a --result or --file that is
+    the only one is for all. Lines may be empty.
 
     Prints what became of each. Ends with 1 when one was not completed: the lease has ended or does
     not hold it, and somebody else may have it. With --json: {"completed": ["..."], "notCompleted":
@@ -90,13 +93,13 @@ def complete(
         listed *= len(ids)
     if len(listed) != len(ids):
         raise InvalidArgument(
-            f"there are {len(listed)} results for {len(ids)} ids; give one for all, or one for "
-            "each ('remove' keeps none)"
+            f"there {'is' if len(listed) == 1 else 'are'} {counted(len(listed), 'result')} for "
+            f"{counted(len(ids), 'id')}; give one for all, or one for each ('remove' keeps none)"
         )
     completed: list[bool] = []
     with target.connect() as client:
         completing, bytes_max = (
-            client.queue(queue),
+            existing_queue(client, queue),
             call_bytes_max(client.server().message_bytes_max),
         )
         pairs = zip(ids, listed, strict=True)
@@ -123,7 +126,9 @@ def _read_results(results: tuple[str, ...], files: tuple[Path, ...], *, lines: b
 @ids_argument
 @click.option("--error", default="", metavar="TEXT", help="What went wrong; it is kept.")
 @click.option(
-    "--delay", type=seconds, help="How long they stay hidden. [default: the queue's backoff]"
+    "--delay",
+    type=seconds_up_to(DELAY_MS_MAX),
+    help="How long they stay hidden. [default: the queue's backoff]",
 )
 @queue_option
 @client_options
@@ -135,7 +140,7 @@ def fail(
     error: str,
     delay: float | None,
 ) -> None:
-    """Say that items failed: they are tried again later, or are dead letters.
+    """Say that items failed: they are retried, or dead letters.
 
     \b
     Example:
@@ -146,9 +151,10 @@ def fail(
     has ended or does not hold it. With --json: {"retried": ["..."], "died": [], "notFailed": []}.
     """
     with target.connect() as client:
-        failing = client.queue(queue)
+        failing = existing_queue(client, queue)
         outcomes = _in_parts(ids, lambda part: failing.fail(part, error, lease, delay=delay))
-    tell_each(target, ids, [_FAIL_WORDS[each] for each in outcomes], *_FAIL_WORDS.values())
+    told = [_FAIL_WORDS[each] for each in outcomes]
+    tell_each(target, ids, told, LEASE_ENDED, *_FAIL_WORDS.values())
 
 
 _FAIL_WORDS = {
@@ -174,7 +180,7 @@ def release(target: Target, queue: str, lease: bytes, ids: tuple[bytes, ...]) ->
     not hold it. With --json: {"released": ["..."], "notReleased": []}.
     """
     with target.connect() as client:
-        releasing = client.queue(queue)
+        releasing = existing_queue(client, queue)
         released = _in_parts(ids, lambda part: releasing.release(part, lease))
     tell_done(target, ids, released, "released")
 

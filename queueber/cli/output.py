@@ -36,10 +36,13 @@ def item_to_json(item: object) -> dict[str, object]:
         if name in {"contents", "result"}:
             found |= {name: to_text(value), f"{name}Base64": to_base64(value)}
         else:
-            # The wire has `lease`, as `poll` does.
-            wire_name = _camel(name.removesuffix("_id"))
-            found[wire_name] = None if value in ("", b"") else to_json(value)
+            found[field_name(name)] = None if value in ("", b"") else to_json(value)
     return found
+
+
+def field_name(name: str) -> str:
+    """How a field of an item is called in JSON. The wire has `lease`, as `poll` does."""
+    return _camel(name.removesuffix("_id"))
 
 
 def _camel(name: str) -> str:

@@ -4,6 +4,7 @@ import click
 from click.exceptions import Exit
 
 from queueber.cli.exits import NEGATIVE
+from queueber.cli.finding import existing_queue
 from queueber.cli.options import (
     Target,
     check_exclusive,
@@ -12,7 +13,7 @@ from queueber.cli.options import (
     queue_option,
     raw_option,
     seconds,
-    some_seconds,
+    seconds_up_to,
 )
 from queueber.cli.output import (
     counted,
@@ -21,9 +22,15 @@ from queueber.cli.output import (
     echo_lines,
     item_to_json,
     to_line,
+    to_time,
 )
+from queueber.cli.stats import is_endless
 from queueber.client.lease import Lease
 from queueber.client.leased import Item
+from queueber.limits import LEASE_MS_MAX
+from queueber.model import Stats
+
+_lease_seconds = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
 
 
 @click.command()
@@ -38,7 +45,7 @@ from queueber.client.leased import Item
 )
 @click.option(
     "--lease",
-    type=some_seconds,
+    type=_lease_seconds,
     metavar="SECONDS",
     help="How long they are yours. [default: as the queue is configured]",
 )
@@ -70,7 +77,9 @@ def poll(
 
     Nobody else gets the items before the lease ends; then they are ready again, unless they were
     removed or completed. With --remove they are removed as soon as they are printed, so what reads
-    them must not lose them. Ends with 1 when there is nothing.
+    them must not lose them. Ends with 1 when there is nothing, also while the queue is paused.
+
+    A queue that is not there is created, without settings of its own.
 
     Contents that are not text on one line are printed as json:"..." or base64:..., with --raw as
     they are. With --json: {"lease": "...", "items": [{"id": "...", "contents": "text, or null",
@@ -82,7 +91,7 @@ def poll(
         polled = client.queue(queue).poll(count, lease=lease, wait=wait)
         _echo(polled, raw=raw, use_json=target.use_json)
         if not polled.items and not raw and not target.use_json:
-            click.echo(f"Nothing is ready in queue {queue!r}.", err=True)
+            click.echo(_why_nothing(client.queue(queue).stats()), err=True)
         # Everything is out of our hands now: echo flushes, and raises if nobody reads.
         removed = polled.remove() if then_remove else []
     if not all(removed):
@@ -90,6 +99,17 @@ def poll(
         click.echo(f"The lease ended before {lost} could be removed.", err=True)
     if not polled.items or not all(removed):
         raise Exit(NEGATIVE)
+
+
+def _why_nothing(stats: Stats) -> str:
+    if not stats.paused_until_ms:
+        return f"Nothing is ready in queue {stats.name!r}."
+    at_ms = stats.paused_until_ms
+    until = "it is resumed" if is_endless(at_ms) else to_time(at_ms)
+    return (
+        f"Queue {stats.name!r} is paused until {until}, with {counted(stats.ready, 'item')} ready. "
+        f"To go on: queueber resume -q {stats.name}"
+    )
 
 
 def _echo(polled: Lease, *, raw: bool, use_json: bool) -> None:
@@ -114,7 +134,7 @@ def _lines(item: Item) -> tuple[str, str]:
 @click.option(
     "--lease",
     "lease_seconds",
-    type=some_seconds,
+    type=_lease_seconds,
     metavar="SECONDS",
     default=60,
     show_default=True,
@@ -132,10 +152,11 @@ def extend(target: Target, queue: str, lease: bytes, lease_seconds: float) -> No
     Ends with 1 when the lease has ended already. With --json: {"extended": true}.
     """
     with target.connect() as client:
-        extended = client.queue(queue).extend(lease, lease_seconds)
+        extended = existing_queue(client, queue).extend(lease, lease_seconds)
     if target.use_json:
         echo_json({"extended": extended})
     else:
-        click.echo(f"{lease.hex()}  {'extended' if extended else 'not extended'}")
+        not_extended = "not extended: the lease has ended, or is none of this queue"
+        click.echo(f"{lease.hex()}  {'extended' if extended else not_extended}")
     if not extended:
         raise Exit(NEGATIVE)

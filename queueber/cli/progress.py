@@ -16,6 +16,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from queueber.cli.output import counted
+
 
 class _Bar:
     def __init__(self, words: str, total: int | None, *extent: ProgressColumn) -> None:
@@ -61,7 +63,7 @@ class InputBar(_Bar):
         self._progress.update(
             self._task,
             advance=byte_count,
-            description=f"{self._items:,} items, {rate:,.0f}/s",
+            description=f"{counted(self._items, 'item')}, {rate:,.0f}/s",
         )
 
 

@@ -148,19 +148,24 @@ def delete(target: Target, name: str, yes: bool) -> None:
     queue, or you say no. With --json: {"deleted": true}.
     """
     with target.connect() as client:
-        deleted = (yes or _is_sure(client, name)) and client.delete_queue(name)
+        reason = "" if yes else _why_not(client, name)
+        deleted = not reason and client.delete_queue(name)
     if target.use_json:
         echo_json({"deleted": deleted})
     else:
-        click.echo(f"{name}  {'deleted' if deleted else 'not deleted'}")
+        click.echo(f"{name}  {'deleted' if deleted else f'not deleted: {reason or _NO_QUEUE}'}")
     if not deleted:
         raise Exit(NEGATIVE)
 
 
-def _is_sure(client: Client, name: str) -> bool:
+_NO_QUEUE = "there is no such queue"
+
+
+def _why_not(client: Client, name: str) -> str:
+    """Ask; empty when the queue is to be deleted."""
     try:
         found = find_stats(client, name)
     except NotFound:
-        return False
+        return _NO_QUEUE
     items = counted(found.ready + found.delayed + found.in_progress + found.dead, "item")
-    return is_sure(f"Delete queue {name!r} with {items}?")
+    return "" if is_sure(f"Delete queue {name!r} with {items}?") else "you said no"

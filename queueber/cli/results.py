@@ -68,7 +68,7 @@ def results(
     A reader has a name of your choice. What was printed is noted as read, page by page, so each
     result is printed at least once. From its first command on the queue keeps results for it, as
     long as the queue's settings allow; drop a reader that is not needed any more, with 'readers
-    drop'. Results that were deleted before they could be read are counted on standard error.
+    drop'. Results that are gone are counted on standard error.
 
     Ends with 1 when there is nothing. Results that are not text on one line are printed as
     json:"..." or base64:..., with --raw as they are. With --json each is an object: {"offset": 0,
@@ -83,8 +83,7 @@ def results(
         reading = existing_queue(client, queue)
         for page in _pages(reading, offset or 0, reader, limit, follow=follow):
             if page.missed:
-                missed = counted(page.missed, "result")
-                click.echo(f"Deleted before they were read: {missed}.", err=True)
+                click.echo(_gone(page.missed, is_reader=reader is not None), err=True)
             _echo(page, raw=raw, use_json=target.use_json)
             printed += len(page.results)
             # Only now: echo has flushed, and raises if nobody reads.
@@ -94,6 +93,16 @@ def results(
         if not raw and not target.use_json:
             click.echo(f"There is no result in queue {queue!r} to read.", err=True)
         raise Exit(NEGATIVE)
+
+
+def _gone(count: int, *, is_reader: bool) -> str:
+    """Only a reader is known not to have read them."""
+    if is_reader:
+        return f"Deleted before they were read: {counted(count, 'result')}."
+    return (
+        f"Gone: {counted(count, 'earlier result')}. All readers have acknowledged them, or they "
+        "were beyond the limits of the queue."
+    )
 
 
 def _pages(
@@ -178,6 +187,6 @@ def drop(target: Target, queue: str, name: str) -> None:
     if target.use_json:
         echo_json({"dropped": dropped})
     else:
-        click.echo(f"{name}  {'dropped' if dropped else 'not dropped'}")
+        click.echo(f"{name}  {'dropped' if dropped else 'not dropped: there is no such reader'}")
     if not dropped:
         raise Exit(NEGATIVE)

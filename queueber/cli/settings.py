@@ -5,19 +5,29 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from queueber.cli.options import number, seconds, some_seconds
+from queueber.cli.options import number, seconds_up_to
 from queueber.cli.output import to_duration
 from queueber.client.settings import Backoff, SettingsArguments
 from queueber.errors import InvalidArgument
-from queueber.limits import SECOND_MS
+from queueber.limits import (
+    DEDUP_WINDOW_MS_MAX,
+    DELAY_MS_MAX,
+    LEASE_MS_MAX,
+    RESULT_AGE_MS_MAX,
+    SECOND_MS,
+)
 from queueber.model import QueueSettings
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
+_delay = seconds_up_to(DELAY_MS_MAX)
+_lease = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
+
+
 def delays(value: object) -> list[float]:
     """The type of an option: seconds with commas between them."""
-    return [seconds(each) for each in str(value).split(",")]
+    return [_delay(each) for each in str(value).split(",")]
 
 
 def share(value: object) -> float:
@@ -32,15 +42,25 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str, str], ...] = (
     ("--items-max", number, "NUMBER", "Most items; 0: no limit."),
     ("--bytes-max", number, "NUMBER", "Most bytes of contents; 0: no limit."),
     ("--item-bytes-max", number, "NUMBER", "Largest contents of one item; 0: the server's limit."),
-    ("--lease", some_seconds, "SECONDS", "Lease of a poll that names none."),
+    ("--lease", _lease, "SECONDS", "Lease of a poll that names none."),
     ("--attempts-max", number, "NUMBER", "An item that failed as often is a dead letter."),
     ("--backoff", delays, "LIST", "Seconds a failed item stays away, as in 1,10,60."),
-    ("--backoff-base", seconds, "SECONDS", "Or: seconds after the first failure,"),
+    ("--backoff-base", _delay, "SECONDS", "Or: seconds after the first failure,"),
     ("--backoff-factor", share, "NUMBER", "so many times as long after each further one,"),
-    ("--backoff-cap", seconds, "SECONDS", "at most so long,"),
+    ("--backoff-cap", _delay, "SECONDS", "at most so long,"),
     ("--backoff-jitter", share, "NUMBER", "less up to this share of it, by chance."),
-    ("--dedup-window", seconds, "SECONDS", "How long a key keeps out others."),
-    ("--result-age", seconds, "SECONDS", "How long results are kept; 0: no limit."),
+    (
+        "--dedup-window",
+        seconds_up_to(DEDUP_WINDOW_MS_MAX),
+        "SECONDS",
+        "How long a key keeps out others.",
+    ),
+    (
+        "--result-age",
+        seconds_up_to(RESULT_AGE_MS_MAX),
+        "SECONDS",
+        "How long results are kept; 0: no limit.",
+    ),
     ("--result-bytes-max", number, "NUMBER", "Most bytes of results; 0: no limit."),
 )
 
@@ -72,7 +92,13 @@ def to_arguments(given: dict[str, Any], present: QueueSettings) -> SettingsArgum
             "cap": present.backoff_cap_ms / SECOND_MS,
             "jitter": present.backoff_jitter,
         }
-        named["backoff"] = Backoff(**stays | parts)
+        backoff = Backoff(**stays | parts)
+        if backoff.cap < backoff.base and parts.keys() & {"base", "cap"}:
+            raise InvalidArgument(
+                f"--backoff-cap: {backoff.cap:g} s is below --backoff-base, which is "
+                f"{backoff.base:g} s; no delay would be as long as its base"
+            )
+        named["backoff"] = backoff
     return cast("SettingsArguments", named)  # flags are named as the settings are
 
 

@@ -15,14 +15,15 @@ from queueber.model import Stats
 @queue_option
 @client_options
 def stats(target: Target, queue: str) -> None:
-    """Show one queue in numbers: what is in it, what happened since it was created, its settings.
+    """Show one queue in numbers, and its settings.
 
     \b
     Example:
       queueber stats -q images
 
-    'oldest, seconds' is how long the item has waited that could be polled longest. With --json: an
-    object with the fields of the wire, such as "inProgress".
+    Tells what is in it, and what happened since it was created. 'oldest, seconds' is how long the
+    item has waited that could be polled longest. With --json: an object with the fields of the
+    wire, such as "inProgress".
     """
     with target.connect() as client:
         found = find_stats(client, queue)
@@ -70,6 +71,9 @@ def paused(until_ms: int) -> str:
     if not until_ms:
         return "no"
     left_ms = max(0, until_ms - SystemClock().now_ms()) // SECOND_MS * SECOND_MS
-    # No pause with an end is as long.
-    is_endless = left_ms > 2 * DELAY_MS_MAX
-    return "until 'resume'" if is_endless else f"for {to_duration(left_ms)}"
+    return "until 'resume'" if is_endless(until_ms) else f"for {to_duration(left_ms)}"
+
+
+def is_endless(until_ms: int) -> bool:
+    """No pause with an end is as long."""
+    return until_ms > SystemClock().now_ms() + 2 * DELAY_MS_MAX

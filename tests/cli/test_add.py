@@ -264,7 +264,7 @@ def test_add_file_that_is_too_long_is_refused(
         (["--producer", "", "x"], "producer: it is empty"),
         (["--delay", "-1", "x"], "'-1' is not a number of seconds"),
         (["--delay", "nan", "x"], "'nan' is not a number of seconds"),
-        (["--delay", "1e9", "x"], "too long"),
+        (["--delay", "1e9", "x"], "'1e9' is too long; the limit is 31,622,400 seconds (366 d)"),
         (["--file", "/nowhere", "x"], "'/nowhere' does not exist"),
         (["--nonsense", "x"], "--nonsense"),
     ],

@@ -38,10 +38,9 @@ def test_jsonl_lines_say_what_they_like_and_options_the_rest(
 
 
 def test_jsonl_takes_what_poll_prints(cli: Cli, queue: queueber.Queue, tmp_path: Path) -> None:
-    queue.add([b"\xff", b"text"], attributes={"a": "1"})
+    queue.add([b"\xff", b"text"], attributes={"a": "1"}, batch="b")
     polled = json.loads(cli("poll", "-q", queue.name, "-n", "2", "--json").stdout)
-    fields = ("contents", "contentsBase64", "key", "attributes")
-    lines = "\n".join(json.dumps({f: item[f] for f in fields}) for item in polled["items"])
+    lines = "\n".join(map(json.dumps, polled["items"]))
 
     code, *_ = add_lines(cli, tmp_path, lines.encode(), "-q", queue.name)
 
@@ -49,6 +48,21 @@ def test_jsonl_takes_what_poll_prints(cli: Cli, queue: queueber.Queue, tmp_path:
     assert code == 0
     assert [item.contents for item in again] == [b"\xff", b"text"]
     assert [dict(item.attributes) for item in again] == [{"a": "1"}] * 2
+    assert [item.batch for item in again] == [""] * 2
+
+
+def test_jsonl_takes_what_peek_prints(cli: Cli, queue: queueber.Queue, tmp_path: Path) -> None:
+    queue.add([b"a", b"b"], key=["k", None], priority=[9, 1])
+    queue.poll().fail("once", delay=1000)
+    peeked = [cli("peek", "-q", queue.name, "--json", "--state", s) for s in ("ready", "delayed")]
+    lines = "".join(each.stdout for each in peeked).encode()
+
+    code, *_ = add_lines(cli, tmp_path, lines, "-q", f"{queue.name}-copy")
+
+    copied = json.loads(cli("peek", "-q", f"{queue.name}-copy", "--json").stdout.splitlines()[0])
+    assert code == 0
+    assert (copied["contents"], copied["key"], copied["priority"]) == ("a", "k", 9)
+    assert (copied["attempts"], copied["lastError"]) == (0, None)
 
 
 def test_jsonl_in_bulk_keeps_order_and_counts_duplicates(
@@ -82,8 +96,15 @@ def test_jsonl_item_of_the_largest_size_fits_however_it_is_escaped(
         (b'{"contents": "\xff"}', "it is not JSON"),
         (b'["contents"]', "it is not a JSON object"),
         (b"{}", "it has no contents"),
-        (b'{"contents": 1}', "it has no contents"),
-        (b'{"contents": "a", "contentsBase64": 1}', "it has no contents"),
+        (b'{"contents": null}', "it has no contents"),
+        (b'{"contents": 1}', "contents: it must be text, in quotes"),
+        (b'{"contents": 1, "contentsBase64": "YQ=="}', "contents: it must be text"),
+        (b'{"contents": "a", "contentsBase64": 1}', "contentsBase64: it must be text"),
+        (b'{"contents": "a", "contentsBase64": "Yg=="}', "contents and contentsBase64 differ"),
+        (b'{"contents": "a", "batch": "b"}', "'batch' is none of contents"),
+        (b'{"contents": "a", "id": "00", "idd": 1}', "'idd' is none of contents"),
+        (b'{"contents": "a", "delay": 1e9}', "delay: it is too long; the limit is 31,622,400"),
+        (b'{"contents": "a", "delay": 1e12}', "delay: it is too long; the limit is 31,622,400"),
         (b'{"contents": "\\ud800"}', "not UTF-8 or base64"),
         (b'{"contentsBase64": "a"}', "not UTF-8 or base64"),
         (b'{"contents": "a", "prioritty": 1}', "'prioritty' is none of contents"),

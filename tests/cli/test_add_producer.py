@@ -134,7 +134,7 @@ def test_producer_with_other_input_is_refused_where_that_shows(
     longer = cli.run(*command, stdin=write_numbers(tmp_path / "lines", 10_600))
 
     assert longer.code == 4
-    assert "a call of 600 items had 500 then" in longer.stderr
+    assert "had 500 items, and has 600 now" in longer.stderr
     assert longer.stderr.endswith("; 0 items were added\n")
     assert_has_numbers(queue, 10_500)
 

@@ -9,7 +9,8 @@ import pytest
 import queueber
 from queueber import errors
 from queueber.cli import commands
-from queueber.cli.exits import failure_of
+from queueber.cli.exits import FLAGS, failure_of
+from queueber.cli.queues import queues
 from queueber.errors import QueueberError
 from tests.cli.conftest import Cli
 
@@ -54,6 +55,13 @@ def test_help_tells_the_exit_codes(cli: Cli) -> None:
         assert f"\n    {code} " in told.stdout
 
 
+def test_help_cuts_no_summary_short(cli: Cli) -> None:
+    summaries = cli("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+
+    assert len(summaries.splitlines()) == len(commands.commands)
+    assert "..." not in summaries
+
+
 @pytest.mark.parametrize("path", every_command(commands), ids=" ".join)
 def test_help_of_every_command_has_an_example(cli: Cli, path: tuple[str, ...]) -> None:
     told = cli(*path, "--help")
@@ -74,6 +82,19 @@ def test_every_error_has_an_exit_code() -> None:
     for error, code in CODES.items():
         failure = failure_of(error("a sentence"))
         assert (failure.exit_code, failure.message) == (code, "a sentence")
+
+
+def test_every_flag_that_a_refusal_may_name_exists() -> None:
+    known = {
+        name
+        for each in [*commands.commands.values(), *queues.commands.values()]
+        for option in each.params
+        for name in option.opts
+    }
+
+    assert set(FLAGS.values()) <= known
+    assert failure_of(errors.InvalidArgument("numItems: 9")).message == "--count: 9"
+    assert failure_of(errors.InvalidArgument("batch: empty")).message == "batch: empty"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +136,11 @@ def test_a_server_that_is_not_there_is_exit_code_3(arguments: list[str]) -> None
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["extend", "00" * 16],
+        ["remove", "00" * 16, "11" * 16],
+        ["complete", "00" * 16, "11" * 16, "--result", "x"],
+        ["fail", "00" * 16, "11" * 16],
+        ["release", "00" * 16, "11" * 16],
         ["stats"],
         ["receipt", "x"],
         ["results"],
@@ -135,7 +161,7 @@ def test_a_queue_that_is_not_there_is_not_created(
     outcome = cli(*arguments, "-q", "mistyped")
 
     assert (outcome.code, outcome.stdout) == (4, "")
-    assert outcome.stderr == "Error: there is no queue 'mistyped'\n"
+    assert outcome.stderr == "Error: there is no queue 'mistyped'; create it, or check the name\n"
     assert "mistyped" not in [each.name for each in client.queues()]
 
 

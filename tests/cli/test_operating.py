@@ -25,8 +25,12 @@ def test_cancel_deletes_items_in_whatever_state(cli: Cli, queue: queueber.Queue)
 
     cancelled = cli("cancel", "-q", queue.name, held, ready)
     again = cli("cancel", "-q", queue.name, "--json", held, NO_ID)
+    in_words = cli("cancel", "-q", queue.name, held)
 
     assert (cancelled.code, cancelled.stderr) == (0, "")
+    assert (
+        in_words.stdout == f"{held}  not cancelled: there is no such item in the queue any more\n"
+    )
     assert cancelled.stdout == f"{held}  cancelled\n{ready}  cancelled\n"
     assert again.code == 1
     assert json.loads(again.stdout) == {"cancelled": [], "notCancelled": [held, NO_ID]}
@@ -56,6 +60,8 @@ def test_purge_deletes_what_is_in_a_state(cli: Cli, client: queueber.Client, sta
     items = "1 item" if state == "dead" else f"{counts[state]:,} items"
     assert (purged.code, purged.stdout, purged.stderr) == (0, f"{items} purged\n", "")
     assert (again.code, again.stdout) == (0, '{"purged": 0}\n')
+    told = f"0 items purged: nothing is {state.replace('-', ' ')}\n"
+    assert cli("purge", "-q", name, "--state", state, "--yes").stdout == told
     stats = queue.stats()
     left = {"ready": stats.ready, "delayed": stats.delayed, "dead": stats.dead}
     assert left | {"in-progress": stats.in_progress} == counts | {state: 0}
@@ -68,9 +74,12 @@ def test_purge_asks_first(cli: Cli, queue: queueber.Queue) -> None:
     no_code, no_stdout, no_shown = run_on_terminal(cli, *command, typed=b"n\n")
     piped = cli(*command, stdin="y\n")
     assert queue.stats().ready == 2
+    json_code, json_stdout, _ = run_on_terminal(cli, *command, "--json", typed=b"n\n")
+    assert (json_code, json_stdout) == (1, b'{"purged": 0}\n')
+    assert queue.stats().ready == 2
     yes_code, yes_stdout, _ = run_on_terminal(cli, *command, typed=b"y\n")
 
-    assert (no_code, no_stdout) == (1, b"")
+    assert (no_code, no_stdout) == (1, b"nothing was purged\n")
     assert f"Delete 2 ready items of queue {queue.name!r}?".encode() in no_shown
     assert (piped.code, piped.stdout) == (2, "")
     assert piped.stderr == "Error: there is nobody to ask; give --yes if you are sure\n"
@@ -87,6 +96,16 @@ def test_purge_shows_on_a_terminal_how_far_it_is(cli: Cli, queue: queueber.Queue
 
     assert (code, stdout) == (0, b'{"purged": 3000}\n')
     assert b"3000/3000" in shown
+
+
+@pytest.mark.parametrize("state", ["in-progress", "in progress", "in_progress"])
+def test_a_state_of_two_words_may_be_written_as_one_likes(
+    cli: Cli, queue: queueber.Queue, state: str
+) -> None:
+    queue.add(b"x")
+    queue.poll()
+
+    assert cli("peek", "-q", queue.name, "--state", state, "--raw").stdout == "x\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--state", "all"]])
@@ -109,11 +128,16 @@ def test_redrive_makes_dead_letters_ready(
     again = cli("redrive", "-q", queue.name, first, "--json")
     rest = cli("redrive", "-q", queue.name, "--all")
     nothing = cli("redrive", "-q", queue.name, "--all", "--json")
+    in_words = cli("redrive", "-q", queue.name, "--all")
+    two = cli("redrive", "-q", queue.name, first, NO_ID)
 
     assert (named.code, named.stdout, named.stderr) == (0, "1 item redriven\n", "")
     assert (again.code, again.stdout) == (1, '{"redriven": 0}\n')
     assert (rest.code, rest.stdout) == (0, "2 items redriven\n")
     assert (nothing.code, nothing.stdout) == (0, '{"redriven": 0}\n')
+    assert (in_words.code, in_words.stdout) == (0, "0 items redriven: there are no dead letters\n")
+    told = "0 items redriven: 2 are no dead letters of the queue\n"
+    assert (two.code, two.stdout) == (1, told)
     assert (queue.stats().ready, queue.stats().dead) == (3, 0)
 
 
@@ -165,11 +189,19 @@ def test_pause_for_a_while_ends_by_itself(cli: Cli, queue: queueber.Queue) -> No
     assert (polled.code, polled.stdout) == (0, "x\n")
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "1e9"])
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("0", "'0' is too short"),
+        ("-1", "'-1' is not a number of seconds"),
+        ("4e7", "'4e7' is too long; the limit is 31,622,400 seconds (366 d)"),
+    ],
+)
 def test_pause_for_no_time_or_too_long_is_wrong_usage(
-    cli: Cli, queue: queueber.Queue, value: str
+    cli: Cli, queue: queueber.Queue, value: str, told: str
 ) -> None:
     paused = cli("pause", "-q", queue.name, "--for", value)
 
     assert (paused.code, paused.stdout) == (2, "")
+    assert told in paused.stderr
     assert queue.stats().paused_until_ms == 0

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 import queueber
+from queueber.cli.output import to_time
 from tests.cli.conftest import Cli
 
 
@@ -127,6 +128,30 @@ def test_poll_of_nothing_ends_with_1(cli: Cli, queue: queueber.Queue) -> None:
     assert (raw.code, raw.stdout, raw.stderr) == (1, "", "")
 
 
+def test_poll_of_a_paused_queue_says_so(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add([b"a", b"b"])
+
+    queue.pause()
+    endless = cli("poll", "-q", queue.name)
+    queue.pause(600)
+    until = to_time(queue.stats().paused_until_ms)
+    ending = cli("poll", "-q", queue.name)
+    as_json = cli("poll", "-q", queue.name, "--json")
+
+    more = f"with 2 items ready. To go on: queueber resume -q {queue.name}\n"
+    assert (endless.code, endless.stdout) == (1, "")
+    assert endless.stderr == f"Queue {queue.name!r} is paused until it is resumed, {more}"
+    assert ending.stderr == f"Queue {queue.name!r} is paused until {until}, {more}"
+    assert (as_json.code, as_json.stderr) == (1, "")
+
+
+def test_poll_creates_its_queue_and_its_help_says_so(cli: Cli, client: queueber.Client) -> None:
+    assert cli("poll", "-q", "made-by-poll").code == 1
+
+    assert "made-by-poll" in [each.name for each in client.queues()]
+    assert "A queue that is not there is created" in cli("poll", "--help").stdout
+
+
 def test_poll_waits_for_an_item(cli: Cli, queue: queueber.Queue) -> None:
     queue.add(b"later", delay=0.3)
 
@@ -153,10 +178,10 @@ def test_poll_that_waits_is_interrupted_quietly(cli: Cli, queue: queueber.Queue)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["-n", "1001"], "1001 is too many; the limit is 1000"),
+        (["-n", "1001"], "Error: --count: 1001 is too many; the limit is 1000"),
         (["-n", "0"], "'-n'"),
         (["--lease", "0"], "'0' is too short"),
-        (["--lease", "1e9"], "too long"),
+        (["--lease", "1e7"], "'1e7' is too long; the limit is 604,800 seconds (7 d)"),
         (["--wait", "soon"], "'soon' is not a number of seconds"),
         (["--raw", "--json"], "--raw and --json do not go together"),
     ],

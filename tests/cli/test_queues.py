@@ -104,16 +104,23 @@ def test_queues_create_with_a_list_of_delays(cli: Cli, client: queueber.Client) 
         (["--items-max", "-1"], "'-1' is not a number from 0"),
         (["--items-max", "many"], "'many' is not a number from 0"),
         (["--items-max", str(1 << 63)], "is not a number from 0 to 2^63 - 1"),
-        (["--attempts-max", "0"], "attempts_max: 0 is not a number, 1 or more"),
+        (["--attempts-max", "0"], "--attempts-max: 0 is not a number, 1 or more"),
         (["--lease", "0"], "'0' is too short"),
         (["--backoff", "1,soon"], "'soon' is not a number of seconds"),
         (["--backoff", ""], "'' is not a number of seconds"),
         (["--backoff", ",".join("1" * 101)], "give 1 to 100"),
         (["--backoff", "1", "--backoff-cap", "1"], "not both"),
         (["--backoff-factor", "two"], "'two' is not a number"),
-        (["--backoff-factor", "0.5"], "0.5 is not a number from 1 to 100"),
-        (["--backoff-jitter", "nan"], "nan is not a number from 0 to 1"),
-        (["--dedup-window", "1e9"], "too long"),
+        (["--backoff-factor", "0.5"], "--backoff-factor: 0.5 is not a number from 1 to 100"),
+        (["--backoff-jitter", "nan"], "--backoff-jitter: nan is not a number from 0 to 1"),
+        (["--dedup-window", "1e9"], "too long; the limit is 2,592,000 seconds (30 d)"),
+        (["--dedup-window", "1e12"], "'1e12' is too long; give less than 1e+12 seconds"),
+        (["--result-age", "1e8"], "too long; the limit is 31,622,400 seconds (366 d)"),
+        (["--lease", "1e7"], "too long; the limit is 604,800 seconds (7 d)"),
+        (["--backoff", "1,1e8"], "'1e8' is too long; the limit is 31,622,400 seconds"),
+        (["--item-bytes-max", str(1 << 40)], "Error: --item-bytes-max: "),
+        (["--backoff-base", "100", "--backoff-cap", "1"], "1 s is below --backoff-base"),
+        (["--backoff-cap", "0.5"], "--backoff-base, which is 1 s"),
     ],
 )
 def test_queues_create_with_a_bad_setting_creates_nothing(
@@ -190,7 +197,7 @@ def test_queues_configure_refuses_an_unknown_queue_and_no_change(
     nothing = cli("queues", "configure", queue.name)
 
     assert (unknown.code, unknown.stdout) == (4, "")
-    assert unknown.stderr == "Error: there is no queue 'mistyped'\n"
+    assert unknown.stderr == "Error: there is no queue 'mistyped'; create it, or check the name\n"
     assert "mistyped" not in names(client)
     assert (nothing.code, nothing.stdout) == (2, "")
     assert "there is nothing to change" in nothing.stderr
@@ -205,7 +212,7 @@ def test_queues_delete_asks_first(cli: Cli, client: queueber.Client, queue: queu
     assert queue.name in names(client)
     yes_code, yes_stdout, _ = run_on_terminal(cli, *command, typed=b"y\n")
 
-    assert (no_code, no_stdout.decode()) == (1, f"{queue.name}  not deleted\n")
+    assert (no_code, no_stdout.decode()) == (1, f"{queue.name}  not deleted: you said no\n")
     assert f"Delete queue {queue.name!r} with 1 item?".encode() in no_shown
     assert (piped.code, piped.stdout) == (2, "")
     assert "give --yes" in piped.stderr
@@ -218,10 +225,15 @@ def test_queues_delete_without_asking(
 ) -> None:
     deleted = cli("queues", "delete", queue.name, "--yes", "--json")
     again = cli("queues", "delete", queue.name, "--yes")
+    unasked = cli("queues", "delete", queue.name)
     default = cli("queues", "delete", "default", "--yes")
 
     assert (deleted.code, deleted.stdout, deleted.stderr) == (0, '{"deleted": true}\n', "")
-    assert (again.code, again.stdout) == (1, f"{queue.name}  not deleted\n")
+    assert (again.code, again.stdout) == (
+        1,
+        f"{queue.name}  not deleted: there is no such queue\n",
+    )
+    assert unasked == again
     assert (default.code, default.stdout) == (2, "")
     assert "default" in names(client)
     assert queue.name not in names(client)

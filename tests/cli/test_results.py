@@ -156,7 +156,24 @@ def test_results_that_were_deleted_are_counted(cli: Cli, queue: queueber.Queue) 
     shown = cli("results", "-q", queue.name, "--raw")
 
     assert (shown.code, shown.stdout) == (0, "2\n")
-    assert shown.stderr == "Deleted before they were read: 2 results.\n"
+    assert shown.stderr == (
+        "Gone: 2 earlier results. All readers have acknowledged them, or they were beyond the "
+        "limits of the queue.\n"
+    )
+
+
+def test_results_that_a_reader_has_missed_are_counted(cli: Cli, client: queueber.Client) -> None:
+    client.create_queue("little-kept", result_bytes_max=1)
+    queue = client.queue("little-kept")
+    queue.ack_results("r", 0)
+    complete(queue, b"0")
+    complete(queue, b"1")
+    while queue.log_stats().first_offset < 1:
+        pass
+
+    shown = cli("results", "-q", queue.name, "--reader", "r")
+
+    assert shown.stderr.startswith("Deleted before they were read: ")
 
 
 @pytest.mark.parametrize(
@@ -213,6 +230,6 @@ def test_readers_drop_forgets_one(cli: Cli, queue: queueber.Queue) -> None:
     as_json = cli("readers", "drop", "r", "-q", queue.name, "--json")
 
     assert (dropped.code, dropped.stdout, dropped.stderr) == (0, "r  dropped\n", "")
-    assert (again.code, again.stdout) == (1, "r  not dropped\n")
+    assert (again.code, again.stdout) == (1, "r  not dropped: there is no such reader\n")
     assert (as_json.code, as_json.stdout) == (1, '{"dropped": false}\n')
     assert queue.log_stats().readers == {}

@@ -43,6 +43,16 @@ def test_serve_takes_options_from_flag_environment_and_file_in_that_order(tmp_pa
     assert logged(server, "listening")["address"] == server.address
 
 
+def test_serve_logs_settings_as_an_object() -> None:
+    with running_server() as server, queueber.connect(server.address) as client:
+        client.create_queue("logged", lease=5, backoff=[1, 2])
+        created = logged(server, "queue_created")
+
+    settings = created["settings"]
+    assert isinstance(settings, dict)
+    assert (settings["lease_ms"], settings["backoff_ms"]) == (5000, [1000, 2000])
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve_ends_with_0_when_told_to_stop(number: signal.Signals) -> None:
     with running_server() as server:

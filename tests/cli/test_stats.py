@@ -64,5 +64,5 @@ def test_stats_of_an_unknown_queue_does_not_create_it(cli: Cli, client: queueber
     shown = cli("stats", "-q", "mistyped")
 
     assert (shown.code, shown.stdout) == (4, "")
-    assert shown.stderr == "Error: there is no queue 'mistyped'\n"
+    assert shown.stderr == "Error: there is no queue 'mistyped'; create it, or check the name\n"
     assert "mistyped" not in [each.name for each in client.queues()]
