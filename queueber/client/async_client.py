@@ -1,7 +1,8 @@
 """The client for asyncio and for trio. Its calls await; all else is as in `client.py`.
 
 In asyncio the core runs on the program's own loop. In trio it runs on a thread, and the program
-needs nothing of asyncio. Cancelling a call withdraws it where that is still possible.
+needs nothing of asyncio. Cancelling a call withdraws it where that is still possible; items that a
+cancelled poll brings are given back.
 """
 
 from collections.abc import Generator
@@ -61,15 +62,25 @@ class AsyncClient:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the connection. Calls under way fail."""
+        """End the connection. Calls under way fail.
+
+        Items that polls had on their way are given back first, which may take up to a second.
+        """
         if isinstance(self._core, LoopCore):
             await self._core.aclose()
         else:
-            self._core.close()
+            import trio
 
-    def queue(self, name: str = "default") -> AsyncQueue:
-        """A queue by name; the server creates it when it is first used."""
-        return AsyncQueue(self._queues[name])
+            # Shielded: who is cancelled closes all the same.
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self._core.close)
+
+    def queue(self, name: str = "default", *, must_exist: bool = False) -> AsyncQueue:
+        """A queue by name; the server creates it when it is first used.
+
+        One that `must_exist` is not created: without it, calls raise `NotFound`.
+        """
+        return AsyncQueue(self._queues.of(name, must_exist=must_exist))
 
     async def create_queue(self, name: str, **settings: Unpack[SettingsArguments]) -> bool:
         """Create a queue with settings; False when it exists with the same."""

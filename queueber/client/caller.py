@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from queueber.client.core import Core
 from queueber.client.lane import Lane, Operation
+from queueber.client.link import Link
 from queueber.errors import ResourceExhausted
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES
 
@@ -16,9 +17,11 @@ P = TypeVar("P")
 class Caller:
     """One queue over one core."""
 
-    def __init__(self, core: Core, name: str) -> None:
+    def __init__(self, core: Core, name: str, *, must_exist: bool) -> None:
+        """A queue that need not exist is created by the first call."""
         self.core = core
         self.name = name
+        self._must_exist = must_exist
 
     def put(
         self, lane: Lane[P], payload: P, parts: int, *, size: int = 0, group: Hashable = None
@@ -33,15 +36,25 @@ class Caller:
     ) -> Operation[P]:
         return Operation(payload, self.core.new_future(), parts, size, group)
 
+    def queue(self, link: Link) -> Any:
+        """The capability of the queue."""
+        return link.queue(self.name, must_exist=self._must_exist)
+
     async def call(
-        self, send: Callable[[Any], Any], *, is_repeatable: bool, wait_seconds: float = 0.0
+        self,
+        send: Callable[[Any], Any],
+        *,
+        is_repeatable: bool,
+        wait_seconds: float = 0.0,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> Any:
         """Send a call to the queue; see `Core.call`."""
         return await self.core.call(
-            lambda link: send(link.queue(self.name)),
+            lambda link: send(self.queue(link)),
             is_repeatable=is_repeatable,
             queue=self.name,
             wait_seconds=wait_seconds,
+            is_wanted=is_wanted,
         )
 
     def check_size(self, field: str, parts: int, size: int) -> None:

@@ -45,12 +45,18 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """End the connection. Calls under way in other threads fail."""
+        """End the connection. Calls under way in other threads fail.
+
+        Items that polls had on their way are given back first, which may take up to a second.
+        """
         self._core.close()
 
-    def queue(self, name: str = "default") -> Queue:
-        """A queue by name; the server creates it when it is first used."""
-        return Queue(self._queues[name])
+    def queue(self, name: str = "default", *, must_exist: bool = False) -> Queue:
+        """A queue by name; the server creates it when it is first used.
+
+        One that `must_exist` is not created: without it, calls raise `NotFound`.
+        """
+        return Queue(self._queues.of(name, must_exist=must_exist))
 
     def create_queue(self, name: str, **settings: Unpack[SettingsArguments]) -> bool:
         """Create a queue with settings; False when it exists with the same."""

@@ -11,8 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from concurrent.futures import InvalidStateError as FutureIsDone
+from itertools import count
 from random import uniform
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import capnp
 
@@ -27,8 +28,25 @@ _BACKOFF_SECONDS_MAX = 2.0
 _CALL_SECONDS_MAX = 60.0
 """How long an answer may take, beyond the time that a poll is asked to wait."""
 
+_CLOSE_SECONDS_MAX = 1.0
+"""How long closing waits until items that nobody will have are given back."""
+
 FUTURE_IS_DONE = (FutureIsDone, asyncio.InvalidStateError)
 """What a future of either kind raises when its caller has gone."""
+
+
+class Sharer(Protocol):
+    """Who sends over a core, and what is asked of it when the client closes, in this order."""
+
+    def close(self) -> None:
+        """Begin nothing more, but give back items that nobody will have. May be called twice."""
+
+    @property
+    def is_giving_back(self) -> bool:
+        """Whether that is under way."""
+
+    def end(self) -> None:
+        """Fail what was not sent."""
 
 
 class Core(ABC):
@@ -40,13 +58,14 @@ class Core(ABC):
         self.server = ServerInfo("", "", 0, 0, 0, 0)
         """What the server said of itself when it was last reached."""
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.on_close: list[Callable[[], None]] = []
-        """What to do with operations that were not sent when the client closes."""
+        self.sharers: list[Sharer] = []
+        self.tokens = count(1)
+        """Names for polls, each used once."""
 
     # --- any thread -------------------------------------------------------------------------------
 
     @abstractmethod
-    def post(self, function: Callable[[], None]) -> None:
+    def post(self, function: Callable[[], object]) -> None:
         """Run a function on the core's loop. What is posted together is run in one turn."""
 
     @abstractmethod
@@ -68,29 +87,52 @@ class Core(ABC):
         await self.get_link(self._loop.time() + connect_seconds)
 
     async def shut(self) -> None:
-        """Fail what is not answered yet and end the connection."""
-        for close in self.on_close:
-            close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        """Give back what nobody will have, fail what is not answered yet, end the connection."""
+        self.close_sharers()
+        try:
+            await self._wait_given_back()
+        finally:
+            for sharer in self.sharers:
+                sharer.end()
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            if self._link is not None:
+                self._link.close()
+                self._link = None
+
+    def close_sharers(self) -> None:
+        for sharer in self.sharers:
+            sharer.close()
+
+    async def _wait_given_back(self) -> None:
+        """The server would take the end of the connection for the death of who held the items."""
+        give_up_at = self._loop.time() + _CLOSE_SECONDS_MAX
+        while self._link is not None and any(each.is_giving_back for each in self.sharers):
+            await asyncio.sleep(0)  # what was put into lanes leaves in the next turn
+            seconds = give_up_at - self._loop.time()
+            if seconds <= 0 or not self._tasks:
+                return
+            await asyncio.wait(self._tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
     def start(
         self,
         coroutine: Coroutine[Any, Any, T],
         future: "Future[T]",
         unclaimed: Callable[[T], None] = lambda _: None,
-    ) -> None:
-        """Run a coroutine into a future; `unclaimed` gets a result that nobody waits for."""
+        withdraw: Callable[[], object] | None = None,
+    ) -> "asyncio.Task[None]":
+        """Run a coroutine into a future; `unclaimed` gets a result that nobody waits for.
+
+        When the future is cancelled so is the coroutine, unless there is another way to `withdraw`
+        what it does.
+        """
         task = self.spawn(self._resolve(coroutine, future, unclaimed))
 
         def cancel_task(done: "Future[T]") -> None:
             if done.cancelled():
                 with contextlib.suppress(RuntimeError):  # the loop is closed already
-                    self._loop.call_soon_threadsafe(task.cancel)
+                    self._loop.call_soon_threadsafe(withdraw or task.cancel)
 
         def never_began(_: "asyncio.Task[None]") -> None:
             # A task that is cancelled before its first turn runs nothing of its coroutine.
@@ -99,6 +141,7 @@ class Core(ABC):
 
         task.add_done_callback(never_began)
         future.add_done_callback(cancel_task)
+        return task
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Run a coroutine beside others; it is cancelled when the client closes."""
@@ -120,11 +163,13 @@ class Core(ABC):
         is_repeatable: bool,
         queue: str | None = None,
         wait_seconds: float = 0.0,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> Any:
         """Send a call and return its answer.
 
         A call that was refused for now is sent again, and so is one whose connection was lost if it
-        `is_repeatable`; else its outcome is unknown, and `OutcomeUnknown` says so.
+        `is_repeatable`; else its outcome is unknown, and `OutcomeUnknown` says so. One that is not
+        wanted any more is not sent again.
         """
         backoff = self.new_backoff(wait_seconds)
         while True:
@@ -138,7 +183,7 @@ class Core(ABC):
                     wait_seconds=wait_seconds,
                 )
             except QueueberError as error:
-                if not error.retryable or not await backoff.pause():
+                if not error.retryable or not is_wanted() or not await backoff.pause():
                     raise
 
     def new_backoff(self, wait_seconds: float = 0.0) -> "Backoff":

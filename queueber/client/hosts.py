@@ -30,7 +30,7 @@ class ThreadCore(Core):
     def __init__(self, address: str, *, connect_seconds: float, retry_seconds: float) -> None:
         super().__init__(address, retry_seconds=retry_seconds)
         self.ready: Future[None] = Future()
-        self._inbox: deque[Callable[[], None]] = deque()
+        self._inbox: deque[Callable[[], object]] = deque()
         self._is_wake_pending = False
         self._is_closed = False
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class ThreadCore(Core):
         self._thread.start()
         _open_cores.add(self)
 
-    def post(self, function: Callable[[], None]) -> None:
+    def post(self, function: Callable[[], object]) -> None:
         if self._process_id != os.getpid():
             raise Unavailable("the client was made before a fork; connect in the child itself")
         with self._lock:
@@ -66,9 +66,15 @@ class ThreadCore(Core):
             if is_closed or not self._thread.is_alive() or self._process_id != os.getpid():
                 return
             self._began.wait()
-            self._loop.call_soon_threadsafe(self._stop.set)
+            self._loop.call_soon_threadsafe(self._begin_closing)
         if threading.current_thread() is not self._thread:
             self._thread.join()
+
+    def _begin_closing(self) -> None:
+        # In one turn: no answer that comes from now on goes to somebody who could not use it.
+        self._run_inbox()
+        self.close_sharers()
+        self._stop.set()
 
     def _run_inbox(self) -> None:
         self._is_wake_pending = False
@@ -99,7 +105,6 @@ class ThreadCore(Core):
             with contextlib.suppress(*FUTURE_IS_DONE):
                 self.ready.set_result(None)
             await stopping
-            self._run_inbox()
             await self.shut()
 
 
@@ -122,10 +127,12 @@ class LoopCore(Core):
     async def aclose(self) -> None:
         if not self._is_closed:
             self._is_closed = True
-            await self.shut()
-            await self._stack.aclose()
+            try:
+                await self.shut()
+            finally:
+                await self._stack.aclose()
 
-    def post(self, function: Callable[[], None]) -> None:
+    def post(self, function: Callable[[], object]) -> None:
         if self._is_closed:
             raise _closed()
         function()

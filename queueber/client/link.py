@@ -21,20 +21,22 @@ class Link:
         self._stream = stream
         self._client = capnp.TwoPartyClient(stream, traversal_limit_in_words=_TRAVERSAL_WORDS)
         self.service = self._client.bootstrap().cast_as(wire.Service)
-        self._queues: dict[str, Any] = {}
+        self._queues: dict[tuple[str, bool], Any] = {}
         self.server = ServerInfo("", "", 0, 0, 0, 0)
 
-    def queue(self, name: str) -> Any:
+    def queue(self, name: str, *, must_exist: bool = False) -> Any:
         """The queue's capability. Usable at once: calls travel behind the asking."""
-        if name not in self._queues:
+        key = name, must_exist
+        if key not in self._queues:
             if len(self._queues) >= QUEUES_MAX:
                 self._queues.clear()
-            self._queues[name] = self.service.queue(name).queue
-        return self._queues[name]
+            self._queues[key] = self.service.queue(name, must_exist).queue
+        return self._queues[key]
 
     def forget_queue(self, name: str) -> None:
         """Ask anew next time: the queue was deleted, or could not be had."""
-        self._queues.pop(name, None)
+        self._queues.pop((name, False), None)
+        self._queues.pop((name, True), None)
 
     async def wait_lost(self) -> None:
         """Return once the connection is over."""

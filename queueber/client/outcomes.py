@@ -52,13 +52,6 @@ class OutcomeCalls:
         self._fails: Lane[_Held] = Lane(caller.core, self._send_fails)
         self._releases: Lane[_Held] = Lane(caller.core, self._send_releases)
         self._extends: Lane[_Extend] = Lane(caller.core, self._send_extends)
-        self.lanes: list[Lane[Any]] = [
-            self._removes,
-            self._completes,
-            self._fails,
-            self._releases,
-            self._extends,
-        ]
 
     # --- any thread -------------------------------------------------------------------------------
 
@@ -95,6 +88,19 @@ class OutcomeCalls:
         return self._caller.put(lane, held, len(held.ids), size=size)
 
     # --- the core's loop --------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """The client closes: send nothing more but releases."""
+        lanes: list[Lane[Any]] = [self._removes, self._completes, self._fails, self._extends]
+        for lane in lanes:
+            lane.close()
+
+    @property
+    def is_releasing(self) -> bool:
+        return self._releases.is_busy
+
+    def end(self) -> None:
+        self._releases.close()
 
     def release_unclaimed(self, ids: Sequence[bytes], lease_id: bytes) -> None:
         """Let others have the items now instead of at expiry."""

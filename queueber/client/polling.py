@@ -1,10 +1,18 @@
-"""Polls: joined where they can be, alone where they have to wait."""
+"""Polls: joined where they can be, alone where they have to wait.
 
+A poll that was sent is always answered to us, even when its caller has gone. It is not cancelled
+but withdrawn: the server answers at once, and if the answer has items all the same, for they were
+on their way already, they are released.
+"""
+
+import asyncio
 import contextlib
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import capnp
 
 from queueber.client.arguments import to_count, to_lease_ms, to_ms
 from queueber.client.caller import Caller
@@ -33,12 +41,27 @@ class _Poll:
     terms: _Terms
 
 
+class _Lone:
+    """A poll that travels alone. It may wait, and can be withdrawn then."""
+
+    task: "asyncio.Task[None]"
+
+    def __init__(self, operation: Operation[_Poll], token: int) -> None:
+        self.operation = operation
+        self.token = token
+        self.is_wanted = True
+        self.sent_to: Any = None
+        """The capability, while it is under way."""
+
+
 class PollCalls:
     def __init__(self, caller: Caller, outcomes: OutcomeCalls) -> None:
         self._caller = caller
         self._core = caller.core
         self._outcomes = outcomes
-        self.lanes: dict[_Terms, Lane[_Poll]] = {}
+        self._lanes: dict[_Terms, Lane[_Poll]] = {}
+        self._lone: set[_Lone] = set()
+        self._is_closed = False
 
     # --- any thread -------------------------------------------------------------------------------
 
@@ -61,11 +84,11 @@ class PollCalls:
 
     def _put(self, operation: Operation[_Poll]) -> None:
         terms = operation.payload.terms
-        lane = self.lanes.get(terms)
+        lane = self._lanes.get(terms)
         if lane is None:
-            if len(self.lanes) > _LANES_MAX:
-                self.lanes = {key: each for key, each in self.lanes.items() if each.is_busy}
-            lane = self.lanes[terms] = Lane(
+            if len(self._lanes) > _LANES_MAX:
+                self._lanes = {key: each for key, each in self._lanes.items() if each.is_busy}
+            lane = self._lanes[terms] = Lane(
                 self._core,
                 partial(self._send, terms),
                 parts_max=lambda: self._core.server.poll_items_max,
@@ -75,7 +98,7 @@ class PollCalls:
     async def _send(self, terms: _Terms, operations: list[Operation[_Poll]]) -> None:
         """Serve several with what is ready; who got nothing and may wait, waits alone."""
         alone = operations
-        if len(operations) > 1:
+        if len(operations) > 1 and not self._is_closed:
             counts = [operation.payload.count for operation in operations]
             answers = await self._poll_many(counts, terms)
             alone = []
@@ -88,8 +111,22 @@ class PollCalls:
                 else:
                     alone.append(operation)
         for operation in alone:
-            # Not awaited here: a poll that waits must not keep others from leaving.
-            self._core.start(self._poll_alone(operation.payload), operation.future, self._give_back)
+            if self._is_closed:
+                operation.fail(_closed())
+            else:
+                self._start_alone(operation)
+
+    def _start_alone(self, operation: Operation[_Poll]) -> None:
+        """Not awaited: a poll that waits must not keep others from leaving."""
+        lone = _Lone(operation, next(self._core.tokens))
+        self._lone.add(lone)
+        lone.task = self._core.start(
+            self._poll_alone(lone),
+            operation.future,
+            self._give_back,
+            withdraw=partial(self._withdraw, lone),
+        )
+        lone.task.add_done_callback(lambda _: self._lone.discard(lone))
 
     async def _poll_many(self, counts: list[int], terms: _Terms) -> list[Polled]:
         def send(queue: Any) -> Any:
@@ -100,14 +137,17 @@ class PollCalls:
             body.bound = terms.bound
             return request.send()
 
-        response = await self._caller.call(send, is_repeatable=True)
+        response = await self._caller.call(
+            send, is_repeatable=True, is_wanted=lambda: not self._is_closed
+        )
         return read_polled_many(response.resp)
 
-    async def _poll_alone(self, payload: _Poll) -> Polled:
+    async def _poll_alone(self, lone: _Lone) -> Polled:
+        payload = lone.operation.payload
         wait_seconds = payload.wait_ms / SECOND_MS
         wait_until = self._core.time() + wait_seconds
 
-        def send(queue: Any) -> Any:
+        async def send(queue: Any) -> Any:
             request = queue.poll_request()
             body = request.init("req")
             body.numItems = payload.count
@@ -118,12 +158,47 @@ class PollCalls:
             wait_ms = int((wait_until - self._core.time()) * SECOND_MS)
             body.timeoutMs = max(wait_ms, 0)
             body.noWait = wait_ms <= 0
-            return request.send()
+            body.token = lone.token
+            lone.sent_to = queue
+            try:
+                return await request.send()
+            finally:
+                lone.sent_to = None
 
-        response = await self._caller.call(send, is_repeatable=True, wait_seconds=wait_seconds)
+        response = await self._caller.call(
+            send, is_repeatable=True, wait_seconds=wait_seconds, is_wanted=lambda: lone.is_wanted
+        )
         return read_polled(response.resp)
 
+    def _withdraw(self, lone: _Lone) -> None:
+        """Nobody waits for it any more."""
+        if not lone.is_wanted:
+            return
+        lone.is_wanted = False
+        if lone.sent_to is None:
+            lone.task.cancel()
+        else:
+            self._core.spawn(_tell_withdrawn(lone, lone.sent_to))
+
+    def close(self) -> None:
+        """The client closes: withdraw what is under way, and send nothing more."""
+        self._is_closed = True
+        for lane in self._lanes.values():
+            lane.close()
+        for lone in list(self._lone):
+            lone.operation.fail(_closed())
+            self._withdraw(lone)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an answer may still bring items."""
+        return any(lone.sent_to is not None for lone in self._lone) or any(
+            lane.is_busy for lane in self._lanes.values()
+        )
+
     def _answer(self, operation: Operation[_Poll], polled: Polled) -> None:
+        if self._is_closed:
+            operation.fail(_closed())
         if not operation.answer(polled):
             self._give_back(polled)
 
@@ -131,6 +206,19 @@ class PollCalls:
         """The caller has gone: let others have the items."""
         if polled.ids:
             self._outcomes.release_unclaimed(polled.ids, polled.lease_id)
+
+
+async def _tell_withdrawn(lone: _Lone, queue: Any) -> None:
+    try:
+        # By the capability that the poll was sent to, and so behind it.
+        await queue.withdrawPoll(lone.token)
+    except capnp.KjException:
+        # The server is too old to know this, or has gone: nothing is left but to hang up.
+        lone.task.cancel()
+
+
+def _closed() -> Unavailable:
+    return Unavailable("the client was closed while the call was under way")
 
 
 def _size(polled: Polled) -> int:

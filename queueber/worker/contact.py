@@ -29,8 +29,8 @@ class Contact:
         self._journal = journal
         self._tally = tally
         self.is_lost = False
-        self.on_found: Callable[[], None] = lambda: None
-        """Called when the server is back."""
+        self.on_doubt: Callable[[], None] = lambda: None
+        """Called when leases may have been lost: the server is back, or the queue has gone."""
         self._lost_at = 0.0
         self._told_at = float("-inf")
         self._is_told = False
@@ -40,7 +40,7 @@ class Contact:
         self._tally.is_connected = True
         if self.is_lost:
             self.is_lost = False
-            self.on_found()
+            self.on_doubt()
             if self._is_told:
                 self._is_told = False
                 self._journal.info("server_is_back")

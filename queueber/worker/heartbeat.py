@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from queueber.client.async_queue import AsyncQueue
-from queueber.errors import QueueberError
+from queueber.errors import NotFound, QueueberError
 from queueber.worker.contact import Contact
 from queueber.worker.holding import HeldLease
 
@@ -32,7 +32,7 @@ class Heartbeat:
         self._on_lost = on_lost
         self._leases: dict[HeldLease, None] = {}
         self._is_urgent = asyncio.Event()
-        contact.on_found = self._is_urgent.set
+        contact.on_doubt = self._is_urgent.set
 
     def add(self, lease: HeldLease) -> None:
         self._leases[lease] = None
@@ -48,7 +48,7 @@ class Heartbeat:
                     await self._is_urgent.wait()
             due_at = asyncio.get_running_loop().time() - self._beat_seconds + pause
             if self._is_urgent.is_set():
-                # The server was away: learn at once which leases are still ours.
+                # The server was away, or the queue has gone: learn at once which are still ours.
                 self._is_urgent.clear()
                 due_at = math.inf
             due = [lease for lease in self._leases if lease.extended_at <= due_at]
@@ -80,6 +80,8 @@ class Heartbeat:
     async def _extend(self, lease: HeldLease) -> bool | QueueberError:
         try:
             return await self._queue.extend(lease.id, self._lease_seconds)
+        except NotFound:
+            return False  # the queue was deleted, and its leases with it
         except QueueberError as error:
             return error
 

@@ -1,4 +1,8 @@
-"""The way in: polls ahead while there is room, and knows when nothing more is to come."""
+"""The way in: polls ahead while there is room, and knows when nothing more is to come.
+
+The queue is created at the first contact. One that is deleted later is waited for: whoever deleted
+it may not want it back, and would have to give it its settings.
+"""
 
 import asyncio
 import contextlib
@@ -6,8 +10,14 @@ from collections.abc import Callable
 
 from queueber.client.async_client import AsyncClient
 from queueber.client.lease import AsyncLease
-from queueber.errors import InvalidArgument, PermissionDenied, QueueberError, Unauthenticated
-from queueber.worker.contact import Contact
+from queueber.errors import (
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    QueueberError,
+    Unauthenticated,
+)
+from queueber.worker.contact import Contact, Journal
 from queueber.worker.holding import WorkItem
 from queueber.worker.settings import Settings
 from queueber.worker.tally import Tally
@@ -18,6 +28,9 @@ _POLL_WAIT_SECONDS = 2.0
 _EMPTY_LOOK_SECONDS = 0.2
 _UNREPORTED_MAX = 10_000
 """Outcomes that may wait for the server before the pool leases more."""
+
+_GONE_SECONDS = 1.0
+"""How long until a queue that was deleted is looked for again."""
 
 _FATAL = (InvalidArgument, PermissionDenied, Unauthenticated)
 """What no repeating helps."""
@@ -30,6 +43,7 @@ class Intake:
         settings: Settings,
         contact: Contact,
         tally: Tally,
+        journal: Journal,
         items: set[WorkItem],
         take: Callable[[AsyncLease], None],
         *,
@@ -37,10 +51,11 @@ class Intake:
     ) -> None:
         """`items` are those that wait or are with handlers; `take` is given each lease."""
         self._client = client
-        self._queue = client.queue(settings.queue)
+        self._queue = client.queue(settings.queue, must_exist=True)
         self._lease_seconds = settings.lease_seconds
         self._contact = contact
         self._tally = tally
+        self._journal = journal
         self._items = items
         self._take = take
         self._is_until_empty = is_until_empty
@@ -49,6 +64,8 @@ class Intake:
         self._room_wanted = max(1, settings.prefetch // 2)
         self._asked = 0
         """Items that polls under way may bring."""
+        self._is_gone = False
+        """The queue was deleted."""
         self._has_room = asyncio.Event()
         self._is_idle = asyncio.Event()
         self._is_plenty = asyncio.Event()
@@ -64,7 +81,7 @@ class Intake:
 
     async def run(self) -> None:
         """Returns only when the queue is to be worked until it is empty, and is."""
-        self._count_max = await self._learn_count_max()
+        self._count_max = await self._make_contact()
         polls = [asyncio.ensure_future(self._poll_on()), asyncio.ensure_future(self._poll_beside())]
         try:
             ended, _ = await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
@@ -75,10 +92,14 @@ class Intake:
         for poll in ended:
             poll.result()
 
-    async def _learn_count_max(self) -> int:
+    async def _make_contact(self) -> int:
+        """Have the queue created unless it is there; returns how much a poll may ask for."""
         while True:
             try:
+                await self._client.queue(self._queue.name).stats()
                 count_max = (await self._client.server()).poll_items_max
+            except _FATAL:
+                raise
             except QueueberError as error:
                 self._contact.lost(error)
                 await self._contact.pause()
@@ -119,6 +140,8 @@ class Intake:
             lease = await self._queue.poll(count, lease=self._lease_seconds, wait=wait, bound=True)
         except _FATAL:
             raise
+        except NotFound:
+            return await self._miss_queue()
         except QueueberError as error:
             self._contact.lost(error)
             await self._contact.pause()
@@ -127,6 +150,9 @@ class Intake:
             self._asked -= count
             self.look()
         self._contact.found()
+        if self._is_gone:
+            self._is_gone = False
+            self._journal.info("queue_is_back", queue=self._queue.name)
         # A queue where items have killed their processes gives out fewer at a time.
         if len(lease) == count:
             self._is_plenty.set()
@@ -135,6 +161,21 @@ class Intake:
         if lease:
             self._take(lease)
         return bool(lease)
+
+    async def _miss_queue(self) -> bool:
+        """Pause before the next poll. False: nothing is ready where there is no queue."""
+        self._contact.found()
+        self._contact.on_doubt()
+        self._is_plenty.clear()
+        if self._is_until_empty:
+            return False
+        if not self._is_gone:
+            self._is_gone = True
+            self._journal.warning(
+                "queue_is_gone", queue=self._queue.name, action="waiting until it is created again"
+            )
+        await asyncio.sleep(_GONE_SECONDS)
+        return True
 
     def _room(self) -> int:
         unreported = self._tally.unreported

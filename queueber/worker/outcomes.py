@@ -109,7 +109,7 @@ def _to_bytes(result: object, serializer: Serializer | None) -> bytes:
     if result is None:
         return b""
     if isinstance(result, bytes | bytearray | memoryview):
-        return bytes(result)
+        return _plain(result)
     if inspect.iscoroutine(result):
         result.close()
         raise TypeError("the handler returned a coroutine; declare it with 'async def'")
@@ -122,24 +122,36 @@ def _to_bytes(result: object, serializer: Serializer | None) -> bytes:
     serialized = serializer(result)
     if not isinstance(serialized, bytes):
         raise TypeError(f"the serializer made {type(serialized).__name__} of {kind}, not bytes")
-    return serialized
+    return _plain(serialized)
+
+
+def _plain(result: bytes | bytearray | memoryview) -> bytes:
+    """Bytes and nothing else: a subclass may have ideas of its own, such as `__bytes__`."""
+    return bytes(memoryview(result))
 
 
 def failure_of(error: BaseException) -> Failed:
-    """The error's name, its message and the innermost calls, as much as a server keeps."""
-    headline = f"{type(error).__name__}: {_message(error)}".removesuffix(": ")
-    if isinstance(error, Retry):
-        return Failed(_cut(headline), error.delay)
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_OUR_FOLDER)]
-    return Failed(_cut("\n".join([headline, *_lines(theirs[-_FRAMES_SHOWN:])])))
+    """The error's name, its message and the innermost calls, as much as a server keeps.
 
-
-def _message(error: BaseException) -> str:
+    Never raises, whatever the error does when it is asked: its item would be left with nobody.
+    """
+    headline = _headline(error)
     try:
-        return str(error)
-    except Exception as failure:  # noqa: BLE001  an error that cannot even tell what it is
-        return f"(its message failed with {type(failure).__name__})"
+        if isinstance(error, Retry):
+            return Failed(_cut(headline), error.delay)
+        frames = traceback.extract_tb(error.__traceback__)
+        theirs = [frame for frame in frames if not frame.filename.startswith(_OUR_FOLDER)]
+        return Failed(_cut("\n".join([headline, *_lines(theirs[-_FRAMES_SHOWN:])])))
+    except BaseException:  # noqa: BLE001  code of the program's own, as in a loader of modules
+        return Failed(_cut(headline))
+
+
+def _headline(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        return f"{name}: {error!s}".removesuffix(": ")
+    except BaseException as failure:  # noqa: BLE001  an error that cannot even tell what it is
+        return f"{name}: (its message failed with {type(failure).__name__})"
 
 
 def _lines(frames: list[traceback.FrameSummary]) -> list[str]:

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
 
 from queueber.client.async_client import AsyncClient, connect_async
 from queueber.client.lease import AsyncLease
@@ -46,6 +46,9 @@ class Pool:
         self._is_empty_handed.set()
         self._is_stopping = asyncio.Event()
         self._is_hasty = asyncio.Event()
+        self.on_first_finished: Callable[[], None] = lambda: None
+        """Called once, when the server has confirmed the first outcome."""
+        self._has_finished = False
 
     def stop(self, *, now: bool = False) -> None:
         """Poll no more, and end once handlers have; `now`: give back what they have, and end."""
@@ -91,7 +94,7 @@ class Pool:
 
     async def _work(self, client: AsyncClient) -> None:
         settings = self._settings
-        queue = client.queue(settings.queue)
+        queue = client.queue(settings.queue, must_exist=True)
         self._heartbeat = Heartbeat(queue, self._contact, settings.lease_seconds, self._lose)
         self._outlet = Outlet(
             queue, self._contact, self._tally, self._journal, self._settled, settings.on_refused
@@ -102,6 +105,7 @@ class Pool:
             settings,
             self._contact,
             self._tally,
+            self._journal,
             self._items,
             self._take,
             is_until_empty=self._is_until_empty,
@@ -144,12 +148,14 @@ class Pool:
             if item.lease.is_lost:
                 if outcome is not Unfinished.NOT_BEGUN:
                     lost.append(item)
-            elif type(outcome) is bytes:
+            elif isinstance(outcome, bytes):
                 outlet.complete(item, outcome)
             elif isinstance(outcome, Failed):
                 outlet.fail(item, outcome)
-            else:
+            elif isinstance(outcome, Unfinished):
                 outlet.release([item])
+            else:
+                assert_never(outcome)
         if lost:
             outlet.refuse(lost, reason="the lease ended while the handler was at work")
         self._look()
@@ -163,6 +169,9 @@ class Pool:
         lease.left -= count
         if lease.left == 0:
             self._heartbeat.forget(lease)
+        if not self._has_finished and (self._tally.done or self._tally.failed):
+            self._has_finished = True
+            self.on_first_finished()
         self._look()
 
     def _lose(self, lease: HeldLease) -> None:

@@ -14,8 +14,8 @@ from queueber.worker.settings import Settings
 from queueber.worker.tally import WorkerStats, added_up, totals_of
 
 DEATHS_MAX = 20
-"""In a row, without a single item done. One item that kills its process is found by halving what
-is leased together, which takes up to 17 deaths in the largest of pools."""
+"""In a row, without a single item done or failed. One item that kills its process is found by
+halving what is leased together, which takes up to 17 deaths in the largest of pools."""
 
 _PAUSE_MS_FIRST = 50
 _PAUSE_MS_MAX = 3 * SECOND_MS
@@ -33,6 +33,7 @@ class Slot:
         """Totals of those who were here before."""
         self._now = WorkerStats()
         self.deaths = 0
+        """In a row: since a process here has last finished an item."""
         self.start_at_ms = 0
         """When it may be filled again."""
         self.process: SpawnProcess | None = None
@@ -76,7 +77,7 @@ class Slot:
                     self.ended = message
                     message = message.stats
                 self._now = message
-                if message.done:
+                if message.done or message.failed:
                     self.deaths = 0
 
     def clear(self, journal: Journal) -> int:

@@ -427,3 +427,18 @@ def test_closing_while_threads_call_leaves_nobody_hanging(server: ServerProcess)
             client.close()
             for call in calls:
                 call.result(timeout=10)
+
+
+def test_a_queue_that_must_exist_is_not_created(client: queueber.Client) -> None:
+    queue = client.queue("made-by-others", must_exist=True)
+    with pytest.raises(queueber.NotFound):
+        queue.add(b"x")
+    assert "made-by-others" not in {stats.name for stats in client.queues()}
+
+    client.create_queue("made-by-others", items_max=1)
+    queue.add(b"x")
+    client.delete_queue("made-by-others")
+    with pytest.raises(queueber.NotFound):
+        queue.poll()
+
+    assert "made-by-others" not in {stats.name for stats in client.queues()}

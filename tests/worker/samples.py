@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import queueber
 
@@ -37,3 +38,13 @@ def fail(item: queueber.WorkItem) -> None:
 
 def refuse_to_say(item: queueber.WorkItem) -> dict[str, int]:
     return {"length": len(item.contents)}
+
+
+def die_after_others(item: queueber.WorkItem) -> bytes:
+    """The item `die` kills its process, when the server has confirmed what was done before it."""
+    if item.contents == b"die":
+        time.sleep(0.05)
+        os._exit(7)
+    if item.contents == b"fail":
+        raise ValueError
+    return item.contents

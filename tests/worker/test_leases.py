@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from random import Random
 from typing import Any
 
 import pytest
@@ -296,6 +297,26 @@ def test_a_thread_that_does_not_end_in_time_is_left_behind(
     assert queue.stats().ready == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_stopping_at_any_moment_charges_no_attempt_to_what_no_handler_saw(
+    concurrency: int, server: ServerProcess, queue: queueber.Queue
+) -> None:
+    """An answer that is on its way when the worker stops is given back, not dropped."""
+    random = Random(concurrency)
+    for _ in range(25):
+        queue.add([b"x"] * 100)
+        worker = worker_of(
+            server, queue, handler=lambda _: b"", concurrency=concurrency, prefetch=0
+        )
+        with running(worker):
+            time.sleep(random.uniform(0.02, 0.08))
+
+    stats = queue.stats()
+    assert (stats.expired_total, stats.dead, stats.in_progress) == (0, 0, 0)
+    assert stats.completed_total + stats.ready == 2500
+
+
 def test_results_that_do_not_fit_into_one_call_are_sent_in_several(
     server: ServerProcess, queue: queueber.Queue
 ) -> None:
@@ -321,3 +342,49 @@ def test_a_queue_that_is_deleted_under_the_handler_does_no_harm(
     stats = worker_of(server, queue, handler=handle).run(until_empty=True)
 
     assert (stats.done, stats.failed, stats.refused) == (0, 0, 1)
+
+
+def test_a_queue_that_is_deleted_is_waited_for_and_not_created_again(
+    server: ServerProcess, client: queueber.Client, queue: queueber.Queue
+) -> None:
+    queue.add(b"first")
+
+    worker = worker_of(server, queue, handler=lambda item: item.contents)
+    with structlog.testing.capture_logs() as logs, running(worker) as outcome:
+        while queue.stats().completed_total < 1:
+            pass
+        client.delete_queue(queue.name)
+        while "queue_is_gone" not in {log["event"] for log in logs}:
+            time.sleep(0.001)
+        assert queue.name not in {stats.name for stats in client.queues()}
+
+        client.create_queue(queue.name, items_max=7)
+        queue.add(b"second")
+        while queue.stats().completed_total < 1:
+            pass
+        worker.stop()
+        stats = outcome.result(WAIT_SECONDS)
+
+    assert (stats.done, stats.refused) == (2, 0)
+    assert queue.stats().settings.items_max == 7
+    assert [log["event"] for log in logs] == ["queue_is_gone", "queue_is_back"]
+
+
+def test_leases_are_lost_with_their_queue(
+    server: ServerProcess, client: queueber.Client, queue: queueber.Queue
+) -> None:
+    queue.add(b"x")
+    began = threading.Event()
+
+    async def handle(_: queueber.WorkItem) -> None:
+        began.set()
+        await hang("asyncio")
+
+    worker = worker_of(server, queue, handler=handle, lease=3600)
+    with running(worker, until_empty=True) as outcome:
+        assert began.wait(WAIT_SECONDS)
+        client.delete_queue(queue.name)
+        stats = outcome.result(WAIT_SECONDS)
+
+    assert (stats.done, stats.refused) == (0, 1)
+    assert queue.name not in {each.name for each in client.queues()}

@@ -28,6 +28,19 @@ def test_anything_else_goes_through_the_serializer() -> None:
     assert caller(lambda _: 3, lambda value: b"%d" % value, None)(ITEM) == b"3"
 
 
+class Strange(bytes):
+    def __bytes__(self) -> bytes:
+        return self
+
+
+@pytest.mark.parametrize("returned", [3, Strange(b"x")])
+def test_a_result_is_plain_bytes_whatever_kind_of_bytes_was_made(returned: object) -> None:
+    outcome = caller(lambda _: returned, lambda _: Strange(b"x"), None)(ITEM)
+
+    assert outcome == b"x"
+    assert type(outcome) is bytes
+
+
 def test_a_serializer_that_makes_text_fails_the_item() -> None:
     outcome = caller(lambda _: 3, str, None)(ITEM)  # type: ignore[arg-type]
 
@@ -71,6 +84,19 @@ def test_an_error_may_have_text_that_is_not_unicode_or_no_text_at_all() -> None:
     assert failure_of(ValueError("\udc80")).error == "ValueError: \\udc80"
     assert failure_of(Mute()).error == "Mute: (its message failed with RuntimeError)"
     assert failure_of(KeyError()).error == "KeyError"
+
+
+def test_an_error_that_raises_whatever_when_it_is_asked_is_told_by_its_name() -> None:
+    class Exits(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+    class Bare(queueber.Retry):
+        def __init__(self) -> None:
+            """It has no delay."""
+
+    assert failure_of(Exits()).error == "Exits: (its message failed with SystemExit)"
+    assert failure_of(Bare()) == Failed("Bare")
 
 
 def test_retry_carries_reason_and_delay() -> None:

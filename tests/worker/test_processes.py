@@ -64,6 +64,32 @@ def test_processes_that_die_again_and_again_are_given_up(
         worker.run()
 
 
+@pytest.mark.parametrize("contents", [b"fine", b"fail"])
+def test_processes_that_die_soon_but_get_something_done_are_not_given_up(
+    contents: bytes,
+    server: ServerProcess,
+    queue: queueber.Queue,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their lives are shorter than the time after which figures are told."""
+    monkeypatch.setattr(supervisor, "DEATHS_MAX", 3)
+    monkeypatch.setattr(slot, "_PAUSE_MS_FIRST", 1)
+    queue.add([contents, b"die"] * 5)
+
+    worker = worker_of(
+        server,
+        queue,
+        handler=samples.die_after_others,
+        processes=1,
+        concurrency=1,
+        prefetch=0,
+    )
+    stats = worker.run(until_empty=True)
+
+    assert (stats.done, stats.failed) == ((5, 0) if contents == b"fine" else (0, 5))
+    assert left_in(queue) == 0
+
+
 def test_a_handler_that_cannot_be_sent_is_refused_at_once(
     server: ServerProcess, queue: queueber.Queue
 ) -> None:

@@ -233,3 +233,40 @@ def test_no_more_is_held_than_handlers_and_prefetch_allow(
 
     assert (stats.in_flight, stats.waiting) == (2, 5)
     assert held == 7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_that_cannot_be_told_fails_its_item(
+    kind: str, server: ServerProcess, queue: queueber.Queue
+) -> None:
+    queue.add([b"x"] * 3)
+
+    class Exits(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+    def handle(_: queueber.WorkItem) -> bytes:
+        raise Exits
+
+    worker = worker_of(kind, server, queue, handle, concurrency=2, prefetch=0)
+    with running(worker, until_empty=True) as outcome:
+        stats = outcome.result(WAIT_SECONDS)
+
+    assert (stats.died, stats.abandoned) == (3, 0)
+    assert left_in(queue) == 0
+
+
+def test_a_result_of_a_kind_of_bytes_completes_its_item(
+    server: ServerProcess, queue: queueber.Queue
+) -> None:
+    class Kind(bytes):
+        pass
+
+    (item_id,) = queue.add(b"x")
+
+    worker = worker_of("threads", server, queue, lambda _: 3, serializer=lambda _: Kind(b"three"))
+    with running(worker, until_empty=True) as outcome:
+        stats = outcome.result(WAIT_SECONDS)
+
+    assert (stats.done, stats.released) == (1, 0)
+    assert results_of(queue) == {item_id: b"three"}
