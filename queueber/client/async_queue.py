@@ -159,7 +159,7 @@ class AsyncQueue:
         """Delete items, whatever their state: for each, whether it was there."""
         return await wait_for_async(self._calls.operates.cancel(ids))
 
-    async def purge(self, state: State = ItemState.READY) -> int:
+    async def purge(self, state: State) -> int:
         """Delete the items that are in a state now, and say how many."""
         return await wait_for_async(self._calls.operates.purge(state))
 

@@ -179,7 +179,7 @@ class Queue:
         """Delete items, whatever their state: for each, whether it was there."""
         return wait_for(self._calls.operates.cancel(ids))
 
-    def purge(self, state: State = ItemState.READY) -> int:
+    def purge(self, state: State) -> int:
         """Delete the items that are in a state now, and say how many.
 
         At most as many as there are when it begins, so that it ends though others add.

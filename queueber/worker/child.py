@@ -22,8 +22,8 @@ def main(settings: Settings, is_until_empty: bool, ears: Connection, pipe: Conne
     # The parent has seen the server. Should both restart now, the process waits for the server.
     patient = replace(settings, connect_seconds=GRACE_SECONDS_MAX)
     pool = Pool(patient, mouth, is_until_empty=is_until_empty)
-    # At once: a process that dies soon has done something all the same, see `Slot.deaths`.
-    pool.on_first_finished = lambda: mouth.say(pool.stats())
+    # At once: it may be the last that is heard of this process, see `Slot.deaths`.
+    pool.on_milestone = lambda: mouth.say(pool.stats())
     code = text = ""
     try:
         run_loop(asyncio.new_event_loop(), _live(pool, ears, mouth))

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, Self
 
+import structlog
+
 from queueber.clock import SystemClock
 from queueber.limits import SECOND_MS
 from queueber.worker.contact import Journal
@@ -20,6 +22,15 @@ class Display(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exc_info: object) -> None: ...
+
+
+def make_journal() -> Journal:
+    """The program's log, or the standard error when it has set up none."""
+    if structlog.is_configured():
+        journal: Journal = structlog.get_logger("queueber")
+        return journal
+    aside: Journal = structlog.wrap_logger(structlog.PrintLogger(sys.stderr))
+    return aside
 
 
 def make_display(queue: str, stats: Callable[[], WorkerStats], journal: Journal) -> Display:

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 from queueber.client.async_client import AsyncClient, connect_async
 from queueber.client.lease import AsyncLease
+from queueber.worker.complaints import Complaints
 from queueber.worker.contact import Contact, Journal
 from queueber.worker.heartbeat import Heartbeat
 from queueber.worker.holding import HeldLease, WorkItem, shown_ids
@@ -42,13 +43,14 @@ class Pool:
         self._items: set[WorkItem] = set()
         """Waiting, or with handlers."""
         self._runner: Runner | None = None
+        self._complaints = Complaints(journal)
         self._is_empty_handed = asyncio.Event()
         self._is_empty_handed.set()
         self._is_stopping = asyncio.Event()
         self._is_hasty = asyncio.Event()
-        self.on_first_finished: Callable[[], None] = lambda: None
-        """Called once, when the server has confirmed the first outcome."""
-        self._has_finished = False
+        self.on_milestone: Callable[[], None] = lambda: None
+        """Called with the first items, and when the server has confirmed the first outcome."""
+        self._has_had_items = self._has_finished = False
 
     def stop(self, *, now: bool = False) -> None:
         """Poll no more, and end once handlers have; `now`: give back what they have, and end."""
@@ -135,6 +137,9 @@ class Pool:
         self._heartbeat.add(held)
         self._items.update(items)
         self._is_empty_handed.clear()
+        if not self._has_had_items:
+            self._has_had_items = True
+            self.on_milestone()
         assert self._runner is not None
         self._runner.put(items)
 
@@ -151,6 +156,7 @@ class Pool:
             elif isinstance(outcome, bytes):
                 outlet.complete(item, outcome)
             elif isinstance(outcome, Failed):
+                self._complaints.note(item, outcome.error)
                 outlet.fail(item, outcome)
             elif isinstance(outcome, Unfinished):
                 outlet.release([item])
@@ -171,7 +177,7 @@ class Pool:
             self._heartbeat.forget(lease)
         if not self._has_finished and (self._tally.done or self._tally.failed):
             self._has_finished = True
-            self.on_first_finished()
+            self.on_milestone()
         self._look()
 
     def _lose(self, lease: HeldLease) -> None:

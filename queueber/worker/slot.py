@@ -14,8 +14,8 @@ from queueber.worker.settings import Settings
 from queueber.worker.tally import WorkerStats, added_up, totals_of
 
 DEATHS_MAX = 20
-"""In a row, without a single item done or failed. One item that kills its process is found by
-halving what is leased together, which takes up to 17 deaths in the largest of pools."""
+"""In a row, of processes that never had an item. One that had some may have died of one of them,
+which the server finds out: that ends when the culprit has no attempts left."""
 
 _PAUSE_MS_FIRST = 50
 _PAUSE_MS_MAX = 3 * SECOND_MS
@@ -33,7 +33,7 @@ class Slot:
         """Totals of those who were here before."""
         self._now = WorkerStats()
         self.deaths = 0
-        """In a row: since a process here has last finished an item."""
+        """In a row: since a process here has last had an item."""
         self.start_at_ms = 0
         """When it may be filled again."""
         self.process: SpawnProcess | None = None
@@ -77,7 +77,7 @@ class Slot:
                     self.ended = message
                     message = message.stats
                 self._now = message
-                if message.done or message.failed:
+                if message.in_flight or message.waiting or message.done or message.failed:
                     self.deaths = 0
 
     def clear(self, journal: Journal) -> int:

@@ -133,8 +133,8 @@ class Supervisor:
         if slot.deaths >= DEATHS_MAX:
             self._fail(
                 WorkersDied(
-                    f"worker process {slot.number} died {slot.deaths} times in a row without "
-                    "finishing an item; its error output says why"
+                    f"worker process {slot.number} died {slot.deaths} times in a row before it "
+                    "had an item; its error output says why"
                 )
             )
 

@@ -95,14 +95,12 @@ class Worker:
 
         Raises `Unavailable` when the server is not there at the start; later it is waited for.
         """
-        from structlog import get_logger
-
-        from queueber.worker.display import make_display
+        from queueber.worker.display import make_display, make_journal
 
         _check_no_loop_runs()
         # One that was named is imported now, so that what is wrong with it is known at once.
         self._settings.find_handler()
-        journal = get_logger("queueber")
+        journal = make_journal()
         with self._lock:
             if self._run is not None:
                 raise RuntimeError("this worker runs already; make another")

@@ -62,7 +62,7 @@ async def every_later_verb(address: str) -> None:
         assert len((await queue.peek(limit=1)).items) == 1
         assert await queue.redrive() == 1
         assert await queue.cancel(ids[1]) == [True]
-        assert await queue.purge() == 2
+        assert await queue.purge("ready") == 2
         assert (await queue.wait_batch("b", 10)).complete
         assert [result.result async for result in queue.results("me")] == [b"result"]
         assert (await queue.log_stats()).readers == {"me": 1}

@@ -77,10 +77,10 @@ def test_purge_deletes_the_items_of_one_state(queue: queueber.Queue) -> None:
     queue.add([b"x"] * 2500)
     queue.add([b"x"] * 3, delay=60)
 
-    assert queue.purge() == 2500
+    assert queue.purge("ready") == 2500
     assert counts(queue) == (0, 3, 0, 0)
     assert queue.purge("delayed") == 3
-    assert queue.purge() == 0
+    assert queue.purge("ready") == 0
 
 
 def test_purge_ends_though_others_add(queue: queueber.Queue) -> None:
@@ -93,7 +93,7 @@ def test_purge_ends_though_others_add(queue: queueber.Queue) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         adding = pool.submit(add_until_over)
-        purged = queue.purge()
+        purged = queue.purge("ready")
         is_over = True
         adding.result()
 

@@ -52,16 +52,31 @@ def test_a_process_that_dies_is_replaced_and_its_items_come_back(
     assert len(deaths) <= 3
 
 
-def test_processes_that_die_again_and_again_are_given_up(
+def test_processes_that_die_before_they_have_an_item_are_given_up(
     server: ServerProcess, patient_queue: queueber.Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "DEATHS_MAX", 2)
     monkeypatch.setattr(slot, "_PAUSE_MS_FIRST", 1)
     patient_queue.add(b"x")
 
-    worker = worker_of(server, patient_queue, handler=samples.always_die, processes=1)
-    with pytest.raises(WorkersDied, match="died 2 times in a row without finishing an item"):
+    handler = "tests.worker.dies_in_a_process:handle"
+    worker = worker_of(server, patient_queue, handler=handler, processes=1)
+    with pytest.raises(WorkersDied, match="died 2 times in a row before it had an item"):
         worker.run()
+
+
+def test_processes_that_an_item_kills_are_replaced_until_it_is_a_dead_letter(
+    server: ServerProcess, client: queueber.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "DEATHS_MAX", 2)
+    client.create_queue("killers", attempts_max=4)
+    queue = client.queue("killers")
+    (killer,) = queue.add(b"x")
+
+    worker_of(server, queue, handler=samples.always_die, processes=1).run(until_empty=True)
+
+    (letter,) = queue.peek("dead").items
+    assert (letter.id, letter.attempts) == (killer, 4)
 
 
 @pytest.mark.parametrize("contents", [b"fine", b"fail"])
