@@ -113,6 +113,9 @@ def test_a_poll_that_is_interrupted_gives_back_what_is_on_its_way(
     server: ServerProcess, fragile: queueber.Queue
 ) -> None:
     with contextlib.ExitStack() as stack:
+        # A program that was started in the background may ignore the signal.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        stack.callback(signal.signal, signal.SIGINT, before)
         client = stack.enter_context(queueber.connect(server.address))
         stall = contextlib.ExitStack()
 
