@@ -47,8 +47,9 @@ def digest(contents: bytes) -> bytes:
 
 
 def work(address: str) -> None:
+    # A short lease: answers that the crash of the server swallows come back when theirs runs out.
     queueber.Worker(
-        address, queue="tasks", handler=do_task, concurrency=4, prefetch=200, show=False
+        address, queue="tasks", handler=do_task, concurrency=4, prefetch=200, lease=5, show=False
     ).run()
 
 
