@@ -12,10 +12,9 @@ becomes smaller and it has its turn.
 """
 
 from dataclasses import dataclass
-from itertools import islice
 
 from queueber.db.families import Family
-from queueber.db.keys import due_part, level_part
+from queueber.db.keys import due_part
 from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, mark_group_max
 from queueber.db.records import decode_lease, split_held
 from queueber.engine.ready_window import Entry
@@ -77,21 +76,20 @@ class Choice:
         self._company = company
         self._turn = queue.counters.leases_total
         self._impatient_before = due_part(max(0, now_ms - SUSPECT_PATIENCE_MS), b"")
-        self._levels: list[tuple[int, list[Entry]]] = []
-        for level, (_, low) in sorted(queue.counters.levels.items()):
-            window = queue.windows[level]
-            window.fill(engine.store, queue.prefix + level_part(level), low, count)
-            self._levels.append((level, list(islice(window.entries, count))))
+        self._levels = [
+            (level, queue.first_ready(engine.store, level, count))
+            for level in sorted(queue.counters.levels)
+        ]
         self._at = [0] * len(self._levels)
 
     def take(self, count: int) -> list[Entry]:
         """The entries of one lease."""
         self._turn += 1
         others, count = self._allowed(count)
+        sources: list[int] = []
         if len(self._levels) == 1 and self._levels[0][0] <= PRIORITY_MAX:
             start = self._at[0]
             group = self._levels[0][1][start : start + count]
-            sources = [0] * len(group)
         else:
             group, sources = self._merge(count, others)
         fitting = self._count_fitting(group)

@@ -28,7 +28,6 @@ from queueber.engine.lookahead import look_ahead
 from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
-from queueber.limits import SWEEP_SLICE_ITEMS
 
 Lease = tuple[bytes, bytes]
 """The due part of its expiry entry, and what it holds."""
@@ -77,23 +76,6 @@ def expire(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tu
         # Known in memory only: it is written with the next change, and found again after a restart.
         counters.lease_due_ms = low_ms
     return items, look_again_ms
-
-
-def expire_together(
-    engine: Engine, queue: QueueState, lease_ids: Sequence[bytes], now_ms: int
-) -> int:
-    """Expire the leases of one holder now, whatever their expiry; returns how many items moved.
-
-    What they hold counts as one lease: all of it was in the hands of whoever is gone.
-    """
-    company = sum(len(held) for _, held in _read_leases(engine, queue, lease_ids)) // HELD_BYTES
-    moved, left = 0, list(lease_ids)
-    while left:
-        of_slice, left = expire_some(
-            engine, queue, left, now_ms, company=company, items_max=SWEEP_SLICE_ITEMS
-        )
-        moved += of_slice
-    return moved
 
 
 def expire_some(

@@ -12,17 +12,9 @@ from queueber.db.bookkeeping import (
     encode_producer,
 )
 from queueber.db.families import Family
-from queueber.db.keys import (
-    NEVER_MS,
-    PREFIX_BYTES,
-    due_part,
-    due_upper_bound,
-    split_due_part,
-    text_digest,
-    time_part,
-)
+from queueber.db.keys import PREFIX_BYTES, due_part, split_due_part, text_digest
 from queueber.engine.change import Change
-from queueber.engine.lookahead import look_ahead
+from queueber.engine.lookahead import read_due
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
 from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
@@ -58,18 +50,15 @@ def forget(engine: Engine, queue: QueueState, now_ms: int, entries_max: int) -> 
     if counters.forget_due_ms > now_ms:
         return 0, counters.forget_due_ms
     prefix = queue.prefix
-    due = engine.store.scan(
+    due, low_ms, look_again_ms = read_due(
+        engine.store,
         Family.FORGET,
-        prefix + time_part(counters.forget_due_ms),
-        due_upper_bound(prefix, now_ms),
-        entries_max,
+        prefix,
+        low_ms=counters.forget_due_ms,
+        now_ms=now_ms,
+        limit=entries_max,
+        total=counters.forgets,
     )
-    if len(due) == entries_max:
-        low_ms = look_again_ms = split_due_part(due[-1][0][PREFIX_BYTES:])[0]
-    elif len(due) == counters.forgets:
-        low_ms = look_again_ms = NEVER_MS
-    else:
-        low_ms, look_again_ms = look_ahead(engine.store, Family.FORGET, prefix, now_ms)
     if not due:
         # Known in memory only: it is written with the next change, and found again after a restart.
         counters.forget_due_ms = low_ms

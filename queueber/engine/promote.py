@@ -1,9 +1,9 @@
 """Promote: delayed items whose time has come are ready."""
 
 from queueber.db.families import Family
-from queueber.db.keys import NEVER_MS, PREFIX_BYTES, due_upper_bound, split_due_part, time_part
+from queueber.db.keys import PREFIX_BYTES
 from queueber.engine.change import Change
-from queueber.engine.lookahead import look_ahead
+from queueber.engine.lookahead import read_due
 from queueber.engine.state import Engine, QueueState
 
 
@@ -11,19 +11,15 @@ def promote(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> t
     """Make up to `items_max` due items ready. Returns how many, and when to look again."""
     if queue.counters.delayed_due_ms > now_ms:
         return 0, queue.counters.delayed_due_ms
-    prefix = queue.prefix
-    due = engine.store.scan(
+    due, low_ms, look_again_ms = read_due(
+        engine.store,
         Family.DELAYED,
-        prefix + time_part(queue.counters.delayed_due_ms),
-        due_upper_bound(prefix, now_ms),
-        items_max,
+        queue.prefix,
+        low_ms=queue.counters.delayed_due_ms,
+        now_ms=now_ms,
+        limit=items_max,
+        total=queue.counters.delayed,
     )
-    if len(due) == items_max:
-        low_ms = look_again_ms = split_due_part(due[-1][0][PREFIX_BYTES:])[0]
-    elif len(due) == queue.counters.delayed:
-        low_ms = look_again_ms = NEVER_MS
-    else:
-        low_ms, look_again_ms = look_ahead(engine.store, Family.DELAYED, prefix, now_ms)
     if not due:
         # Known in memory only: it is written with the next change, and found again after a restart.
         queue.counters.delayed_due_ms = low_ms

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from queueber.db.families import Family
-from queueber.db.keys import PREFIX_BYTES, TIME_BYTES, level_part, prefix_end, time_part
+from queueber.db.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
 from queueber.db.records import decode_in_progress
 from queueber.engine.batches import Side
 from queueber.engine.change import Change
@@ -41,13 +41,12 @@ def purge(
 
 
 def _take_ready(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:
-    for level, (_, low) in sorted(queue.counters.levels.items()):
-        window = queue.windows[level]
-        window.fill(engine.store, queue.prefix + level_part(level), low, limit)
-        entries = list(window.entries)[:limit]
-        change.draw_ready(level, entries)
-        return _items(entries)
-    return []
+    if not queue.counters.levels:
+        return []
+    level = min(queue.counters.levels)
+    entries = queue.first_ready(engine.store, level, limit)
+    change.draw_ready(level, entries)
+    return _items(entries)
 
 
 def _take_delayed(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:

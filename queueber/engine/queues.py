@@ -2,7 +2,7 @@
 
 from queueber.db.counters import Counters, encode_counters
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.keys import level_part, prefix_end, queue_prefix, split_due_part
+from queueber.db.keys import prefix_end, queue_prefix, split_due_part
 from queueber.db.records import encode_queue
 from queueber.engine.log import open_log
 from queueber.engine.state import LAST_ID_KEY, NEXT_QUEUE_KEY, RECLAIM_KEY, Engine, QueueState
@@ -117,8 +117,7 @@ def _oldest_claimable_age_ms(engine: Engine, queue: QueueState, now_ms: int) -> 
     if queue.is_paused(now_ms):
         return 0
     oldest_ms = now_ms
-    for level, (_, low) in queue.counters.levels.items():
-        window = queue.windows[level]
-        window.fill(engine.store, queue.prefix + level_part(level), low, 1)
-        oldest_ms = min(oldest_ms, split_due_part(window.entries[0][0])[0])
+    for level in queue.counters.levels:
+        ((due, _),) = queue.first_ready(engine.store, level, 1)
+        oldest_ms = min(oldest_ms, split_due_part(due)[0])
     return now_ms - oldest_ms

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from queueber.db.bookkeeping import batch_number_part, decode_dead
+from queueber.db.bookkeeping import decode_dead
 from queueber.db.families import Family
 from queueber.db.keys import due_part
 from queueber.db.marks import decode_mark, encode_mark
-from queueber.engine.batches import count_revived
+from queueber.engine.batches import batch_name, count_revived
 from queueber.engine.change import Change
 from queueber.engine.dead import drop_dead, first_dead
 from queueber.engine.state import Engine, QueueState
@@ -57,8 +57,6 @@ def _revive(
 def _as_new(engine: Engine, queue: QueueState, mark: bytes) -> bytes:
     """No attempts, no limit to its group, and no batch if that is forgotten meanwhile."""
     fresh = decode_mark(mark)._replace(attempts=0, group_max=0)
-    if fresh.batch:
-        key = queue.prefix + batch_number_part(fresh.batch)
-        if engine.store.get(Family.BATCHES, key) is None:
-            fresh = fresh._replace(batch=0)
+    if not batch_name(engine, queue, fresh.batch):
+        fresh = fresh._replace(batch=0)
     return encode_mark(fresh)

@@ -20,15 +20,9 @@ def release(
     """For each id, whether its lease held it and it is now ready; `leases` has one for each."""
     change = Change(engine, queue)
     marks = take_held(engine, queue, change, ids, leases, now_ms)
-    ready = sorted(
-        (due_part(now_ms, item_id), mark)
-        for item_id, mark in zip(ids, marks, strict=True)
-        if mark is not None
-    )
-    if ready:
-        change.make_ready(ready)
-        change.counters.released_total += len(ready)
-        change.commit()
+    taken = [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
+    if taken:
+        _give_back(change, taken, now_ms)
     return [mark is not None for mark in marks]
 
 
@@ -40,7 +34,12 @@ def release_lease(engine: Engine, queue: QueueState, lease_id: bytes, now_ms: in
     change = Change(engine, queue)
     held = [(item_id, lease_id) for item_id, _ in split_held(decode_lease(entry)[1])]
     taken = take_from_any_lease(engine, queue, change, held)
-    change.make_ready(sorted((due_part(now_ms, item_id), mark) for item_id, mark in taken))
-    change.counters.released_total += len(taken)
-    change.commit()
+    _give_back(change, taken, now_ms)
     return len(taken)
+
+
+def _give_back(change: Change, items: list[tuple[bytes, bytes]], now_ms: int) -> None:
+    """Items, given as id and mark, that are out of their leases."""
+    change.make_ready(sorted((due_part(now_ms, item_id), mark) for item_id, mark in items))
+    change.counters.released_total += len(items)
+    change.commit()

@@ -4,16 +4,17 @@ All of it is rebuilt from the store in `open_engine`, reading a few records a qu
 """
 
 from dataclasses import dataclass
+from itertools import islice
 
 from queueber.db.counters import Counters, decode_counters
 from queueber.db.families import Family
-from queueber.db.keys import NEVER_MS, queue_prefix, split_queue_prefix
+from queueber.db.keys import NEVER_MS, level_part, queue_prefix, split_queue_prefix
 from queueber.db.records import decode_queue
 from queueber.db.store import Store
 from queueber.engine.agenda import Agenda
 from queueber.engine.log import Log, open_log
 from queueber.engine.log_trim import trim_due_ms
-from queueber.engine.ready_window import ReadyWindow
+from queueber.engine.ready_window import Entry, ReadyWindow
 from queueber.errors import NotFound, StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import ID_BYTES
@@ -60,6 +61,12 @@ class QueueState:
         self.dead_low = b""
         """No dead letter has a lower id: where a walk over them begins."""
         self.is_deleted = False
+
+    def first_ready(self, store: Store, level: int, count: int) -> list[Entry]:
+        """The first entries of a level that has some, from its window."""
+        window = self.windows[level]
+        window.fill(store, self.prefix + level_part(level), self.counters.levels[level][1], count)
+        return list(islice(window.entries, count))
 
     def is_paused(self, now_ms: int) -> bool:
         return self.paused_until_ms > now_ms

@@ -86,19 +86,14 @@ class ItemMethods(QueueMethods):
     @call
     def removeMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        removed = self._service.remove(
-            self._queue, many("ids", request.ids), many("leases", request.leases)
-        )
+        removed = self._service.remove(self._queue, *_held(request))
         return respond(context, "removed", removed)
 
     @call
     def complete_context(self, context: Any) -> Answer:
         request = context.params.req
         completed = self._service.complete(
-            self._queue,
-            many("ids", request.ids),
-            many("leases", request.leases),
-            many("results", request.results),
+            self._queue, *_held(request), many("results", request.results)
         )
         return respond(context, "completed", completed)
 
@@ -107,8 +102,7 @@ class ItemMethods(QueueMethods):
         request = context.params.req
         outcomes = self._service.fail(
             self._queue,
-            many("ids", request.ids),
-            many("leases", request.leases),
+            *_held(request),
             many("errors", request.errors),
             many("delaysMs", request.delaysMs),
         )
@@ -117,7 +111,10 @@ class ItemMethods(QueueMethods):
     @call
     def release_context(self, context: Any) -> Answer:
         request = context.params.req
-        released = self._service.release(
-            self._queue, many("ids", request.ids), many("leases", request.leases)
-        )
+        released = self._service.release(self._queue, *_held(request))
         return respond(context, "released", released)
+
+
+def _held(request: Any) -> tuple[list[Any], list[Any]]:
+    """Ids and leases, as every outcome of work names them."""
+    return many("ids", request.ids), many("leases", request.leases)

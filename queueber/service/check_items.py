@@ -20,7 +20,8 @@ from queueber.limits import (
 from queueber.model import NewItems
 from queueber.service.checks import check_text
 
-_BACKOFF = -1
+BACKOFF_DELAY_MS = -1
+"""In place of a delay: the queue's backoff."""
 _CURSOR_BYTES_MAX = 64
 
 
@@ -123,7 +124,7 @@ def check_errors(errors: Sequence[str]) -> None:
 def check_delays_ms(delays_ms: Sequence[int]) -> None:
     """-1 is the queue's backoff."""
     for delay_ms in delays_ms:
-        if not _BACKOFF <= delay_ms <= DELAY_MS_MAX:
+        if not BACKOFF_DELAY_MS <= delay_ms <= DELAY_MS_MAX:
             raise InvalidArgument(
                 f"delaysMs: {delay_ms} is out of range; it must be 0 to {DELAY_MS_MAX}, or -1 for "
                 "the queue's backoff"

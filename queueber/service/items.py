@@ -13,6 +13,7 @@ from queueber.engine.remove import remove
 from queueber.engine.state import QueueState
 from queueber.model import Added, FailOutcome, NewItems
 from queueber.service.check_items import (
+    BACKOFF_DELAY_MS,
     check_delays_ms,
     check_errors,
     check_new_items,
@@ -22,8 +23,6 @@ from queueber.service.checks import check_ids, check_lease_ms, check_many, one_f
 from queueber.service.polls import Polls
 
 _log = structlog.get_logger("queueber.service")
-
-_BACKOFF = -1
 
 
 class Items(Polls):
@@ -76,9 +75,9 @@ class Items(Polls):
         leases = self._check_outcome(queue, ids, leases)
         errors = one_for_each("errors", errors, len(ids))
         check_errors(errors)
-        delays_ms = one_for_each("delaysMs", delays_ms or [_BACKOFF], len(ids))
+        delays_ms = one_for_each("delaysMs", delays_ms or [BACKOFF_DELAY_MS], len(ids))
         check_delays_ms(delays_ms)
-        chosen = [None if delay_ms == _BACKOFF else delay_ms for delay_ms in delays_ms]
+        chosen = [None if delay_ms == BACKOFF_DELAY_MS else delay_ms for delay_ms in delays_ms]
         outcomes = fail(self._engine, queue, ids, leases, errors, chosen, self._clock.now_ms())
         _log.debug("failed", queue=queue.name, ids=ids, outcomes=outcomes)
         self._settle(queue)

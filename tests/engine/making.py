@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from queueber.db.families import Family
 from queueber.db.marks import MARK_BYTES, Mark, decode_mark
-from queueber.engine.expire import expire_together
 from queueber.engine.queues import configure_queue
 from queueber.model import FailOutcome, NewItems
+from tests.support.ending import expire_together
 from tests.support.rig import QUEUE, Rig
 
 PLACES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.IN_PROGRESS, Family.DEAD)

@@ -16,7 +16,6 @@ from queueber.engine.batches import receipt
 from queueber.engine.cancel import cancel
 from queueber.engine.choice import company_of
 from queueber.engine.complete import complete
-from queueber.engine.expire import expire_together
 from queueber.engine.extend import extend
 from queueber.engine.fail import fail
 from queueber.engine.invariants import check_store
@@ -37,6 +36,7 @@ from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
 from queueber.model import Added, ItemState, NewItems, Producer, QueueSettings
 from tests.support import reference_model as model_module
+from tests.support.ending import expire_together
 from tests.support.folders import copy_open_store, quick_folder
 from tests.support.reference_model import TOTALS, ModelQueue
 

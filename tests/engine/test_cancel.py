@@ -5,10 +5,10 @@ import pytest
 from queueber.db.families import Family
 from queueber.engine.batches import receipt
 from queueber.engine.cancel import cancel
-from queueber.engine.expire import expire_together
 from queueber.engine.queues import create_queue
 from queueber.model import FailOutcome, NewItems, QueueSettings
 from tests.engine.making import counters_aside, make_dead
+from tests.support.ending import expire_together
 from tests.support.rig import Rig
 
 ITEM_FAMILIES = (

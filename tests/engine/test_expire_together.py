@@ -4,7 +4,8 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.marks import Mark, decode_mark
-from queueber.engine.expire import expire, expire_together
+from queueber.engine.expire import expire
+from tests.support.ending import expire_together
 from tests.support.rig import Rig
 
 
@@ -142,7 +143,7 @@ def test_expire_together_of_many_leases_counts_all_of_them_as_one_company(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They end a slice at a time; what each item was held with does not depend on the slices."""
-    monkeypatch.setattr("queueber.engine.expire.SWEEP_SLICE_ITEMS", 2)
+    monkeypatch.setattr("tests.support.ending.SWEEP_SLICE_ITEMS", 2)
     rig.add(*[b"x"] * 7)
     leases = [polled.lease_id for polled in rig.poll_many([1, 2, 1, 1, 2])]
 

@@ -8,7 +8,7 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.engine.cancel import cancel
-from queueber.engine.expire import expire, expire_together
+from queueber.engine.expire import expire
 from queueber.engine.forget import forget
 from queueber.engine.lifecycle import INVARIANTS, TRANSITIONS, DeathReason, State
 from queueber.engine.peek import peek
@@ -19,6 +19,7 @@ from queueber.engine.redrive import redrive, redrive_first
 from queueber.engine.release import release_lease
 from queueber.limits import MIB
 from queueber.model import ItemState
+from tests.support.ending import expire_together
 from tests.support.rig import QUEUE, Rig
 
 LEASE_MS = 100

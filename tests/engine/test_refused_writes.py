@@ -7,7 +7,7 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.engine.cancel import cancel
-from queueber.engine.expire import expire, expire_together
+from queueber.engine.expire import expire
 from queueber.engine.extend import extend
 from queueber.engine.forget import forget
 from queueber.engine.pause import pause, resume
@@ -20,6 +20,7 @@ from queueber.engine.release import release_lease
 from queueber.errors import Unavailable
 from queueber.limits import DAY_MS, MIB
 from queueber.model import ItemState, NewItems, Producer, QueueSettings
+from tests.support.ending import expire_together
 from tests.support.rig import QUEUE, Rig, refuse_write
 
 PRODUCER = Producer("p", epoch=1, sequence=1)

@@ -4,10 +4,10 @@ import pytest
 
 from queueber.db.marks import plain_mark
 from queueber.db.records import decode_lease, split_held
-from queueber.engine.expire import expire_together
 from queueber.engine.queues import create_queue
 from queueber.engine.remove import remove
 from queueber.model import QueueSettings
+from tests.support.ending import expire_together
 from tests.support.rig import Rig
 
 
