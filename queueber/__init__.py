@@ -12,10 +12,12 @@ from queueber.client.async_queue import AsyncQueue
 from queueber.client.client import Client, connect
 from queueber.client.lease import AsyncLease, Lease
 from queueber.client.leased import Item
+from queueber.client.load import AsyncLoad, Load
 from queueber.client.operating import PeekPage
 from queueber.client.producer import AsyncProducer, Producer
 from queueber.client.queue import Queue
 from queueber.client.settings import Backoff
+from queueber.client.snapshot import AsyncSnapshot, Snapshot
 from queueber.errors import (
     Aborted,
     Internal,
@@ -32,15 +34,22 @@ from queueber.errors import (
 from queueber.model import (
     FailOutcome,
     ItemState,
+    LoadRef,
+    LoadState,
     LogStats,
+    Origin,
+    PartRef,
     Peeked,
     QueueSettings,
     Receipt,
     Result,
     Results,
+    Rows,
     ServerInfo,
+    SnapshotInfo,
     Stats,
 )
+from queueber.model import Load as LoadFacts
 from queueber.version import VERSION as __version__
 from queueber.worker.holding import WorkItem
 from queueber.worker.outcomes import Retry
@@ -51,8 +60,10 @@ __all__ = [
     "Aborted",
     "AsyncClient",
     "AsyncLease",
+    "AsyncLoad",
     "AsyncProducer",
     "AsyncQueue",
+    "AsyncSnapshot",
     "Backoff",
     "Client",
     "FailOutcome",
@@ -63,9 +74,15 @@ __all__ = [
     "ItemState",
     "Lease",
     "LeaseExpired",
+    "Load",
+    "LoadFacts",
+    "LoadRef",
+    "LoadState",
     "LogStats",
     "NotFound",
+    "Origin",
     "OutcomeUnknown",
+    "PartRef",
     "PeekPage",
     "Peeked",
     "PermissionDenied",
@@ -78,7 +95,10 @@ __all__ = [
     "Result",
     "Results",
     "Retry",
+    "Rows",
     "ServerInfo",
+    "Snapshot",
+    "SnapshotInfo",
     "Stats",
     "Unauthenticated",
     "Unavailable",

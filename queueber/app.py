@@ -12,13 +12,15 @@ import trio
 
 from queueber.clock import SystemClock
 from queueber.config import Config, split_address
-from queueber.db.store import OPEN_FILES_MAX, Store
-from queueber.engine.state import open_engine
+from queueber.db.options import OPEN_FILES_MAX
+from queueber.db.store import Store
+from queueber.engine.opening import open_engine
 from queueber.ids import IdSource
 from queueber.model import ServerInfo
 from queueber.rpc.handlers import ServiceHandler
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import RpcServer
+from queueber.service.aside import Aside
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.service import Service, ServiceLimits
@@ -87,9 +89,11 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
         commits = None
         if config.durability == "sync":
             commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
+        aside = Aside(bridge.loop)
         try:
-            await _run_server(config, address_file, bridge, stop, store, commits, on_crash)
+            await _run_server(config, address_file, bridge, stop, store, commits, aside, on_crash)
         finally:
+            aside.close()
             if commits is not None:
                 commits.close()
     if stop.failure is not None:
@@ -112,6 +116,7 @@ async def _run_server(
     stop: _Stop,
     store: Store,
     commits: CommitGroup | None,
+    aside: Aside,
     on_crash: Callable[[BaseException], None],
 ) -> None:
     sweeper = Sweeper()
@@ -131,6 +136,7 @@ async def _run_server(
         commits=commits,
         wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),
         wake_reclaimer=partial(bridge.call_in_trio, reclaimer.wake),
+        aside=aside,
     )
     info = ServerInfo(
         VERSION,

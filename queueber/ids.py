@@ -1,21 +1,33 @@
-"""UUIDv7 ids (RFC 9562), made in bulk, each greater than the one before.
+"""Ids (RFC 9562): UUIDv7 made in bulk, and ranges of UUIDv8 that tell where an item is from.
 
     48 bits  milliseconds since the epoch
-     4 bits  version 7
-    12 bits  random, new for each millisecond
-     2 bits  variant
-    62 bits  a counter that starts at a random place in the lower half of its range
+     4 bits  version 7                                version 8
+    12 bits  random, new for each millisecond         ┐ the number of the range, which starts at a
+     2 bits  variant                                  │ random place in the lower half
+    62 bits  a counter that starts at a random        ┘ (12 bits, and 6 after the variant), then
+             place in the lower half of its range       24 bits partition, 32 bits row
 
-Within a millisecond, and when the clock steps back, the counter goes on from the last id instead of
-starting anew. So ids made by one source always rise, and a batch of them is written in key order.
+Within a millisecond, and when the clock steps back, counter and number go on from the last id
+instead of starting anew. So ids made by one source always rise, and a batch of them is written in
+key order. Ids of version 8 follow all those of version 7 of their millisecond.
 """
 
 from random import Random
+
+from queueber.limits import PARTITIONS_MAX, ROWS_MAX
 
 _COUNTER_BITS = 62
 _COUNTER_LIMIT = 1 << _COUNTER_BITS
 _VARIANT = 0b10 << _COUNTER_BITS
 _STEP_MAX = 1 << 16
+
+_RANGE_BITS = 18
+_RANGE_LIMIT = 1 << _RANGE_BITS
+ID_HEAD_BYTES = 9
+"""What all ids of a range begin with."""
+PARTITION_BYTES = 3
+ROW_BYTES = 4
+_RANGE_END = b"\xff" * (PARTITION_BYTES + ROW_BYTES)
 
 
 class IdSource:
@@ -26,20 +38,32 @@ class IdSource:
         self._now_ms = -1
         self._head = bytes(8)
         self._counter = 0
+        self._range = -1
+        """The number of the last range, if that was the last thing made; else -1."""
 
     def continue_after(self, last_id: bytes) -> None:
         """Make every id from now on greater than `last_id`."""
-        if last_id > self._head + (_VARIANT + self._counter).to_bytes(8):
-            self._now_ms = made_at_ms(last_id)
+        if last_id <= self._last_id():
+            return
+        self._now_ms = made_at_ms(last_id)
+        if is_from_range(last_id):
+            self._range = _range_number(last_id)
+        else:
+            self._range = -1
             self._head = last_id[:8]
             self._counter = int.from_bytes(last_id[8:]) - _VARIANT
+
+    def _last_id(self) -> bytes:
+        if self._range >= 0:
+            return _range_head(self._now_ms, self._range) + _RANGE_END
+        return self._head + (_VARIANT + self._counter).to_bytes(8)
 
     def mint(self, count: int, now_ms: int) -> list[bytes]:
         """The next `count` ids, in order."""
         if now_ms > self._now_ms:
             self._start(now_ms)
-        elif self._counter + count + _STEP_MAX >= _COUNTER_LIMIT:
-            # Reached only after 2^61 ids in one millisecond of a clock that stands still.
+        elif self._range >= 0 or self._counter + count + _STEP_MAX >= _COUNTER_LIMIT:
+            # The counter ends only after 2^61 ids in one millisecond of a clock that stands still.
             self._start(self._now_ms + 1)
         # The step keeps ids of neighbouring calls from being guessed by adding one.
         first = self._counter + 1 + self._random.getrandbits(15)
@@ -49,10 +73,59 @@ class IdSource:
 
     def _start(self, now_ms: int) -> None:
         self._now_ms = now_ms
+        self._range = -1
         self._head = ((now_ms << 16) | 0x7000 | self._random.getrandbits(12)).to_bytes(8)
         self._counter = self._random.getrandbits(_COUNTER_BITS - 1)
+
+    def mint_range(self, now_ms: int) -> bytes:
+        """The head of a range of ids, one for each partition and row."""
+        if now_ms > self._now_ms or self._range < 0:
+            self._now_ms = max(now_ms, self._now_ms)
+            self._range = self._random.getrandbits(_RANGE_BITS - 1)
+        elif self._range + 1 < _RANGE_LIMIT:
+            self._range += 1
+        else:
+            self._now_ms += 1
+            self._range = self._random.getrandbits(_RANGE_BITS - 1)
+        return _range_head(self._now_ms, self._range)
+
+
+def _range_head(now_ms: int, number: int) -> bytes:
+    return ((now_ms << 24) | (8 << 20) | (number >> 6 << 8) | 0x80 | (number & 0x3F)).to_bytes(9)
+
+
+def _range_number(item_id: bytes) -> int:
+    return (int.from_bytes(item_id[6:8]) & 0xFFF) << 6 | (item_id[8] & 0x3F)
+
+
+def range_id(head: bytes, partition: int, row: int) -> bytes:
+    return head + partition.to_bytes(PARTITION_BYTES) + row.to_bytes(ROW_BYTES)
+
+
+def range_end(head: bytes) -> bytes:
+    """The last id of a range."""
+    return head + _RANGE_END
+
+
+def is_from_range(item_id: bytes) -> bool:
+    return item_id[6] >> 4 == 8
+
+
+def origin_of(item_id: bytes) -> tuple[int, int] | None:
+    """The partition and row that an item came from, if its id says so."""
+    if not is_from_range(item_id):
+        return None
+    partition_end = ID_HEAD_BYTES + PARTITION_BYTES
+    return (
+        int.from_bytes(item_id[ID_HEAD_BYTES:partition_end]),
+        int.from_bytes(item_id[partition_end:]),
+    )
 
 
 def made_at_ms(item_id: bytes) -> int:
     """When an id was made, by its own account."""
     return int.from_bytes(item_id[:6])
+
+
+if not (PARTITIONS_MAX <= 1 << 8 * PARTITION_BYTES and ROWS_MAX <= 1 << 8 * ROW_BYTES):
+    raise AssertionError("an id has no room for as many partitions or rows")

@@ -66,17 +66,59 @@ PRODUCER_ANSWERS_KEPT = 8
 PRODUCER_KEEP_MS = 7 * DAY_MS
 """How long a producer that sends nothing is remembered."""
 
+PARTITIONS_MAX = 1 << 24
+"""Of one load: a partition's number has 3 bytes of an id."""
+ROWS_MAX = 1 << 32
+"""Of one partition: a row's number has 4 bytes of an id."""
+LOADS_MAX = 100
+"""Loads of a queue that are not committed. Each keeps files on the disk of the server."""
+LOAD_NAME_BYTES_MAX = 256
+LOAD_PARTS_MAX = 20_000
+"""Parts in one commit: their records are read at once."""
+LOAD_FILES_MAX = 20_000
+"""Files of one part."""
+LOAD_FILE_BYTES = 64 * MIB
+"""Where a file of items ends and the next begins: as large as RocksDB makes its own."""
+LOAD_FILE_BYTES_MAX = 256 * MIB
+LOAD_CHUNK_BYTES = MIB
+"""Bytes of a file in one call: the server writes them in less than a millisecond."""
+LOAD_DUPLICATES_MAX = 100_000
+"""Rows of one load that keys may keep out: they are deleted in the batch that ends it."""
+LOAD_TIMEOUT_MS = HOUR_MS
+LOAD_TIMEOUT_MS_MAX = 7 * DAY_MS
+LOAD_KEEP_MS = 30 * DAY_MS
+"""How long a committed load is remembered, so that its commit may be repeated."""
+
 LOG_READERS_MAX = 100
 READ_ITEMS_MAX = 10_000
 PEEK_ITEMS_MAX = 1000
 PURGE_ITEMS_MAX = 1000
 """Items of one slice of purge, redrive or peek: a few milliseconds."""
 
+READ_LOOKED_AT_MAX = 10_000
+"""Results that a read of one batch may look at in a call, whether they are of it or not: about
+5 ms."""
+SCAN_ITEMS_MAX = 250
+"""Items of one page of a snapshot: about 2 ms without their contents."""
+SCAN_LOOKED_AT_MAX = 1000
+"""Entries that a scan for one batch may look at in a call: about 2 ms."""
+
+SNAPSHOTS_MAX = 16
+"""Snapshots of all queues. Each keeps write buffers in memory and files on disk."""
+SNAPSHOT_KEEP_MS = 10 * MINUTE_MS
+"""How long a snapshot that nobody reads is kept."""
+SNAPSHOT_YIELDS_MS = 2 * SECOND_MS
+"""When there are too many, the one that was not read for longest makes room, if it is as long: who
+is reading asks for the next page within milliseconds."""
+
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Clients with the default reader limits of Cap'n Proto refuse a message of 64 MiB."""
 
 ITEM_WIRE_BYTES = 64
 """What an item adds to a message beside its contents: pointers, id and padding, rounded up."""
+
+ATTRIBUTE_WIRE_BYTES = 32
+"""What an attribute adds beside its texts: two pointers, two ends, padding."""
 
 MESSAGE_OVERHEAD_BYTES = 4 * KIB
 """Room for the envelope of a call."""

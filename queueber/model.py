@@ -5,7 +5,7 @@ long to build.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
@@ -44,6 +44,17 @@ class Producer:
     sequence: int
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the items of an add come from; their ids tell it."""
+
+    load: "LoadRef"
+    """The load that the call belongs to."""
+    partition: int
+    row: int
+    """Of the first item; the others follow it."""
+
+
 @dataclass(slots=True)
 class NewItems:
     """What one add brings. A column that is empty says nothing of any item."""
@@ -55,6 +66,7 @@ class NewItems:
     attributes: Sequence[Mapping[str, str]] = ()
     batch: str = ""
     producer: Producer | None = None
+    origin: Origin | None = None
 
 
 @dataclass(slots=True)
@@ -156,7 +168,7 @@ class ItemState(Enum):
     DEAD = "dead"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Peeked:
     """An item as it stands, without leasing it."""
 
@@ -193,7 +205,7 @@ class Receipt:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Result:
     """One result of a queue's log."""
 
@@ -204,6 +216,7 @@ class Result:
     attempt: int
     key: str
     batch: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +225,43 @@ class Results:
 
     results: Sequence[Result]
     next_offset: int
+    """May lie behind results that were passed over, and so say more than that none was found."""
     missed: int
     """Results that were asked for, but have been deleted."""
+
+
+class Column(Enum):
+    """What need not be sent of results and of items as they stand."""
+
+    RESULTS = "results"
+    KEYS = "keys"
+    BATCHES = "batches"
+    ATTRIBUTES = "attributes"
+    CONTENTS = "contents"
+
+    # An enum hashes its name in Python, which is felt when every item asks what is left out.
+    __hash__ = object.__hash__
+
+
+ALL_COLUMNS: frozenset[Column] = frozenset()
+"""What is left out when nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """A queue as it was at one moment, in numbers."""
+
+    id: bytes
+    taken_at_ms: int
+    expires_at_ms: int
+    """Unless somebody reads before."""
+    first_offset: int
+    """Of the results that there were."""
+    next_offset: int
+    ready: int
+    delayed: int
+    in_progress: int
+    dead: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +272,103 @@ class LogStats:
     next_offset: int
     bytes: int
     readers: Mapping[str, int]
+
+
+class LoadState(Enum):
+    """How far a load is."""
+
+    STAGING = "staging"
+    COMMITTING = "committing"
+    COMMITTED = "committed"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRef:
+    """Loads of the same name follow each other in epochs."""
+
+    name: str
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Many items that become visible at once, and what is needed to build their files."""
+
+    ref: LoadRef
+    state: LoadState
+    batch: str
+    started_at_ms: int
+    """The time of its items."""
+    expires_at_ms: int
+    """Unless somebody calls before."""
+    rows: int
+    """Staged so far; once committed: items that were added."""
+    duplicates: int
+    """Once committed: rows that a key kept out."""
+    queue_number: int
+    batch_number: int
+    id_head: bytes
+    dedup_window_ms: int
+    item_bytes_max: int
+    file_bytes_max: int
+    directory: str
+    """Where the server keeps the load's files."""
+    token: bytes
+    """What the file `token` there says."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A sorted file of entries of one family, and what it is said to hold."""
+
+    name: str
+    family: str
+    """The name of a family, or "claims": which item has which key."""
+    size: int
+    entries: int
+    crc32: int
+    first_key: bytes
+    last_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PartRef:
+    """One attempt at a partition of a load."""
+
+    partition: int
+    attempt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one attempt at a partition has staged."""
+
+    ref: PartRef
+    files: Sequence[StagedFile]
+    rows: int
+    contents_bytes: int
+    digest: bytes
+    """As in a receipt, of its ids; zeros when the load has no batch."""
+    levels: Sequence[int]
+    """How many are ready: of priority 9, of 8, and so on."""
+    delayed: int
+    delayed_first_ms: int
+    """The earliest time of those; 0 when there is none."""
+    keys: int
+    """Items with a key, if the load has a window."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of a partition, in order. A column that is empty says nothing of any row."""
+
+    contents: Sequence[bytes]
+    visible_at_ms: Sequence[int] = ()
+    """Ready at once, if that is not later than the start of the load."""
+    priorities: Sequence[int] = ()
+    keys: Sequence[str] = ()
+    """"" is no key."""
+    attributes: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 import queueber
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.engine import check_items, check_registry, invariants
+from queueber.engine import check_items, check_loads, check_registry, invariants
 from queueber.engine.invariants import _KEY_WIDTHS
 from queueber.engine.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
@@ -21,6 +21,10 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
+    "db/options": "store",
+    "engine/places": "cancel",
+    "engine/reminders": "forget",
+    "engine/room": "add",
     "service/core": "service",
     "service/items": "outcomes",
     "service/polls": "waiting_polls",
@@ -28,10 +32,15 @@ TESTED_AS = {
     "service/signals": "wait_batch",
 }
 """Modules whose tests are named by what a caller sees."""
-CHECKERS = (invariants, check_items, check_registry)
+CHECKERS = (invariants, check_items, check_registry, check_loads)
 
 DOORS: dict[str, tuple[str, ...]] = {
-    "rocksdict": ("queueber/db/store.py",),
+    "rocksdict": (
+        "queueber/db/store.py",
+        "queueber/db/snapshot.py",
+        "queueber/db/options.py",
+        "queueber/db/sst.py",
+    ),
     "capnp": ("queueber/schema/__init__.py", "queueber/rpc/", "queueber/client/"),
     "asyncio": ("queueber/rpc/kj_bridge.py", "queueber/client/", "queueber/worker/"),
     "trio": (
@@ -41,8 +50,11 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/client/",
         "queueber/worker/trio_tasks.py",
     ),
+    "pyspark": ("queueber/spark/",),
+    "pyarrow": ("queueber/spark/",),
+    "py4j": ("queueber/spark/jobs_faults.py",),
     "multiprocessing": ("queueber/worker/",),
-    "time": ("queueber/clock.py", "queueber/testing/"),
+    "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
 """Where a library may be imported: files, and folders with all that is in them."""
 
@@ -150,6 +162,15 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
         "listReaders": "log_stats",
         "resume": "resume",
         "withdrawPoll": "withdraw_poll",
+        "openSnapshot": "open_snapshot",
+        "scanSnapshot": "scan_snapshot",
+        "closeSnapshot": "close_snapshot",
+        "beginLoad": "begin_load",
+        "stageFile": "stage_file",
+        "finishPart": "finish_part",
+        "commitLoad": "commit_load",
+        "abortLoad": "abort_load",
+        "listLoads": "list_loads",
     }
 
     operations = {bulk.get(method, method) for method in methods - set(elsewhere)}

@@ -9,7 +9,16 @@ import uuid6
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.ids import IdSource, made_at_ms
+from queueber.ids import (
+    ID_HEAD_BYTES,
+    IdSource,
+    is_from_range,
+    made_at_ms,
+    origin_of,
+    range_end,
+    range_id,
+)
+from queueber.limits import PARTITIONS_MAX, ROWS_MAX
 
 NOW_MS = 1_700_000_000_000
 
@@ -169,3 +178,149 @@ def test_continue_after_the_last_id_of_a_millisecond_goes_on_in_the_next(tail: b
     assert minted[0] > last_id
     assert {made_at_ms(each) for each in minted} == {NOW_MS + 1}
     assert {uuid.UUID(bytes=each).variant for each in minted} == {uuid.RFC_4122}
+
+
+# --- ranges ---------------------------------------------------------------------------------------
+
+partitions = st.integers(0, PARTITIONS_MAX - 1)
+rows = st.integers(0, ROWS_MAX - 1)
+# An id after a range carries the next millisecond: there must be some left.
+times_with_room_ms = st.integers(1, 1 << 47)
+some_ids = st.one_of(
+    st.tuples(st.just("mint"), counts, times_with_room_ms),
+    st.tuples(st.just("range"), st.just(0), times_with_room_ms),
+)
+
+
+@given(now_ms=times_ms, seed=st.integers(0, 1000), partition=partitions, row=rows)
+def test_mint_range_at_any_time_holds_uuids_of_version_8_that_tell_their_origin(
+    now_ms: int, seed: int, partition: int, row: int
+) -> None:
+    head = source(seed).mint_range(now_ms)
+
+    made = range_id(head, partition, row)
+
+    read = uuid.UUID(bytes=made)
+    assert len(head) == ID_HEAD_BYTES
+    assert (read.version, read.variant) == (8, uuid.RFC_4122)
+    assert made_at_ms(made) == now_ms
+    assert origin_of(made) == (partition, row)
+    assert is_from_range(made)
+    assert head < made <= range_end(head)
+
+
+@given(first=st.tuples(partitions, rows), second=st.tuples(partitions, rows))
+def test_ids_of_a_range_sort_by_partition_then_row(
+    first: tuple[int, int], second: tuple[int, int]
+) -> None:
+    head = source().mint_range(NOW_MS)
+
+    assert (range_id(head, *first) < range_id(head, *second)) == (first < second)
+
+
+def test_origin_of_an_id_of_no_range_is_not_known() -> None:
+    (minted,) = source().mint(1, NOW_MS)
+
+    assert origin_of(minted) is None
+    assert not is_from_range(minted)
+
+
+@given(calls=st.lists(some_ids, max_size=30), seed=st.integers(0, 1000))
+def test_mint_and_mint_range_in_any_order_at_any_time_always_rise(
+    calls: list[tuple[str, int, int]], seed: int
+) -> None:
+    """A range counts from its first id to its last: nothing else comes between."""
+    made = make_ids(source(seed), calls)
+
+    assert all(earlier < later for earlier, later in pairwise(made))
+
+
+def make_ids(ids: IdSource, calls: list[tuple[str, int, int]]) -> list[bytes]:
+    made: list[bytes] = []
+    for what, count, now_ms in calls:
+        if what == "mint":
+            made += ids.mint(count, now_ms)
+        else:
+            head = ids.mint_range(now_ms)
+            made += [range_id(head, 0, 0), range_end(head)]
+    return made
+
+
+@given(
+    before=st.lists(some_ids, min_size=1, max_size=5),
+    after=st.lists(some_ids, max_size=5),
+    theirs=st.integers(0, 99),
+    ours=st.integers(0, 99),
+)
+def test_continue_after_any_last_id_makes_all_later_ids_and_ranges_greater(
+    before: list[tuple[str, int, int]],
+    after: list[tuple[str, int, int]],
+    theirs: int,
+    ours: int,
+) -> None:
+    last_id = max(make_ids(source(theirs), before), default=bytes(16))
+    ids = source(ours)
+
+    ids.continue_after(last_id)
+
+    assert all(last_id < each for each in make_ids(ids, after))
+
+
+@pytest.mark.parametrize(("partition", "row"), [(0, 0), (7, 9), (PARTITIONS_MAX - 1, ROWS_MAX - 1)])
+def test_continue_after_any_id_of_a_range_goes_on_after_the_whole_range(
+    partition: int, row: int
+) -> None:
+    head = source(3).mint_range(NOW_MS)
+    ids = source(4)
+
+    ids.continue_after(range_id(head, partition, row))
+
+    assert ids.mint_range(NOW_MS) > head
+    assert ids.mint(1, NOW_MS)[0] > range_end(head)
+
+
+def test_continue_after_a_range_that_came_before_changes_nothing() -> None:
+    told, untold = source(), source()
+    heads = [each.mint_range(NOW_MS) for each in (told, untold)]
+
+    told.continue_after(range_id(heads[0], 5, 5))
+    told.continue_after(source(2).mint(1, NOW_MS)[0])
+
+    assert told.mint_range(NOW_MS) == untold.mint_range(NOW_MS)
+
+
+def test_mint_range_within_a_millisecond_takes_the_next_number() -> None:
+    ids = source()
+
+    heads = [ids.mint_range(NOW_MS) for _ in range(500)]
+
+    assert heads == sorted(set(heads))
+    assert {made_at_ms(head + bytes(7)) for head in heads} == {NOW_MS}
+
+
+def test_mint_range_when_the_numbers_of_a_millisecond_end_goes_on_in_the_next() -> None:
+    last = range_id(bytes.fromhex(f"{NOW_MS:012x}8fffbf"), 0, 0)
+    ids = source()
+    ids.continue_after(last)
+
+    head = ids.mint_range(NOW_MS)
+
+    assert made_at_ms(head) == NOW_MS + 1
+    assert uuid.UUID(bytes=range_id(head, 0, 0)).version == 8
+
+
+def test_mint_in_the_millisecond_of_a_range_carries_the_next_one() -> None:
+    """Ids of a range sort after all others of their millisecond."""
+    ids = source()
+    ids.mint_range(NOW_MS)
+
+    assert made_at_ms(ids.mint(1, NOW_MS)[0]) == NOW_MS + 1
+
+
+def test_mint_range_without_any_luck_never_makes_one_twice() -> None:
+    ids = IdSource(LowestRandom())
+    made = [ids.mint_range(NOW_MS), ids.mint_range(NOW_MS)]
+    ids.mint(1, NOW_MS)
+    made += [ids.mint_range(NOW_MS), ids.mint_range(NOW_MS - 5)]
+
+    assert made == sorted(set(made))

@@ -18,6 +18,7 @@ from queueber.cli.exits import (
     Failure,
     failure_of,
 )
+from queueber.cli.loads import loads
 from queueber.cli.operating import cancel, pause, purge, redrive, resume
 from queueber.cli.outcomes import complete, fail, release, remove
 from queueber.cli.peek import peek
@@ -26,6 +27,7 @@ from queueber.cli.queues import queues
 from queueber.cli.receipts import receipt
 from queueber.cli.results import readers, results
 from queueber.cli.serve import serve
+from queueber.cli.spark import spark
 from queueber.cli.stats import stats
 from queueber.cli.verify import verify
 from queueber.cli.work import work
@@ -80,7 +82,7 @@ def commands() -> None:
 
 _COMMANDS = (
     serve, work, add, poll, extend, remove, complete, fail, release, receipt, results, readers,
-    peek, cancel, purge, redrive, pause, resume, stats, queues, verify,
+    peek, cancel, purge, redrive, pause, resume, stats, queues, loads, spark, verify,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)
@@ -88,3 +90,9 @@ for _command in _COMMANDS:
 
 def main() -> None:
     commands(prog_name="queueber")
+
+
+def spark_main() -> None:
+    """`python -m queueber.spark`, which spark-submit can run, too."""
+    jobs = _Commands("spark", commands=spark.commands, help=spark.help, epilog=EPILOG)
+    jobs(prog_name="python -m queueber.spark")

@@ -25,7 +25,7 @@ Exit codes:
   1    it was not to be: nothing there, not all done, not complete, violations found
   2    wrong usage, or an argument that the server refuses
   3    the server cannot be reached, or cannot do it now
-  4    the server refused, or the outcome is unknown; the message says which
+  4    the server or Spark refused, or the outcome is unknown; the message says which
   5    the store cannot be opened, or the server cannot start
   70   a fault of Queueber's own
   130  interrupted, and 141 when the reader of our output has gone
@@ -66,6 +66,14 @@ FLAGS = {
     "backoff.jitter": "--backoff-jitter",
     "dedupWindowMs": "--dedup-window",
     "resultAgeMs": "--result-age",
+    "format": "--format",
+    "contents_column": "--contents-column",
+    "key_column": "--key-column",
+    "priority_column": "--priority-column",
+    "delay_column": "--delay-column",
+    "visible_at_column": "--visible-at-column",
+    "attributes_column": "--attributes-column",
+    "write_id": "--write-id",
 }
 """What servers and clients call a field, and how it is given here. Others have the same name."""
 

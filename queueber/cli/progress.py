@@ -43,7 +43,7 @@ class CountBar(_Bar):
     def __init__(self, words: str) -> None:
         super().__init__(words, None, BarColumn(), MofNCompleteColumn())
 
-    def show(self, done: int, total: int) -> None:
+    def show(self, done: int, total: int | None) -> None:
         self._progress.update(self._task, completed=done, total=total)
 
 

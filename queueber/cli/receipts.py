@@ -16,11 +16,14 @@ from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
 from queueber.model import Receipt
 
+wait_option = click.option("--wait", is_flag=True, help="Wait until the batch is complete.")
+for_option = click.option("--for", "for_seconds", type=seconds, help="Wait at most so long.")
+
 
 @click.command()
 @click.argument("batch")
-@click.option("--wait", is_flag=True, help="Wait until the batch is complete.")
-@click.option("--for", "for_seconds", type=seconds, help="Wait at most so long.")
+@wait_option
+@for_option
 @queue_option
 @client_options
 def receipt(target: Target, queue: str, batch: str, wait: bool, for_seconds: float | None) -> None:
@@ -39,22 +42,28 @@ def receipt(target: Target, queue: str, batch: str, wait: bool, for_seconds: flo
     how far it is. With --json: an object with "added", "done", "dead", "live", "complete" and
     digests of the ids.
     """
-    if for_seconds is not None and not wait:
-        raise InvalidArgument("--for is how long to wait; give --wait, too")
+    check_wait(for_seconds, wait=wait)
     with target.connect() as client:
         asked = existing_queue(client, queue)
-        if not wait:
-            found = asked.receipt(batch)
-        elif sys.stderr.isatty():
-            found = _wait_and_show(asked, batch, for_seconds)
-        else:
-            found = asked.wait_batch(batch, for_seconds)
+        found = wait_receipt(asked, batch, for_seconds) if wait else asked.receipt(batch)
     if target.use_json:
         echo_json(to_json(found))
     else:
-        _echo(found)
+        echo_receipt(found)
     if not found.complete:
         raise Exit(NEGATIVE)
+
+
+def check_wait(for_seconds: float | None, *, wait: bool) -> None:
+    if for_seconds is not None and not wait:
+        raise InvalidArgument("--for is how long to wait; give --wait, too")
+
+
+def wait_receipt(queue: Queue, batch: str, for_seconds: float | None) -> Receipt:
+    """Wait until the batch is complete, or so long; on a terminal, show how far it is."""
+    if sys.stderr.isatty():
+        return _wait_and_show(queue, batch, for_seconds)
+    return queue.wait_batch(batch, for_seconds)
 
 
 def _wait_and_show(queue: Queue, batch: str, for_seconds: float | None) -> Receipt:
@@ -74,7 +83,9 @@ def _wait_and_show(queue: Queue, batch: str, for_seconds: float | None) -> Recei
             found = queue.wait_batch(batch, left)
 
 
-def _echo(found: Receipt) -> None:
-    rows = [(word, f"{getattr(found, word):,}") for word in ("added", "done", "dead", "live")]
+def echo_receipt(found: Receipt, *more: tuple[str, str]) -> None:
+    """As a table; `more` are rows before its own."""
+    rows = [*more]
+    rows += [(word, f"{getattr(found, word):,}") for word in ("added", "done", "dead", "live")]
     rows.append(("complete", "yes" if found.complete else "no"))
     echo_table(("batch", found.batch), rows)

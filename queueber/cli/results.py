@@ -63,7 +63,7 @@ def results(
       queueber results --json | jq -r .result
 
     Each line has an offset, the item's id and its result. A line that is indented tells more of it,
-    if there is more: the attempt from the second on, its key and its batch.
+    if there is more: the attempt from the second on, its key, its batch and its attributes.
 
     A reader has a name of your choice. What was printed is noted as read, page by page, so each
     result is printed at least once. From its first command on the queue keeps results for it, as
@@ -73,7 +73,7 @@ def results(
     Ends with 1 when there is nothing. Results that are not text on one line are printed as
     json:"..." or base64:..., with --raw as they are. With --json each is an object: {"offset": 0,
     "id": "...", "result": "text, or null", "resultBase64": "...", "completedAtMs": 1790000000000,
-    "attempt": 1, "key": null, "batch": null}.
+    "attempt": 1, "key": null, "batch": null, "attributes": {}}.
     """
     check_exclusive(raw=raw, json=target.use_json)
     if reader is not None and offset is not None:
@@ -133,7 +133,9 @@ def _echo(page: Results, *, raw: bool, use_json: bool) -> None:
 
 def _lines(result: Result) -> tuple[str, str]:
     attempt = f"attempt {result.attempt}" if result.attempt > 1 else ""
-    details = details_line(attempt, key=result.key, batch=result.batch, attributes={})
+    details = details_line(
+        attempt, key=result.key, batch=result.batch, attributes=result.attributes
+    )
     return f"{result.offset}  {result.id.hex()}  {to_line(result.result)}", details
 
 

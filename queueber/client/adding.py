@@ -32,8 +32,10 @@ class AddCalls:
 
     def add(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[Ids]":
         items = to_new_items(contents, **options)
+        # Adds with an origin travel alone: the rows of one call follow each other.
+        group = items.batch if items.origin is None else object()
         return self._caller.put(
-            self.lane, items, len(items.contents), size=size_of(items), group=items.batch
+            self.lane, items, len(items.contents), size=size_of(items), group=group
         )
 
     async def _send(self, operations: list[Operation[NewItems]]) -> None:

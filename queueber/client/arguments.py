@@ -13,13 +13,14 @@ from queueber.limits import (
     READER_NAME_BYTES_MAX,
     SECOND_MS,
 )
-from queueber.model import ItemState
+from queueber.model import Column, ItemState
 
 Contents = bytes | Iterable[bytes]
 ItemIds = bytes | Iterable[bytes]
 CompletedResults = bytes | Sequence[bytes]
 Errors = str | Sequence[str]
 State = ItemState | str
+Columns = str | Column | Iterable[str | Column]
 
 # --- plain values ---------------------------------------------------------------------------------
 
@@ -116,6 +117,22 @@ def to_state(state: object) -> ItemState:
     if isinstance(state, str) and (word := state.replace("_", " ")) in words:
         return ItemState(word)
     raise InvalidArgument(f"state: {state!r} is none of {', '.join(words)}")
+
+
+def to_columns(without: Columns) -> frozenset[Column]:
+    words = [each.value for each in Column]
+    found = set()
+    for each in [without] if isinstance(without, str | Column) else without:
+        if not isinstance(each, Column) and each not in words:
+            raise InvalidArgument(f"without: {each!r} is none of {', '.join(words)}")
+        found.add(Column(each))
+    return frozenset(found)
+
+
+def to_cursor(field: str, cursor: object) -> bytes:
+    if not isinstance(cursor, bytes):
+        raise InvalidArgument(f"{field}: {cursor!r} is not the `next` of another page")
+    return cursor
 
 
 def to_contents(contents: object, field: str = "contents") -> list[bytes]:

@@ -3,15 +3,30 @@
 from collections.abc import AsyncIterator
 
 from queueber.client.adding import Ids
-from queueber.client.arguments import CompletedResults, Contents, Errors, ItemIds, State
+from queueber.client.arguments import Columns, CompletedResults, Contents, Errors, ItemIds, State
 from queueber.client.calls import QueueCalls
 from queueber.client.lease import AsyncLease
+from queueber.client.load import AsyncLoad
+from queueber.client.loading import to_load_ref
 from queueber.client.new_items import Attributes, Delay, Key, Priority
 from queueber.client.operating import PeekPage
 from queueber.client.producer import AsyncProducer
+from queueber.client.snapshot import AsyncSnapshot
 from queueber.client.waiting import wait_for_async
 from queueber.limits import PRIORITY_DEFAULT
-from queueber.model import FailOutcome, ItemState, LogStats, Peeked, Receipt, Result, Results, Stats
+from queueber.model import (
+    FailOutcome,
+    ItemState,
+    LogStats,
+    Origin,
+    Peeked,
+    Receipt,
+    Result,
+    Results,
+    SnapshotInfo,
+    Stats,
+)
+from queueber.model import Load as LoadFacts
 
 
 class AsyncQueue:
@@ -33,6 +48,7 @@ class AsyncQueue:
         key: Key = None,
         attributes: Attributes = None,
         batch: str | None = None,
+        origin: Origin | None = None,
     ) -> Ids:
         """Store items, all or none, and return their ids in order."""
         return await wait_for_async(
@@ -43,6 +59,7 @@ class AsyncQueue:
                 key=key,
                 attributes=attributes,
                 batch=batch,
+                origin=origin,
             )
         )
 
@@ -60,6 +77,35 @@ class AsyncQueue:
         except BaseException:
             self._calls.polls.give_back(future)
             raise
+
+    # --- loads ------------------------------------------------------------------------------------
+
+    async def load(
+        self,
+        name: str,
+        *,
+        epoch: int = 0,
+        batch: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  of the load, not of the call
+    ) -> AsyncLoad:
+        """Begin the load of that name, or join it: many items that become visible at once.
+
+        All belong to `batch`. What was committed in an `epoch` is not loaded again in it. The load
+        is dropped when nobody calls for `timeout` seconds.
+        """
+        calls = self._calls.loads
+        ref = to_load_ref(name, epoch)
+        return AsyncLoad(
+            calls, await wait_for_async(calls.begin(ref, batch=batch, timeout=timeout))
+        )
+
+    async def abort_load(self, name: str, *, epoch: int = 0) -> bool:
+        """Drop all that was staged; False when there is no such load, or it is committed."""
+        return await wait_for_async(self._calls.loads.abort(to_load_ref(name, epoch)))
+
+    async def loads(self) -> list[LoadFacts]:
+        """The loads that are under way."""
+        return await wait_for_async(self._calls.loads.all())
 
     # --- with the id of a lease -------------------------------------------------------------------
 
@@ -101,11 +147,27 @@ class AsyncQueue:
         return await wait_for_async(self._calls.reads.wait_batch(batch, timeout))
 
     async def read_results(
-        self, offset: int = 0, *, reader: str | None = None, limit: int = 1000, wait: float = 0
+        self,
+        offset: int = 0,
+        *,
+        reader: str | None = None,
+        limit: int = 1000,
+        wait: float = 0,
+        batch: str | None = None,
+        before: int | None = None,
+        without: Columns = (),
     ) -> Results:
         """Up to `limit` results from `offset` on, or from where `reader` has acknowledged."""
         return await wait_for_async(
-            self._calls.reads.read_results(offset, reader=reader, limit=limit, wait=wait)
+            self._calls.reads.read_results(
+                offset,
+                reader=reader,
+                limit=limit,
+                wait=wait,
+                batch=batch,
+                before=before,
+                without=without,
+            )
         )
 
     async def results(
@@ -154,6 +216,14 @@ class AsyncQueue:
             page = await self.peek(state, after=page.next)
             for item in page.items:
                 yield item
+
+    async def open_snapshot(self) -> AsyncSnapshot:
+        """The queue as it is now, to be read while others go on; see `AsyncSnapshot`."""
+        return AsyncSnapshot(self._calls, await wait_for_async(self._calls.snapshots.open()))
+
+    def snapshot(self, info: SnapshotInfo) -> AsyncSnapshot:
+        """A snapshot that somebody has opened, perhaps in another process: its `info`."""
+        return AsyncSnapshot(self._calls, info)
 
     async def cancel(self, ids: ItemIds) -> list[bool]:
         """Delete items, whatever their state: for each, whether it was there."""

@@ -46,6 +46,7 @@ class Caller:
         *,
         is_repeatable: bool,
         wait_seconds: float = 0.0,
+        work_seconds: float = 0.0,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Any:
         """Send a call to the queue; see `Core.call`."""
@@ -54,6 +55,7 @@ class Caller:
             is_repeatable=is_repeatable,
             queue=self.name,
             wait_seconds=wait_seconds,
+            work_seconds=work_seconds,
             is_wanted=is_wanted,
         )
 

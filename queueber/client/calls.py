@@ -6,11 +6,13 @@ from queueber.client.adding import AddCalls
 from queueber.client.arguments import to_name
 from queueber.client.caller import Caller
 from queueber.client.core import Core
+from queueber.client.loading import LoadCalls
 from queueber.client.numbering import NumberedAdds
 from queueber.client.operating import OperateCalls
 from queueber.client.outcomes import OutcomeCalls
 from queueber.client.polling import PollCalls
 from queueber.client.reading import ReadCalls
+from queueber.client.snapshotting import SnapshotCalls
 
 
 class QueueCalls:
@@ -24,6 +26,8 @@ class QueueCalls:
         self.polls = PollCalls(self._caller, self.outcomes)
         self.reads = ReadCalls(self._caller)
         self.operates = OperateCalls(self._caller)
+        self.loads = LoadCalls(self._caller)
+        self.snapshots = SnapshotCalls(self._caller)
         core.sharers.append(self)
 
     def numbered_adds(self, producer_id: str, epoch: int) -> NumberedAdds:

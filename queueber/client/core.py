@@ -28,6 +28,9 @@ _BACKOFF_SECONDS_MAX = 2.0
 _CALL_SECONDS_MAX = 60.0
 """How long an answer may take, beyond the time that a poll is asked to wait."""
 
+_WORKED_SECONDS = 1.0
+"""A call that took so long had a server that was at work."""
+
 _CLOSE_SECONDS_MAX = 1.0
 """How long closing waits until items that nobody will have are given back."""
 
@@ -163,6 +166,7 @@ class Core(ABC):
         is_repeatable: bool,
         queue: str | None = None,
         wait_seconds: float = 0.0,
+        work_seconds: float = 0.0,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Any:
         """Send a call and return its answer.
@@ -170,19 +174,27 @@ class Core(ABC):
         A call that was refused for now is sent again, and so is one whose connection was lost if it
         `is_repeatable`; else its outcome is unknown, and `OutcomeUnknown` says so. One that is not
         wanted any more is not sent again.
+
+        `wait_seconds` is how long the call asks to wait, `work_seconds` what the server may need
+        for it: a connection that is lost after some of that is made anew for as long as any other.
         """
         backoff = self.new_backoff(wait_seconds)
+        last_try_at = backoff.give_up_at + work_seconds
         while True:
             link = await self.get_link(backoff.give_up_at)
+            sent_at = self._loop.time()
             try:
                 return await self.answer(
                     link,
                     send,
                     is_repeatable=is_repeatable,
                     queue=queue,
-                    wait_seconds=wait_seconds,
+                    wait_seconds=wait_seconds + work_seconds,
                 )
             except QueueberError as error:
+                now = self._loop.time()
+                if now > sent_at + _WORKED_SECONDS and now < last_try_at:
+                    backoff = self.new_backoff(wait_seconds)
                 if not error.retryable or not is_wanted() or not await backoff.pause():
                     raise
 

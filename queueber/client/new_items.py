@@ -9,17 +9,21 @@ from queueber.client.arguments import (
     to_batch,
     to_contents,
     to_ms,
+    to_number,
     to_text,
 )
+from queueber.client.loading import to_load_ref
 from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTRIBUTES_BYTES_MAX,
     ATTRIBUTES_MAX,
     KEY_BYTES_MAX,
+    PARTITIONS_MAX,
     PRIORITY_DEFAULT,
     PRIORITY_MAX,
+    ROWS_MAX,
 )
-from queueber.model import NewItems
+from queueber.model import NewItems, Origin
 
 Delay = float | Sequence[float]
 Priority = int | Sequence[int]
@@ -35,6 +39,7 @@ class AddOptions(TypedDict, total=False):
     key: Key
     attributes: Attributes
     batch: str | None
+    origin: Origin | None
 
 
 def to_new_items(
@@ -45,6 +50,7 @@ def to_new_items(
     key: Key = None,
     attributes: Attributes = None,
     batch: str | None = None,
+    origin: Origin | None = None,
 ) -> NewItems:
     listed = to_contents(contents)
     count = len(listed)
@@ -53,9 +59,19 @@ def to_new_items(
         to_delays_ms(delay, count),
         () if priority == PRIORITY_DEFAULT else _to_priorities(priority, count),
         () if key is None else _to_keys(key, count),
-        () if attributes is None else _to_attributes(attributes, count),
+        () if attributes is None else to_attributes(attributes, count),
         "" if batch is None else to_batch(batch),
+        origin=None if origin is None else _to_origin(origin, count),
     )
+
+
+def _to_origin(origin: object, count: int) -> Origin:
+    if not isinstance(origin, Origin):
+        raise InvalidArgument(f"origin: {origin!r} is not an Origin")
+    to_load_ref(origin.load.name, origin.load.epoch)
+    to_number("origin.partition", origin.partition, limit=PARTITIONS_MAX - 1)
+    to_number("origin.row", origin.row, limit=ROWS_MAX - count)
+    return origin
 
 
 def to_delays_ms(delay: object, count: int) -> list[int]:
@@ -102,7 +118,7 @@ def _to_keys(key: object, count: int) -> list[str]:
     return keys if any(keys) else []
 
 
-def _to_attributes(attributes: object, count: int) -> list[Mapping[str, str]]:
+def to_attributes(attributes: object, count: int) -> list[dict[str, str]]:
     """One mapping for each item, or none at all when no item has any."""
     if isinstance(attributes, Mapping):
         return [_to_mapping(attributes)] * count if attributes else []

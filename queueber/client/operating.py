@@ -9,13 +9,13 @@ from typing import Any
 from queueber.client.arguments import (
     ItemIds,
     State,
+    to_cursor,
     to_ids,
     to_number,
     to_some_ms,
     to_state,
 )
 from queueber.client.caller import Caller
-from queueber.errors import InvalidArgument
 from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import ItemState, Peeked, Stats
 from queueber.schema.codec_queues import read_stats
@@ -46,8 +46,7 @@ class OperateCalls:
 
     def peek(self, state: State, *, limit: int, after: bytes) -> "Future[PeekPage]":
         to_number("limit", limit, least=1, limit=PEEK_ITEMS_MAX)
-        if not isinstance(after, bytes):
-            raise InvalidArgument(f"after: {after!r} is not the `next` of another page")
+        to_cursor("after", after)
         return self._core.submit(partial(self._peek, to_state(state), limit, after))
 
     async def _peek(self, state: ItemState, limit: int, after: bytes) -> PeekPage:

@@ -5,15 +5,30 @@ from concurrent.futures import Future
 from typing import Unpack
 
 from queueber.client.adding import Ids
-from queueber.client.arguments import CompletedResults, Contents, Errors, ItemIds, State
+from queueber.client.arguments import Columns, CompletedResults, Contents, Errors, ItemIds, State
 from queueber.client.calls import QueueCalls
 from queueber.client.lease import Lease
+from queueber.client.load import Load
+from queueber.client.loading import to_load_ref
 from queueber.client.new_items import AddOptions, Attributes, Delay, Key, Priority
 from queueber.client.operating import PeekPage
 from queueber.client.producer import Producer
+from queueber.client.snapshot import Snapshot
 from queueber.client.waiting import wait_for
 from queueber.limits import PRIORITY_DEFAULT
-from queueber.model import FailOutcome, ItemState, LogStats, Peeked, Receipt, Result, Results, Stats
+from queueber.model import (
+    FailOutcome,
+    ItemState,
+    LogStats,
+    Origin,
+    Peeked,
+    Receipt,
+    Result,
+    Results,
+    SnapshotInfo,
+    Stats,
+)
+from queueber.model import Load as LoadFacts
 
 
 class Queue:
@@ -35,6 +50,7 @@ class Queue:
         key: Key = None,
         attributes: Attributes = None,
         batch: str | None = None,
+        origin: Origin | None = None,
     ) -> Ids:
         """Store items, all or none, and return their ids in order.
 
@@ -42,7 +58,8 @@ class Queue:
         for all, or one for each. An item whose `key` was used within the queue's dedup window is
         not stored again: its id is that of the first, and the list that is returned says so in
         `duplicates`. `attributes` is a mapping of text that goes with each item, or one for each.
-        `batch` names what all of them belong to, for `receipt` and `wait_batch`.
+        `batch` names what all of them belong to, for `receipt` and `wait_batch`. Ids of items with
+        an `origin` tell it; its load must be under way.
         """
         return wait_for(
             self._calls.adds.add(
@@ -52,6 +69,7 @@ class Queue:
                 key=key,
                 attributes=attributes,
                 batch=batch,
+                origin=origin,
             )
         )
 
@@ -80,6 +98,33 @@ class Queue:
         except BaseException:
             self._calls.polls.give_back(future)
             raise
+
+    # --- loads ------------------------------------------------------------------------------------
+
+    def load(
+        self,
+        name: str,
+        *,
+        epoch: int = 0,
+        batch: str | None = None,
+        timeout: float | None = None,
+    ) -> Load:
+        """Begin the load of that name, or join it: many items that become visible at once.
+
+        All belong to `batch`. What was committed in an `epoch` is not loaded again in it. The load
+        is dropped when nobody calls for `timeout` seconds.
+        """
+        calls = self._calls.loads
+        ref = to_load_ref(name, epoch)
+        return Load(calls, wait_for(calls.begin(ref, batch=batch, timeout=timeout)))
+
+    def abort_load(self, name: str, *, epoch: int = 0) -> bool:
+        """Drop all that was staged; False when there is no such load, or it is committed."""
+        return wait_for(self._calls.loads.abort(to_load_ref(name, epoch)))
+
+    def loads(self) -> list[LoadFacts]:
+        """The loads that are under way."""
+        return wait_for(self._calls.loads.all())
 
     # --- with the id of a lease -------------------------------------------------------------------
 
@@ -117,14 +162,32 @@ class Queue:
         return wait_for(self._calls.reads.wait_batch(batch, timeout))
 
     def read_results(
-        self, offset: int = 0, *, reader: str | None = None, limit: int = 1000, wait: float = 0
+        self,
+        offset: int = 0,
+        *,
+        reader: str | None = None,
+        limit: int = 1000,
+        wait: float = 0,
+        batch: str | None = None,
+        before: int | None = None,
+        without: Columns = (),
     ) -> Results:
         """Up to `limit` results from `offset` on, or from where `reader` has acknowledged.
 
-        With none there, wait up to `wait` seconds.
+        With none there, wait up to `wait` seconds. Only those of a `batch`, and `before` an offset,
+        if these are given. `without` names columns that are not wanted: "results", "keys",
+        "batches" or "attributes". They are not sent, and are empty.
         """
         return wait_for(
-            self._calls.reads.read_results(offset, reader=reader, limit=limit, wait=wait)
+            self._calls.reads.read_results(
+                offset,
+                reader=reader,
+                limit=limit,
+                wait=wait,
+                batch=batch,
+                before=before,
+                without=without,
+            )
         )
 
     def results(
@@ -174,6 +237,14 @@ class Queue:
         while page.next:
             page = self.peek(state, after=page.next)
             yield from page.items
+
+    def open_snapshot(self) -> Snapshot:
+        """The queue as it is now, to be read while others go on; see `Snapshot`."""
+        return Snapshot(self._calls, wait_for(self._calls.snapshots.open()))
+
+    def snapshot(self, info: SnapshotInfo) -> Snapshot:
+        """A snapshot that somebody has opened, perhaps in another process: its `info`."""
+        return Snapshot(self._calls, info)
 
     def cancel(self, ids: ItemIds) -> list[bool]:
         """Delete items, whatever their state: for each, whether it was there."""

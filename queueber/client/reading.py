@@ -2,18 +2,67 @@
 
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from queueber.client.arguments import to_batch, to_ms, to_number, to_reader
+from queueber.client.arguments import (
+    Columns,
+    to_batch,
+    to_columns,
+    to_ms,
+    to_number,
+    to_reader,
+)
 from queueber.client.caller import Caller
 from queueber.errors import InvalidArgument
 from queueber.limits import READ_ITEMS_MAX, SECOND_MS
-from queueber.model import LogStats, Receipt, Results
+from queueber.model import Column, LogStats, Receipt, Results
+from queueber.schema.codec_lists import write_columns
 from queueber.schema.codec_results import read_log_stats, read_receipt, read_results
 
 _WAIT_ROUND_MS = 20 * SECOND_MS
 """How long one call waits: a longer wait is several, so that none outlives its connection long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which results are asked for. Empty and 0 are no condition."""
+
+    offset: int
+    limit: int
+    before: int
+    batch: str
+    without: frozenset[Column]
+
+
+def to_asked(
+    offset: int, *, limit: int, batch: str | None, before: int | None, without: Columns
+) -> Asked:
+    return Asked(
+        to_number("offset", offset),
+        to_number("limit", limit, least=1, limit=READ_ITEMS_MAX),
+        0 if before is None else to_number("before", before, least=1),
+        "" if batch is None else to_batch(batch),
+        to_columns(without),
+    )
+
+
+def send_read(
+    asked: Asked, reader: str, timeout_ms: int, queue: Any, *, snapshot: bytes = b""
+) -> Any:
+    request = queue.readResults_request()
+    body = request.init("req")
+    body.reader = reader
+    body.offset = asked.offset
+    body.limit = asked.limit
+    body.timeoutMs = timeout_ms
+    body.before = asked.before
+    body.batch = asked.batch
+    body.snapshot = snapshot
+    if asked.without:
+        write_columns(body.init("without"), asked.without)
+    return request.send()
 
 
 class ReadCalls:
@@ -46,34 +95,42 @@ class ReadCalls:
                 return receipt
 
     def read_results(
-        self, offset: int, *, reader: str | None, limit: int, wait: float
+        self,
+        offset: int,
+        *,
+        reader: str | None,
+        limit: int,
+        wait: float,
+        batch: str | None,
+        before: int | None,
+        without: Columns,
     ) -> "Future[Results]":
-        to_number("offset", offset)
-        to_number("limit", limit, least=1, limit=READ_ITEMS_MAX)
         if reader is not None and offset:
             raise InvalidArgument("offset: a named reader goes on where it is; give one of the two")
+        asked = to_asked(offset, limit=limit, batch=batch, before=before, without=without)
         name = "" if reader is None else to_reader(reader)
-        wait_ms = to_ms("wait", wait)
-        return self._caller.core.submit(partial(self._read, name, offset, limit, wait_ms))
+        return self._caller.core.submit(partial(self._read, asked, name, to_ms("wait", wait)))
 
-    async def _read(self, reader: str, offset: int, limit: int, wait_ms: int) -> Results:
+    async def _read(self, asked: Asked, reader: str, wait_ms: int) -> Results:
+        """Until there are results, or the time is up and all that is there was looked at."""
         time = self._caller.core.time
         give_up_at = time() + wait_ms / SECOND_MS
+        missed = 0
         while True:
             round_ms = max(0, min(_WAIT_ROUND_MS, int((give_up_at - time()) * SECOND_MS)))
-
-            def send(queue: Any, timeout_ms: int = round_ms) -> Any:
-                request = queue.readResults_request()
-                body = request.init("req")
-                body.reader = reader
-                body.offset = offset
-                body.limit = limit
-                body.timeoutMs = timeout_ms
-                return request.send()
-
+            send = partial(send_read, asked, reader, round_ms)
             read = read_results((await self._call(send, round_ms)).resp)
-            if read.results or time() + 0.001 > give_up_at:
-                return read
+            if reader and not asked.batch:
+                # Each round asks anew where the reader is: somebody else may have acknowledged.
+                if read.results or time() + 0.001 > give_up_at:
+                    return read
+                continue
+            has_moved = bool(reader) or read.next_offset > asked.offset
+            missed += read.missed
+            asked, reader = replace(asked, offset=read.next_offset), ""
+            is_over = asked.before and asked.offset >= asked.before
+            if read.results or is_over or (not has_moved and time() + 0.001 > give_up_at):
+                return replace(read, missed=missed)
 
     def ack_results(self, reader: str, offset: int) -> "Future[None]":
         to_number("offset", offset)

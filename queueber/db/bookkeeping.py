@@ -1,7 +1,9 @@
 """Value codecs for what is kept of items, keys, producers and batches: fixed widths, big-endian."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import NamedTuple
 
 from queueber.db.keys import DIGEST_BYTES, TIME_BYTES
@@ -35,6 +37,8 @@ def decode_attempts(value: bytes) -> tuple[list[int], str]:
 
 # --- keys: id, forget-at --------------------------------------------------------------------------
 
+KEY_ENTRY_BYTES = ID_BYTES + TIME_BYTES
+
 
 def encode_key_entry(item_id: bytes, forget_at_ms: int) -> bytes:
     return item_id + forget_at_ms.to_bytes(TIME_BYTES)
@@ -66,21 +70,56 @@ def decode_producer(value: bytes) -> ProducerHead:
     return ProducerHead(*_PRODUCER.unpack(value))
 
 
-def encode_answer(ids: list[bytes], duplicates: list[bool]) -> bytes:
-    """What a producer's call was answered: a count, ids, and whether each was a duplicate."""
-    return len(ids).to_bytes(4) + b"".join(ids) + bytes(duplicates)
+class Answer(NamedTuple):
+    """What a producer's call was answered, and a checksum of what it brought."""
+
+    checksum: int
+    ids: list[bytes]
+    duplicates: list[bool]
+    """Empty when there was none."""
 
 
-def decode_answer(value: bytes) -> tuple[list[bytes], list[bool]]:
-    count = int.from_bytes(value[:4])
-    end = 4 + count * ID_BYTES
+_ANSWER = struct.Struct(">II")
+
+
+def encode_answer(answer: Answer) -> bytes:
+    head = _ANSWER.pack(len(answer.ids), answer.checksum)
+    return head + b"".join(answer.ids) + bytes(answer.duplicates)
+
+
+def decode_answer(value: bytes) -> Answer:
+    """Raises `ValueError` when the value is no answer."""
+    if len(value) < _ANSWER.size:
+        raise ValueError(f"an answer has {len(value)} bytes, not even {_ANSWER.size}")
+    count, checksum = _ANSWER.unpack_from(value)
+    start, end = _ANSWER.size, _ANSWER.size + count * ID_BYTES
     if len(value) not in (end, end + count):
         raise ValueError(f"an answer of {len(value)} bytes cannot have {count} ids")
-    ids = [value[at : at + ID_BYTES] for at in range(4, end, ID_BYTES)]
-    return ids, [bool(each) for each in value[end:]]
+    ids = [value[at : at + ID_BYTES] for at in range(start, end, ID_BYTES)]
+    return Answer(checksum, ids, [bool(each) for each in value[end:]])
+
+
+# --- forget: what is to be forgotten --------------------------------------------------------------
+
+FORGET_KEY = b"k"
+FORGET_PRODUCER = b"p"
+FORGET_BATCH = b"b"
+FORGET_LOAD = b"l"
+"""A load that is under way: it is dropped when nobody calls."""
+FORGET_LOADED = b"c"
+"""What is remembered of a load that was committed."""
 
 
 # --- batches --------------------------------------------------------------------------------------
+
+DIGEST_MODULUS = 1 << (8 * DIGEST_BYTES)
+
+
+def ids_digest(ids: Sequence[bytes]) -> int:
+    """The sum of the hashes of ids, so the order does not matter, and an id can be taken out."""
+    hashes = b"".join([blake2b(i, digest_size=DIGEST_BYTES).digest() for i in ids])
+    halves: tuple[int, ...] = struct.unpack(f">{2 * len(ids)}Q", hashes)
+    return ((sum(halves[::2]) << 64) + sum(halves[1::2])) % DIGEST_MODULUS
 
 
 @dataclass(slots=True)
@@ -97,13 +136,15 @@ class BatchRecord:
     changed_at_ms: int = 0
     forget_at_ms: int = 0
     """When its entry in `forget` is due; 0: it has none."""
+    loads: int = 0
+    """Loads under way that add to it: it is not complete before they end."""
 
     @property
     def live(self) -> int:
         return self.added - self.done - self.dead
 
 
-_BATCH = struct.Struct(f">3Q {DIGEST_BYTES}s {DIGEST_BYTES}s {DIGEST_BYTES}s 2Q")
+_BATCH = struct.Struct(f">3Q {DIGEST_BYTES}s {DIGEST_BYTES}s {DIGEST_BYTES}s 3Q")
 BATCH_NUMBER_BYTES = 4
 
 
@@ -117,12 +158,13 @@ def encode_batch(record: BatchRecord) -> bytes:
         record.dead_digest.to_bytes(DIGEST_BYTES),
         record.changed_at_ms,
         record.forget_at_ms,
+        record.loads,
     )
     return fixed + record.name.encode()
 
 
 def decode_batch(value: bytes) -> BatchRecord:
-    added, done, dead, added_d, done_d, dead_d, changed, forget = _BATCH.unpack_from(value)
+    added, done, dead, added_d, done_d, dead_d, changed, forget, loads = _BATCH.unpack_from(value)
     return BatchRecord(
         value[_BATCH.size :].decode(),
         added,
@@ -133,6 +175,7 @@ def decode_batch(value: bytes) -> BatchRecord:
         int.from_bytes(dead_d),
         changed,
         forget,
+        loads,
     )
 
 

@@ -66,7 +66,14 @@ class Family(Enum):
     )
     BATCHES = ("batches", "queue, batch number (4 bytes)", "BatchRecord: sums, digests", _RECORDS)
     BATCH_NAMES = ("batch_names", "queue, digest of the name", "batch number", _RECORDS)
-    FORGET = ("forget", "queue, forget-at, 16 bytes", "what to forget: k, p or b", _SMALL)
+    FORGET = ("forget", "queue, forget-at, 16 bytes", "what to forget: k, p, b, l or c", _SMALL)
+    LOADS = (
+        "loads",
+        "queue, 0, digest of the name (, partition (3 bytes), digest of the attempt); or "
+        "queue, 1, digest of the name",
+        "LoadRecord (LoadPart); or LoadedRecord",
+        _RECORDS,
+    )
     LOGS = ("logs", "log (, name of a reader)", "the log's head (how far it has read)", _RECORDS)
     LOG_BLOCKS = ("log_blocks", "log, offset of the last row", "a block of rows", _CONTENTS)
 

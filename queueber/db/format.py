@@ -10,11 +10,13 @@ To change what is stored:
 1: the families and records of the first work queue. Stores of this format were never released.
 2: the families of `families.py`, the records of `schema/storage.capnp`, `marks.py`,
    `bookkeeping.py` and `log_records.py`: marks, dead letters, keys, producers, batches, logs.
+   Stores of this format were never released.
+3: the family `loads`, open loads in batches, attributes in results.
 """
 
 from queueber.errors import StorageCorrupt
 
-FORMAT = 2
+FORMAT = 3
 
 
 def check_format(found: bytes | None, *, is_empty: bool) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The store: RocksDB behind bounded reads and atomic batches. The only importer of rocksdict.
+"""The store: RocksDB behind bounded reads and atomic batches.
 
 Writes are not synced one by one: `write` hands a batch to the write ahead log, `sync` makes all
 that was written before it durable. `sync` releases the interpreter lock, `write` does not, so
@@ -7,26 +7,19 @@ refusal (`Unavailable`) instead of a sleep.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
+from weakref import WeakSet
 
 import rocksdict
 
 from queueber.db.families import Family
 from queueber.db.format import check_format
+from queueber.db.options import BLOCK_CACHE_BYTES, database_options, family_options
+from queueber.db.snapshot import Range, StoreSnapshot
 from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
-from queueber.limits import MIB
-
-_BLOCK_CACHE_BYTES = 64 * MIB
-_WRITE_BUFFERS_BYTES = 128 * MIB
-"""All families together; with the cache and the interpreter this keeps the server below 500 MB."""
-
-OPEN_FILES_MAX = 512
-
-_WAL_BYTES_MAX = 256 * MIB
-"""What a restart may have to replay: about two seconds."""
 
 
 class ScanIncomplete(Exception):
@@ -69,18 +62,21 @@ class Store:
         """Open or create the store at `path`; `read_only` opens one that exists, as it is."""
         if read_only and not (path / "CURRENT").is_file():
             raise StorageCorrupt(f"cannot open the store at {path}: there is none")
-        cache = rocksdict.Cache(_BLOCK_CACHE_BYTES)
-        families = {family.family_name: _family_options(family, cache) for family in Family}
+        self.loads_path = path / "loads"
+        """Where the files of loads wait: on the same disk, to be taken in as they are."""
+        cache = rocksdict.Cache(BLOCK_CACHE_BYTES)
+        families = {family.family_name: family_options(family, cache) for family in Family}
         access = (
             rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
         )
         with _translated_open_errors(path):
             _refuse_other_families(path)
-            self._db = rocksdict.Rdict(str(path), _database_options(cache), families, access)
+            self._db = rocksdict.Rdict(str(path), database_options(), families, access)
         self._families = {f: self._db.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self._db.get_column_family_handle(f.family_name) for f in Family}
         self._write_options = rocksdict.WriteOptions()
         self._write_options.no_slowdown = True
+        self._snapshots: WeakSet[StoreSnapshot] = WeakSet()
         try:
             self._check_format(read_only=read_only)
         except BaseException:
@@ -156,6 +152,12 @@ class Store:
             raise
         return None
 
+    def snapshot(self, ranges: Iterable[Range], points: Iterable[Family]) -> StoreSnapshot:
+        """The store as it is now: ranges to scan, each by its end, and families to get from."""
+        taken = StoreSnapshot(self._families, ranges, points)
+        self._snapshots.add(taken)
+        return taken
+
     # --- writing ----------------------------------------------------------------------------------
 
     def batch(self) -> Batch:
@@ -182,6 +184,30 @@ class Store:
                 raise Unavailable(_why_refused("No space left")) from error
             raise
 
+    def take_in(self, family: Family, files: Sequence[tuple[Path, bytes]]) -> None:
+        """Take in sorted files as they are, each given with its first key. Durable at once.
+
+        The files go. One that has gone was taken in before: a crash came between. `Unavailable`
+        when there is no room to take note of them.
+        """
+        found = [path for path, _ in files if path.is_file()]
+        for path, first_key in files:
+            if path not in found and self.get(family, first_key) is None:
+                raise StorageCorrupt(
+                    f"{path} is missing: a load was half committed, and cannot be finished without "
+                    "it; restore the data directory from a backup"
+                )
+        if found:
+            options = rocksdict.IngestExternalFileOptions()
+            options.set_move_files(True)
+            try:
+                self._families[family].ingest_external_file([str(path) for path in found], options)
+            except Exception as error:
+                # Anything else is final: to try again would not help.
+                if "No space left" not in str(error):
+                    raise
+                raise Unavailable(_why_refused(str(error))) from error
+
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         """The range in parts, none of which spans more than a few files."""
         bounds = {file["start_key"] for file in self._db.live_files()}
@@ -197,6 +223,8 @@ class Store:
     def close(self) -> None:
         # Every handle keeps the database open, and with it the lock on the directory. A disk that
         # is full makes closing fail; what was acknowledged is in the log all the same.
+        for snapshot in list(self._snapshots):
+            snapshot.close()
         self._handles.clear()
         for handle in (*self._families.values(), self._db):
             with contextlib.suppress(Exception):
@@ -242,44 +270,3 @@ def _translated_open_errors(path: Path) -> Iterator[None]:
                 "stop it, or choose another with --data-dir"
             ) from error
         raise StorageCorrupt(f"cannot open the store at {path}: {text.strip()}") from error
-
-
-def _database_options(cache: rocksdict.Cache) -> rocksdict.Options:
-    options = rocksdict.Options(raw_mode=True)
-    options.create_if_missing(True)
-    options.create_missing_column_families(True)
-    options.set_db_write_buffer_size(_WRITE_BUFFERS_BYTES)
-    options.set_max_total_wal_size(_WAL_BYTES_MAX)
-    # A torn record at the end of the log was never acknowledged: the replay ends before it. It ends
-    # before a damaged one further up, too.
-    options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
-    options.set_max_background_jobs(4)
-    options.set_max_open_files(OPEN_FILES_MAX)
-    options.set_keep_log_file_num(4)
-    options.set_max_log_file_size(4 * MIB)
-    options.set_stats_dump_period_sec(0)
-    return options
-
-
-def _family_options(family: Family, cache: rocksdict.Cache) -> rocksdict.Options:
-    table = rocksdict.BlockBasedOptions()
-    table.set_block_cache(cache)
-    # Index and filter blocks live in the cache, so that memory does not grow with the queue.
-    table.set_cache_index_and_filter_blocks(True)
-    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
-    table.set_bloom_filter(10, False)
-    table.set_format_version(5)
-
-    options = rocksdict.Options(raw_mode=True)
-    options.set_block_based_table_factory(table)
-    options.set_write_buffer_size(family.profile.write_buffer_bytes)
-    options.set_max_write_buffer_number(6)
-    options.set_compression_type(rocksdict.DBCompressionType.lz4())
-    # Compaction that falls behind costs reads a little; a writer that waits for it stops us all.
-    options.set_level_zero_slowdown_writes_trigger(200)
-    options.set_level_zero_stop_writes_trigger(400)
-    options.set_soft_pending_compaction_bytes_limit(1 << 40)
-    options.set_hard_pending_compaction_bytes_limit(1 << 42)
-    if family.profile.expects_deletes:
-        options.add_compact_on_deletion_collector_factory(10_000, 5_000, 0.5)
-    return options

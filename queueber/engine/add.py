@@ -5,16 +5,23 @@ from collections.abc import Sequence
 from queueber.db.families import Family
 from queueber.db.keys import is_where_its_id_says, time_part
 from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, new_mark
-from queueber.db.records import encode_detailed_item, encode_item, pack_attributes
+from queueber.db.records import (
+    encode_detailed_item,
+    encode_item,
+    encode_items,
+    pack_attributes,
+)
 from queueber.engine.batches import count_added, open_batch
 from queueber.engine.change import Change
 from queueber.engine.dedup import Keys
+from queueber.engine.loads import staging_load
 from queueber.engine.producers import ProducerTurn
 from queueber.engine.ready_window import Entry
+from queueber.engine.room import check_contents, check_room
 from queueber.engine.state import Engine, QueueState
-from queueber.errors import ResourceExhausted
+from queueber.ids import range_end, range_id
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
-from queueber.model import Added, NewItems
+from queueber.model import Added, NewItems, Origin
 
 _DEFAULT_LEVEL = PRIORITY_MAX - PRIORITY_DEFAULT
 
@@ -23,14 +30,14 @@ def add(engine: Engine, queue: QueueState, items: NewItems, now_ms: int) -> Adde
     """Store all of the items, or none, but for those whose key is there already."""
     turn = None
     if items.producer is not None:
-        turn = ProducerTurn(engine, queue, items.producer, len(items.contents))
+        turn = ProducerTurn(engine, queue, items.producer, items.contents)
         if turn.repeated is not None:
             return turn.repeated
     if items.keys and any(items.keys):
         return _add_with_keys(engine, queue, items, turn, now_ms)
 
     change = Change(engine, queue)
-    ids = _store(engine, queue, change, items, now_ms)
+    ids = _store(engine, queue, change, items, range(len(items.contents)), now_ms)
     added = Added(ids)
     if turn is not None:
         turn.store(change, added, now_ms)
@@ -47,7 +54,7 @@ def _add_with_keys(
     ids: list[bytes] = [b""] * len(items.contents)
     if fresh:
         chosen = items if len(fresh) == len(ids) else _choose(items, fresh)
-        stored = list(zip(fresh, _store(engine, queue, change, chosen, now_ms), strict=True))
+        stored = list(zip(fresh, _store(engine, queue, change, chosen, fresh, now_ms), strict=True))
         keys.store(change, stored)
         for place, item_id in stored:
             ids[place] = item_id
@@ -75,12 +82,19 @@ def _choose(items: NewItems, places: list[int]) -> NewItems:
         [items.keys[place] for place in places] if items.keys else (),
         [items.attributes[place] for place in places] if items.attributes else (),
         items.batch,
+        origin=items.origin,
     )
 
 
 def _store(
-    engine: Engine, queue: QueueState, change: Change, items: NewItems, now_ms: int
+    engine: Engine,
+    queue: QueueState,
+    change: Change,
+    items: NewItems,
+    places: Sequence[int],
+    now_ms: int,
 ) -> list[bytes]:
+    """`places` says where in the call each of the items stood."""
     contents = items.contents
     batch_number = open_batch(engine, queue, change, items.batch) if items.batch else 0
     if items.priorities or items.keys or items.attributes or batch_number:
@@ -88,20 +102,30 @@ def _store(
     else:
         sizes = [len(each) for each in contents]
         marks = [size.to_bytes(SIZE_BYTES) + PLAIN_TAIL for size in sizes]
-        records = [encode_item(each) for each in contents]
-    _check_room(queue, contents, sizes)
+        records = encode_items(contents)
+    check_contents(queue, contents)
+    check_room(queue, len(sizes), sum(sizes))
 
-    ids = engine.ids.mint(len(contents), now_ms)
+    if items.origin is None:
+        ids = engine.ids.mint(len(contents), now_ms)
+        change.counters.last_id = ids[-1]
+    else:
+        ids = _ids_of_origin(engine, queue, change, items.origin, places, now_ms)
     prefix, counters = queue.prefix, change.counters
     change.batch.put_many(
         Family.ITEMS, [(prefix + i, record) for i, record in zip(ids, records, strict=True)]
     )
     counters.contents_bytes += sum(sizes)
     counters.added_total += len(ids)
-    counters.last_id = ids[-1]
     if batch_number:
         count_added(queue, change, batch_number, ids, now_ms)
+    _place(change, items, ids, marks, now_ms)
+    return ids
 
+
+def _place(
+    change: Change, items: NewItems, ids: list[bytes], marks: list[bytes], now_ms: int
+) -> None:
     now = time_part(now_ms)
     if any(items.delays_ms):
         ready: list[Entry] = []
@@ -115,14 +139,28 @@ def _store(
     else:
         ready = [(now + i, mark) for i, mark in zip(ids, marks, strict=True)]
     if not ready:
-        return ids
+        return
     # Ids of one call have one time, so that one of them tells whether places must have them.
     is_placed = is_where_its_id_says(ready[0][0])
     if items.priorities:
         change.make_ready(ready, is_placed=is_placed)
     else:
         change.make_ready_at(_DEFAULT_LEVEL, ready, is_placed=is_placed)
-    return ids
+
+
+def _ids_of_origin(
+    engine: Engine,
+    queue: QueueState,
+    change: Change,
+    origin: Origin,
+    places: Sequence[int],
+    now_ms: int,
+) -> list[bytes]:
+    """Ids that tell where the items come from; none for who comes after the end of the load."""
+    staging_load(queue, origin.load, now_ms)
+    head = engine.ids.mint_range(now_ms)
+    change.counters.last_id = range_end(head)
+    return [range_id(head, origin.partition, origin.row + place) for place in places]
 
 
 def _describe(items: NewItems, batch_number: int) -> tuple[list[int], list[bytes], list[bytes]]:
@@ -143,22 +181,3 @@ def _describe(items: NewItems, batch_number: int) -> tuple[list[int], list[bytes
             encode_detailed_item(contents, key, packed) if has_details else encode_item(contents)
         )
     return sizes, marks, records
-
-
-def _check_room(queue: QueueState, contents: Sequence[bytes], sizes: list[int]) -> None:
-    settings, counters = queue.settings, queue.counters
-    if settings.item_bytes_max and max(map(len, contents)) > settings.item_bytes_max:
-        raise ResourceExhausted(
-            f"contents: an item has {max(map(len, contents))} bytes; the limit of queue "
-            f"{queue.name!r} is {settings.item_bytes_max}"
-        )
-    if settings.items_max and counters.items + len(sizes) > settings.items_max:
-        raise ResourceExhausted(
-            f"queue {queue.name!r} holds {counters.items} items; {len(sizes)} more would pass its "
-            f"limit of {settings.items_max}"
-        )
-    if settings.bytes_max and counters.contents_bytes + sum(sizes) > settings.bytes_max:
-        raise ResourceExhausted(
-            f"queue {queue.name!r} holds {counters.contents_bytes} bytes; {sum(sizes)} more would "
-            f"pass its limit of {settings.bytes_max}"
-        )

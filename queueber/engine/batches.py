@@ -1,32 +1,31 @@
 """Batches: how many items of a fan-out were added, done and dead, and which, as digests.
 
-A digest is the sum of the hashes of ids, so it does not depend on the order, and an id can be taken
-out again. That added equals done plus dead in number and in digest proves that each item that came
-has ended exactly once.
+A digest is the sum of the hashes of ids. That added equals done plus dead in number and in digest
+proves that each item that came has ended exactly once.
 """
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from hashlib import blake2b
 
 from queueber.db.bookkeeping import (
     BATCH_NUMBER_BYTES,
+    DIGEST_MODULUS,
+    FORGET_BATCH,
     BatchRecord,
     batch_number_part,
     decode_batch,
+    ids_digest,
 )
 from queueber.db.families import Family
 from queueber.db.keys import DIGEST_BYTES, text_digest
 from queueber.db.marks import mark_batch
 from queueber.engine.change import Change
-from queueber.engine.forget import FORGET_BATCH, remember_to_forget
+from queueber.engine.reminders import remember_to_forget
 from queueber.engine.state import Engine, QueueState
+from queueber.engine.view import live_view
 from queueber.errors import NotFound, ResourceExhausted
 from queueber.limits import BATCH_KEEP_MS, BATCHES_MAX, ID_BYTES
 from queueber.model import Receipt
-
-_MODULUS = 1 << (8 * DIGEST_BYTES)
-_NAMES_KEPT = 1000
 
 
 class Side(Enum):
@@ -36,16 +35,9 @@ class Side(Enum):
     DEAD = "dead"
 
 
-def ids_digest(ids: Iterable[bytes]) -> int:
-    total = sum(
-        int.from_bytes(blake2b(item_id, digest_size=DIGEST_BYTES).digest()) for item_id in ids
-    )
-    return total % _MODULUS
-
-
 def open_batch(engine: Engine, queue: QueueState, change: Change, name: str) -> int:
     """The number of a batch, which begins now if it is new."""
-    number = _find(engine, queue, name)
+    number = live_view(engine, queue).batch_number(name)
     if number is not None:
         return number
     counters = change.counters
@@ -64,13 +56,37 @@ def open_batch(engine: Engine, queue: QueueState, change: Change, name: str) -> 
     return number
 
 
+def hold_batch(engine: Engine, queue: QueueState, change: Change, name: str) -> int:
+    """As `open_batch`, and it is not complete before it is let go."""
+    number = open_batch(engine, queue, change, name)
+    change.batch_record(number).loads += 1
+    return number
+
+
+def let_go_batch(queue: QueueState, change: Change, number: int, now_ms: int) -> None:
+    """One who held it has ended. A batch that began with that, and got nothing, goes."""
+    record = change.batch_record(number)
+    record.loads -= 1
+    if record.added == 0 and not record.loads and not record.forget_at_ms:
+        change.drop_batch(number)
+    else:
+        _changed(queue, change, number, record, now_ms)
+
+
 def count_added(
     queue: QueueState, change: Change, number: int, ids: Sequence[bytes], now_ms: int
 ) -> None:
     """Items were added; none, when all of a call were there already."""
+    count_loaded(queue, change, number, len(ids), ids_digest(ids), now_ms)
+
+
+def count_loaded(
+    queue: QueueState, change: Change, number: int, count: int, digest: int, now_ms: int
+) -> None:
+    """The same, for items whose digest is known."""
     record = change.batch_record(number)
-    record.added += len(ids)
-    record.added_digest = (record.added_digest + ids_digest(ids)) % _MODULUS
+    record.added += count
+    record.added_digest = (record.added_digest + digest) % DIGEST_MODULUS
     _changed(queue, change, number, record, now_ms)
 
 
@@ -91,9 +107,9 @@ def count_ended(
 def _changed(
     queue: QueueState, change: Change, number: int, record: BatchRecord, now_ms: int
 ) -> None:
-    """Take note of the time; a batch without live items is to be forgotten some day."""
+    """Take note of the time; a batch that has ended is to be forgotten some day."""
     record.changed_at_ms = now_ms
-    if record.live == 0 and not record.forget_at_ms:
+    if record.live == 0 and not record.loads and not record.forget_at_ms:
         record.forget_at_ms = now_ms + BATCH_KEEP_MS
         remember_to_forget(
             queue, change, record.forget_at_ms, batch_reference(number), FORGET_BATCH
@@ -111,10 +127,10 @@ def count_revived(change: Change, revived: Iterable[tuple[bytes, bytes]], now_ms
 def _move(record: BatchRecord, side: Side, count: int, digest: int) -> None:
     if side is Side.DONE:
         record.done += count
-        record.done_digest = (record.done_digest + digest) % _MODULUS
+        record.done_digest = (record.done_digest + digest) % DIGEST_MODULUS
     else:
         record.dead += count
-        record.dead_digest = (record.dead_digest + digest) % _MODULUS
+        record.dead_digest = (record.dead_digest + digest) % DIGEST_MODULUS
 
 
 def _by_batch(items: Iterable[tuple[bytes, bytes]]) -> dict[int, list[bytes]]:
@@ -132,22 +148,14 @@ def batch_reference(number: int) -> bytes:
 
 def batch_name(engine: Engine, queue: QueueState, number: int) -> str:
     """The name of a batch; "" for none, and for one that is forgotten."""
+    # Asked for every item that is polled: most have none, or one that was just seen.
     if number == 0:
         return ""
-    name = queue.batch_names.get(number)
-    if name is None:
-        stored = engine.store.get(Family.BATCHES, queue.prefix + batch_number_part(number))
-        if stored is None:
-            return ""
-        name = decode_batch(stored).name
-        if len(queue.batch_names) >= _NAMES_KEPT:
-            queue.batch_names.clear()
-        queue.batch_names[number] = name
-    return name
+    return queue.batch_names.get(number) or live_view(engine, queue).batch_name(number)
 
 
 def receipt(engine: Engine, queue: QueueState, name: str) -> Receipt:
-    number = _find(engine, queue, name)
+    number = live_view(engine, queue).batch_number(name)
     if number is None:
         raise NotFound(
             f"batch: queue {queue.name!r} knows no batch {name!r}; it begins with its first add, "
@@ -155,7 +163,7 @@ def receipt(engine: Engine, queue: QueueState, name: str) -> Receipt:
         )
     stored = engine.store.get(Family.BATCHES, queue.prefix + batch_number_part(number))
     record = decode_batch(stored or b"")
-    ended_digest = (record.done_digest + record.dead_digest) % _MODULUS
+    ended_digest = (record.done_digest + record.dead_digest) % DIGEST_MODULUS
     return Receipt(
         batch=name,
         added=record.added,
@@ -165,10 +173,5 @@ def receipt(engine: Engine, queue: QueueState, name: str) -> Receipt:
         added_digest=record.added_digest.to_bytes(DIGEST_BYTES),
         done_digest=record.done_digest.to_bytes(DIGEST_BYTES),
         dead_digest=record.dead_digest.to_bytes(DIGEST_BYTES),
-        complete=record.live == 0 and record.added_digest == ended_digest,
+        complete=record.live == 0 and not record.loads and record.added_digest == ended_digest,
     )
-
-
-def _find(engine: Engine, queue: QueueState, name: str) -> int | None:
-    stored = engine.store.get(Family.BATCH_NAMES, queue.prefix + text_digest(name))
-    return None if stored is None else int.from_bytes(stored)

@@ -7,19 +7,16 @@ from collections.abc import Sequence
 
 from queueber.db.bookkeeping import decode_dead
 from queueber.db.families import Family
-from queueber.db.keys import due_part, level_part
+from queueber.db.keys import due_part
 from queueber.db.records import decode_in_progress
 from queueber.engine.batches import Side
 from queueber.engine.change import Change
 from queueber.engine.dead import drop_dead
 from queueber.engine.finish import finish
 from queueber.engine.leases import take_from_any_lease
-from queueber.engine.ready_window import Entry
+from queueber.engine.places import take_waiting
 from queueber.engine.state import Engine, QueueState
 from queueber.ids import made_at_ms
-from queueber.limits import LEVELS
-
-_LEVELS = range(LEVELS)
 
 
 def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int) -> list[bool]:
@@ -40,7 +37,7 @@ def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int)
             letters.append((item_id, decode_dead(letter)[2]))
         else:
             at_ms = made_at_ms(item_id) if place is None else int.from_bytes(place)
-            mark = _take_waiting(engine, queue, change, due_part(at_ms, item_id))
+            mark = take_waiting(engine, queue, change, due_part(at_ms, item_id))
             if mark is not None:
                 waiting.append((item_id, mark))
 
@@ -55,21 +52,3 @@ def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int)
         change.counters.cancelled_total += len(gone)
         change.commit()
     return [item_id in gone for item_id in ids]
-
-
-def _take_waiting(engine: Engine, queue: QueueState, change: Change, due: bytes) -> bytes | None:
-    """Take an item that is ready or delayed out of its index; its mark, if it is there."""
-    prefix = queue.prefix
-    delayed = engine.store.get(Family.DELAYED, prefix + due)
-    if delayed is not None:
-        entry: Entry = (due, delayed)
-        change.drop_delayed([entry])
-        return delayed
-    keys = [prefix + level_part(level) + due for level in _LEVELS]
-    for level, ready in zip(
-        _LEVELS, engine.store.get_many(Family.VISIBILITY_INDEX, keys), strict=True
-    ):
-        if ready is not None:
-            change.drop_ready(level, [(due, ready)])
-            return ready
-    return None

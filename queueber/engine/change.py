@@ -15,7 +15,9 @@ from queueber.db.keys import (
     TIME_BYTES,
     level_part,
     split_due_part,
+    text_digest,
 )
+from queueber.db.load_records import LoadRecord, encode_load, load_key, parts_end
 from queueber.db.log_records import LogHead
 from queueber.db.marks import mark_level
 from queueber.db.store import Batch
@@ -26,11 +28,12 @@ from queueber.errors import invariant
 
 class Change:
     __slots__ = (
-        "_agenda", "_batches", "_drawn", "_dropped", "_due_ms", "_made_ready", "_queue", "_store",
-        "batch", "counters", "log_head",
+        "_agenda", "_batches", "_drawn", "_dropped", "_due_ms", "_engine", "_loaded", "_loads",
+        "_made_ready", "_queue", "_store", "_vanished", "batch", "counters", "log_head",
     )  # fmt: skip
 
     def __init__(self, engine: Engine, queue: QueueState) -> None:
+        self._engine = engine
         self._store = engine.store
         self._agenda = engine.agenda
         self._due_ms = NEVER_MS
@@ -40,6 +43,9 @@ class Change:
         self.log_head: LogHead | None = None
         """The head of the results after an append to them."""
         self._batches: dict[int, BatchRecord] = {}
+        self._vanished: list[str] = []
+        self._loads: dict[bytes, LoadRecord | None] = {}
+        self._loaded: list[int] = []
         self._made_ready: list[tuple[int, Sequence[Entry]]] = []
         self._drawn: list[tuple[int, int]] = []
         self._dropped: dict[int, set[bytes]] = {}
@@ -73,6 +79,14 @@ class Change:
         counters.levels[level] = (count + len(entries), min(low, first))
         self._made_ready.append((level, entries))
 
+    def load_ready(self, level: int, count: int, first: bytes) -> None:
+        """Entries of a level that the store has taken in as a file; `first` is their first one."""
+        counters = self.counters
+        counters.ready += count
+        before, low = counters.levels.get(level, (0, first))
+        counters.levels[level] = (before + count, min(low, first))
+        self._loaded.append(level)
+
     def draw_ready(self, level: int, entries: Sequence[Entry]) -> None:
         """The first entries of a level leave it."""
         self._leave_ready(level, entries, low=entries[-1][0])
@@ -104,6 +118,12 @@ class Change:
         counters.delayed += len(entries)
         first_ms = split_due_part(min(entries)[0])[0]
         counters.delayed_due_ms = min(counters.delayed_due_ms, first_ms)
+        self.look_at(first_ms)
+
+    def load_delayed(self, count: int, first_ms: int) -> None:
+        """Delayed items that the store has taken in as a file; `first_ms` is the earliest time."""
+        self.counters.delayed += count
+        self.counters.delayed_due_ms = min(self.counters.delayed_due_ms, first_ms)
         self.look_at(first_ms)
 
     def drop_delayed(self, entries: Sequence[Entry], *, stay_placed: bool = False) -> None:
@@ -145,6 +165,24 @@ class Change:
             record = self._batches[number] = decode_batch(stored or b"")
         return record
 
+    def drop_batch(self, number: int) -> None:
+        """A batch is known no more."""
+        record = self._batches.pop(number)
+        prefix = self._queue.prefix
+        self.batch.delete(Family.BATCHES, prefix + batch_number_part(number))
+        self.batch.delete(Family.BATCH_NAMES, prefix + text_digest(record.name))
+        self.counters.batches -= 1
+        self._vanished.append(record.name)
+
+    # --- loads ------------------------------------------------------------------------------------
+
+    def put_load(self, digest: bytes, load: LoadRecord) -> None:
+        self._loads[digest] = load
+
+    def end_load(self, digest: bytes) -> None:
+        """It is under way no more: its record and those of its parts go."""
+        self._loads[digest] = None
+
     # --- the end ----------------------------------------------------------------------------------
 
     def look_at(self, due_ms: int) -> None:
@@ -157,14 +195,40 @@ class Change:
         for number, record in self._batches.items():
             key = queue.prefix + batch_number_part(number)
             batch.put(Family.BATCHES, key, encode_batch(record))
+        for digest, load in self._loads.items():
+            key = queue.prefix + load_key(digest)
+            if load is not None:
+                batch.put(Family.LOADS, key, encode_load(load))
+            else:
+                batch.delete_range(Family.LOADS, key, queue.prefix + parts_end(digest))
         batch.put(Family.COUNTERS, queue.prefix, encode_counters(self.counters))
         self._store.write(batch)
+        self._take_note()
 
+    def _take_note(self) -> None:
+        """It is written: memory follows."""
+        queue = self._queue
         queue.counters = self.counters
         if self._due_ms < NEVER_MS:
             self._agenda.schedule(queue.queue_id, self._due_ms)
         if self.log_head is not None:
             queue.results.head = self.log_head
+        self._note_ready()
+        for record in self._batches.values():
+            if record.live == 0 and not record.loads:
+                queue.finished_batches.add(record.name)
+        queue.finished_batches.update(self._vanished)
+        for digest, load in self._loads.items():
+            if load is not None:
+                queue.loads[digest] = load
+            elif digest in queue.loads:
+                self._engine.stale_stages.append(queue.loads.pop(digest).directory)
+
+    def _note_ready(self) -> None:
+        queue = self._queue
+        for level in self._loaded:
+            # What was read before may not be first any more.
+            queue.windows[level] = ReadyWindow(is_complete=False)
         for level, count in self._drawn:
             queue.windows[level].drop_first(count)
         for level, dues in self._dropped.items():
@@ -180,9 +244,6 @@ class Change:
                 for level, window in queue.windows.items()
                 if level in self.counters.levels
             }
-        for record in self._batches.values():
-            if record.live == 0:
-                queue.finished_batches.add(record.name)
 
 
 def _not_where_their_ids_say(entries: Sequence[Entry]) -> list[bytes]:

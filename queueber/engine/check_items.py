@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from queueber.db.bookkeeping import decode_attempts, decode_dead
+from queueber.db.bookkeeping import decode_attempts, decode_dead, ids_digest
 from queueber.db.counters import Counters
 from queueber.db.families import Family
 from queueber.db.keys import (
@@ -23,7 +23,6 @@ from queueber.db.records import (
     split_held,
 )
 from queueber.db.store import Store
-from queueber.engine.batches import ids_digest
 from queueber.engine.queue_check import QueueCheck, Violation
 
 _COUNTED = ("ready", "delayed", "in_progress", "dead", "leases", "contents_bytes", "suspects")

@@ -4,6 +4,9 @@ from collections.abc import Generator, Iterator
 
 from queueber.db.bookkeeping import (
     BATCH_NUMBER_BYTES,
+    FORGET_BATCH,
+    FORGET_KEY,
+    FORGET_PRODUCER,
     batch_number_part,
     decode_answer,
     decode_batch,
@@ -16,7 +19,6 @@ from queueber.db.log_records import decode_block, decode_log_head
 from queueber.db.result_rows import decode_result
 from queueber.engine.batches import batch_reference
 from queueber.engine.check_items import Live
-from queueber.engine.forget import FORGET_BATCH, FORGET_KEY, FORGET_PRODUCER
 from queueber.engine.queue_check import QueueCheck, Violation
 from queueber.limits import PRODUCER_ANSWERS_KEPT
 
@@ -24,15 +26,21 @@ _MODULUS = 1 << (8 * DIGEST_BYTES)
 
 
 class RegistryCheck(QueueCheck):
-    def run(self, live: dict[int, Live]) -> Iterator[Violation]:
-        """`live` has what was found of each batch's items."""
+    def run(
+        self, live: dict[int, Live], loads: dict[bytes, bytes], held: dict[int, int]
+    ) -> Iterator[Violation]:
+        """`live` has what was found of each batch's items, `held` how many loads hold each batch,
+        and `loads` the entries that loads have in `forget`."""
         expected = yield from self._check_keys()
         expected += yield from self._check_producers()
-        expected += yield from self._check_batches(live)
+        expected += yield from self._check_batches(live, held)
+        expected += len(loads)
+        for due, kind in loads.items():
+            yield from self._expect(*split_due_part(due), kind)
         forgets = 0
         for due, kind in self._entries(Family.FORGET):
             forgets += 1
-            yield from self._check_forget(due, kind)
+            yield from self._check_forget(due, kind, loads)
         if not forgets == expected == self._counters.forgets:
             yield self._broken(
                 "I11",
@@ -65,7 +73,9 @@ class RegistryCheck(QueueCheck):
                     yield self._broken("I11", f"answer {key.hex()} belongs to no recent call")
         return count
 
-    def _check_batches(self, live: dict[int, Live]) -> Generator[Violation, None, int]:
+    def _check_batches(
+        self, live: dict[int, Live], held: dict[int, int]
+    ) -> Generator[Violation, None, int]:
         count = forgets = 0
         for part, value in self._entries(Family.BATCHES):
             count += 1
@@ -76,19 +86,25 @@ class RegistryCheck(QueueCheck):
                 yield self._broken("I10", f"batch {record.name!r} is {record}, but has {found}")
             if self._get(Family.BATCH_NAMES, text_digest(record.name)) != part:
                 yield self._broken("I10", f"batch {record.name!r} is not known by its name")
+            if record.loads != held.pop(number, 0):
+                yield self._broken(
+                    "I13", f"batch {record.name!r} is held by other loads than it has"
+                )
             if number > self._counters.last_batch:
                 yield self._broken("I10", f"batch {record.name!r} is newer than last_batch")
             if record.forget_at_ms:
                 forgets += 1
                 reference = batch_reference(number)
                 yield from self._expect(record.forget_at_ms, reference, FORGET_BATCH)
-            elif record.live == 0:
+            elif record.live == 0 and not record.loads:
                 yield self._broken("I11", f"batch {record.name!r} ended, and is never forgotten")
         names = sum(1 for _ in self._entries(Family.BATCH_NAMES))
         if not names == count == self._counters.batches:
             yield self._broken(
                 "I10", f"{count} batches, {names} names, {self._counters.batches} counted"
             )
+        for number in held:
+            yield self._broken("I13", f"a load holds batch {number}, which does not exist")
         for number in live:
             yield self._broken("I10", f"items name batch {number}, which does not exist")
         return forgets
@@ -97,7 +113,9 @@ class RegistryCheck(QueueCheck):
         if self._get(Family.FORGET, due_part(at_ms, reference)) != kind:
             yield self._broken("I11", f"nothing forgets {kind.decode()} {reference.hex()}")
 
-    def _check_forget(self, due: bytes, kind: bytes) -> Iterator[Violation]:
+    def _check_forget(
+        self, due: bytes, kind: bytes, loads: dict[bytes, bytes]
+    ) -> Iterator[Violation]:
         at_ms, reference = split_due_part(due)
         if at_ms < self._counters.forget_due_ms:
             yield self._broken("I6", f"forget has {due.hex()} below its mark")
@@ -112,6 +130,8 @@ class RegistryCheck(QueueCheck):
             part = batch_number_part(int.from_bytes(reference[:BATCH_NUMBER_BYTES]))
             if (value := self._get(Family.BATCHES, part)) is not None:
                 at = decode_batch(value).forget_at_ms
+        elif loads.get(due) == kind:
+            at = at_ms
         if at != at_ms:
             yield self._broken("I11", f"forget has {due.hex()}, but nothing is to be forgotten")
 

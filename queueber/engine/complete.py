@@ -57,13 +57,19 @@ def _rows(
     prefix = queue.prefix
     detailed = [prefix + item_id for item_id, mark in gone if mark_has_details(mark)]
     records = iter(engine.store.get_many(Family.ITEMS, detailed) if detailed else [])
-    return [
-        encode_result(
-            item_id,
-            result,
-            attempt=mark_attempts(mark) + 1,
-            key=decode_details(next(records) or b"")[0] if mark_has_details(mark) else b"",
-            batch=batch_name(engine, queue, mark_batch(mark)).encode(),
+    rows = []
+    for (item_id, mark), result in zip(gone, results, strict=True):
+        key = attributes = b""
+        if mark_has_details(mark):
+            key, attributes = decode_details(next(records) or b"")
+        rows.append(
+            encode_result(
+                item_id,
+                result,
+                attempt=mark_attempts(mark) + 1,
+                key=key,
+                batch=batch_name(engine, queue, mark_batch(mark)).encode(),
+                attributes=attributes,
+            )
         )
-        for (item_id, mark), result in zip(gone, results, strict=True)
-    ]
+    return rows

@@ -6,12 +6,13 @@ of 0 keeps no keys.
 
 from collections.abc import Sequence
 
-from queueber.db.bookkeeping import decode_key_entry, encode_key_entry
+from queueber.db.bookkeeping import FORGET_KEY, decode_key_entry, encode_key_entry
 from queueber.db.families import Family
 from queueber.db.keys import text_digest
 from queueber.engine.change import Change
-from queueber.engine.forget import FORGET_KEY, drop_forget_entry, remember_to_forget
+from queueber.engine.reminders import drop_forget_entry, remember_to_forget
 from queueber.engine.state import Engine, QueueState
+from queueber.errors import Unavailable
 
 
 class Keys:
@@ -27,6 +28,11 @@ class Keys:
         item that is there or the place of one in the same call."""
         self._overdue: dict[bytes, int] = {}
         if self._window_ms:
+            if queue.keys_are_frozen:
+                raise Unavailable(
+                    f"a load with keys is being committed in queue {queue.name!r}; send the call "
+                    "again in a moment"
+                )
             self._look_up(engine)
 
     def _look_up(self, engine: Engine) -> None:

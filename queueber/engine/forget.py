@@ -1,27 +1,36 @@
-"""Forget: keys whose window is over, producers that fell silent, batches that ended long ago.
+"""Forget: keys whose window is over, producers and loads that fell silent, what ended long ago.
 
 Each has one entry in the family `forget`, at the time when it is to be looked at. A key is gone
-then. A producer or batch that has been active since gets a later entry instead, so that its
+then. A producer, batch or load that has been active since gets a later entry instead, so that its
 activity costs no write here.
 """
 
+from dataclasses import replace
+
 from queueber.db.bookkeeping import (
     BATCH_NUMBER_BYTES,
-    decode_batch,
+    FORGET_BATCH,
+    FORGET_KEY,
+    FORGET_LOAD,
+    FORGET_PRODUCER,
     decode_producer,
     encode_producer,
 )
 from queueber.db.families import Family
-from queueber.db.keys import PREFIX_BYTES, due_part, split_due_part, text_digest
+from queueber.db.keys import PREFIX_BYTES, split_due_part
+from queueber.db.load_records import loaded_key
 from queueber.engine.change import Change
+from queueber.engine.loads import drop_load, is_commit_under_way
 from queueber.engine.lookahead import read_due
+from queueber.engine.reminders import drop_forget_entry, remember_to_forget
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
-from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
-
-FORGET_KEY = b"k"
-FORGET_PRODUCER = b"p"
-FORGET_BATCH = b"b"
+from queueber.limits import (
+    BATCH_KEEP_MS,
+    LOOKAHEAD_RETRY_MS,
+    PRODUCER_ANSWERS_KEPT,
+    PRODUCER_KEEP_MS,
+)
 
 
 def answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
@@ -30,25 +39,14 @@ def answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
     return [producer_key + number.to_bytes(8) for number in range(first, last_sequence + 1)]
 
 
-def remember_to_forget(
-    queue: QueueState, change: Change, at_ms: int, reference: bytes, kind: bytes
-) -> None:
-    change.batch.put(Family.FORGET, queue.prefix + due_part(at_ms, reference), kind)
-    change.counters.forgets += 1
-    change.counters.forget_due_ms = min(change.counters.forget_due_ms, at_ms)
-    change.look_at(at_ms)
-
-
-def drop_forget_entry(queue: QueueState, change: Change, at_ms: int, reference: bytes) -> None:
-    change.batch.delete(Family.FORGET, queue.prefix + due_part(at_ms, reference))
-    change.counters.forgets -= 1
-
-
 def forget(engine: Engine, queue: QueueState, now_ms: int, entries_max: int) -> tuple[int, int]:
     """Look at up to `entries_max` due entries. Returns how many, and when to look again."""
     counters = queue.counters
     if counters.forget_due_ms > now_ms:
         return 0, counters.forget_due_ms
+    if is_commit_under_way(queue):
+        # It has looked at keys that must stay until it ends.
+        return 0, now_ms + LOOKAHEAD_RETRY_MS
     prefix = queue.prefix
     due, low_ms, look_again_ms = read_due(
         engine.store,
@@ -73,8 +71,12 @@ def forget(engine: Engine, queue: QueueState, now_ms: int, entries_max: int) -> 
             change.batch.delete(Family.KEYS, prefix + reference)
         elif kind == FORGET_PRODUCER:
             _look_at_producer(engine, queue, change, reference, now_ms)
+        elif kind == FORGET_BATCH:
+            _look_at_batch(queue, change, reference, now_ms)
+        elif kind == FORGET_LOAD:
+            _look_at_load(queue, change, reference, now_ms)
         else:
-            _look_at_batch(engine, queue, change, reference, now_ms)
+            change.batch.delete(Family.LOADS, prefix + loaded_key(reference))
     change.commit()
     # What was put off is due later than what is due next, but it may be the only one.
     return len(due), min(look_again_ms, queue.counters.forget_due_ms)
@@ -98,21 +100,27 @@ def _look_at_producer(
         change.batch.delete_many(Family.PRODUCERS, answer_keys(key, head.sequence))
 
 
-def _look_at_batch(
-    engine: Engine, queue: QueueState, change: Change, reference: bytes, now_ms: int
-) -> None:
+def _look_at_batch(queue: QueueState, change: Change, reference: bytes, now_ms: int) -> None:
     number = int.from_bytes(reference[:BATCH_NUMBER_BYTES])
-    key = queue.prefix + reference[:BATCH_NUMBER_BYTES]
-    record = decode_batch(engine.store.get(Family.BATCHES, key) or b"")
+    # As this change has it: a load that held it may have been dropped a moment ago.
+    record = change.batch_record(number)
     keep_until_ms = record.changed_at_ms + BATCH_KEEP_MS
-    if record.live:
+    if record.live or record.loads:
         # It went on after its end. When it ends again, it is remembered to be forgotten again.
-        change.batch_record(number).forget_at_ms = 0
+        record.forget_at_ms = 0
     elif keep_until_ms > now_ms:
-        change.batch_record(number).forget_at_ms = keep_until_ms
+        record.forget_at_ms = keep_until_ms
         remember_to_forget(queue, change, keep_until_ms, reference, FORGET_BATCH)
     else:
-        change.batch.delete(Family.BATCHES, key)
-        change.batch.delete(Family.BATCH_NAMES, queue.prefix + text_digest(record.name))
-        change.counters.batches -= 1
+        change.drop_batch(number)
         queue.batch_names.pop(number, None)
+
+
+def _look_at_load(queue: QueueState, change: Change, digest: bytes, now_ms: int) -> None:
+    load = queue.loads[digest]
+    keep_until_ms = load.seen_at_ms + load.timeout_ms
+    if keep_until_ms > now_ms:
+        change.put_load(digest, replace(load, forget_at_ms=keep_until_ms))
+        remember_to_forget(queue, change, keep_until_ms, digest, FORGET_LOAD)
+    else:
+        drop_load(queue, change, load, now_ms)

@@ -18,9 +18,11 @@ from queueber.db.keys import (
     PREFIX_BYTES,
     split_queue_prefix,
 )
+from queueber.db.load_records import LOAD_KEY_BYTES, PART_KEY_BYTES
 from queueber.db.records import decode_queue
 from queueber.db.store import Store
 from queueber.engine.check_items import ItemsCheck
+from queueber.engine.check_loads import LoadsCheck
 from queueber.engine.check_registry import RegistryCheck
 from queueber.engine.log_check import check_log
 from queueber.engine.queue_check import Violation
@@ -60,6 +62,7 @@ _KEY_WIDTHS = {
     Family.BATCHES: _exactly(4),
     Family.BATCH_NAMES: _exactly(DIGEST_BYTES),
     Family.FORGET: _exactly(DUE_BYTES),
+    Family.LOADS: _Width(PREFIX_BYTES + LOAD_KEY_BYTES, PREFIX_BYTES + PART_KEY_BYTES),
     Family.LOGS: _Width(PREFIX_BYTES, PREFIX_BYTES + READER_NAME_BYTES_MAX),
     Family.LOG_BLOCKS: _exactly(8),
 }
@@ -83,7 +86,10 @@ def _check_store(store: Store) -> Iterator[Violation]:
             counters = decode_counters(stored)
             items = ItemsCheck(store, name, prefix, counters)
             yield from items.run()
-            yield from RegistryCheck(store, name, prefix, counters).run(items.batches)
+            loads = LoadsCheck(store, name, prefix, counters)
+            yield from loads.run()
+            registry = RegistryCheck(store, name, prefix, counters)
+            yield from registry.run(items.batches, loads.reminders, loads.held)
             for wrong in check_log(store, prefix):
                 yield Violation("I12", name, wrong)
         except Exception as error:  # noqa: BLE001  damage shows in many ways; it ends this queue's check

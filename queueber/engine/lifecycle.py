@@ -80,4 +80,6 @@ INVARIANTS: dict[str, str] = {
     "entry one of them; an item that failed has the times of as many failures",
     "I12": "a log's head and readers agree with its blocks, which follow each other without a gap; "
     "there is a result for each completed item, until it is deleted as read or old",
+    "I13": "a load has one entry in forget, at its time, and is known by its name; its parts are "
+    "those of a load under way, which holds its batch; none is half committed",
 }

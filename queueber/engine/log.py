@@ -27,6 +27,7 @@ from queueber.db.log_records import (
     reader_key,
     split_reader_key,
 )
+from queueber.db.snapshot import Reads
 from queueber.db.store import Batch, Store
 from queueber.errors import InvalidArgument, ResourceExhausted, StorageCorrupt, invariant
 from queueber.limits import LOG_READERS_MAX
@@ -105,7 +106,7 @@ def append(batch: Batch, log: Log, rows: Sequence[bytes], now_ms: int) -> LogHea
     return appended
 
 
-def read(store: Store, log: Log, offset: int, *, rows_max: int, bytes_max: int) -> LogSlice:
+def read(reads: Reads, log: Log, offset: int, *, rows_max: int, bytes_max: int) -> LogSlice:
     """The rows from `offset` on, or from the oldest that is kept when that is later.
 
     Up to `rows_max` (at least 1), and `bytes_max` counted as everywhere in a log: 4 more than the
@@ -122,7 +123,7 @@ def read(store: Store, log: Log, offset: int, *, rows_max: int, bytes_max: int) 
 
     room = bytes_max
     start, stop = block_key(log.prefix, at), block_key(log.prefix, head.next_offset)
-    for key, value in store.walk(Family.LOG_BLOCKS, start, stop):
+    for key, value in reads.walk(Family.LOG_BLOCKS, start, stop):
         block = decode_block(key, value)
         invariant(block.first_offset <= at, "I12", log=log.prefix, missing=at)
         found = block.rows(at, rows_max=rows_max - len(rows), bytes_max=room)

@@ -13,7 +13,7 @@ from queueber.db.keys import (
     split_due_part,
     time_part,
 )
-from queueber.db.marks import decode_mark, mark_size
+from queueber.db.marks import decode_mark, mark_batch
 from queueber.db.records import (
     decode_details,
     decode_in_progress,
@@ -21,12 +21,12 @@ from queueber.db.records import (
     decode_lease,
     unpack_attributes,
 )
-from queueber.engine.batches import batch_name
 from queueber.engine.lifecycle import DeathReason
 from queueber.engine.state import Engine, QueueState
+from queueber.engine.view import View, level_end, live_view
 from queueber.ids import made_at_ms
-from queueber.limits import ITEM_WIRE_BYTES
-from queueber.model import ItemState, Peeked
+from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
+from queueber.model import ALL_COLUMNS, Column, ItemState, Peeked
 
 Found = tuple[bytes, bytes]
 """A key without the queue's prefix, and its value."""
@@ -42,51 +42,87 @@ _FAMILIES = {
 def peek(
     engine: Engine, queue: QueueState, state: ItemState, after: bytes, limit: int, bytes_max: int
 ) -> tuple[list[Peeked], bytes]:
+    """A page of the items of a state, and where the next one begins: empty when there is none."""
+    return look(live_view(engine, queue), state, after, limit, bytes_max)
+
+
+def look(
+    view: View,
+    state: ItemState,
+    after: bytes,
+    limit: int,
+    bytes_max: int,
+    *,
+    before: bytes = b"",
+    batch: str = "",
+    without: frozenset[Column] = ALL_COLUMNS,
+) -> tuple[list[Peeked], bytes]:
     """A page of the items of a state, and where the next one begins: empty when there is none.
 
     Ready items come in the order of priority and age, delayed ones in that of their time, others in
     that of their ids. A page holds at least one item, if there is one, and else stays below
-    `bytes_max`.
+    `bytes_max`. A cursor is the place right after an item, so of two ranges that meet at one each
+    item is in one: `after` begins a range, `before` ends it. The first bytes of a cursor will do.
+
+    Only items of `batch` are shown, if one is named. Then a page looks at so many entries and no
+    more, and may be empty though there is a next one.
     """
-    found = _find(engine, queue, state, after, limit + 1)
+    number = 0
+    if batch:
+        known = view.batch_number(batch)
+        if known is None:
+            return [], b""
+        number = known
+    looked_at_max = SCAN_LOOKED_AT_MAX if batch else limit
+    found = _find(view, state, after, before, looked_at_max + 1)
     page: list[Peeked] = []
     room = bytes_max
-    for key, value in found[:limit]:
-        seen = _READ[state](engine, queue, key, value)
-        room -= mark_size(_mark_of(state, value)) + ITEM_WIRE_BYTES
-        room -= len(seen.last_error.encode()) + TIME_BYTES * len(seen.attempt_times_ms)
-        if room < 0 and page:
-            break
-        page.append(seen)
-    more = found[len(page) - 1][0] if page and len(page) < len(found) else b""
-    return page, more
+    last = b""
+    for key, value in found[:looked_at_max]:
+        if not number or mark_batch(_mark_of(state, value)) == number:
+            if len(page) == limit:
+                return page, last
+            seen = _READ[state](view, key, value, without)
+            room -= _wire_bytes(seen)
+            if room < 0 and page:
+                return page, last
+            page.append(seen)
+        last = key
+    return page, last if len(found) > looked_at_max else b""
 
 
-def _find(
-    engine: Engine, queue: QueueState, state: ItemState, after: bytes, limit: int
-) -> list[Found]:
-    prefix, family = queue.prefix, _FAMILIES[state]
+def _wire_bytes(seen: Peeked) -> int:
+    size = len(seen.contents) + ITEM_WIRE_BYTES + TIME_BYTES * len(seen.attempt_times_ms)
+    size += len(seen.key.encode()) + len(seen.last_error.encode())
+    for name, value in seen.attributes.items():
+        size += ATTRIBUTE_WIRE_BYTES + len(name.encode()) + len(value.encode())
+    return size
+
+
+def _find(view: View, state: ItemState, after: bytes, before: bytes, limit: int) -> list[Found]:
+    prefix, family = view.prefix, _FAMILIES[state]
+    start = after + b"\0" if after else b""
     if state is ItemState.READY:
         found: list[tuple[bytes, bytes]] = []
-        for level, (_, low) in sorted(queue.counters.levels.items()):
+        for level, (_, low) in sorted(view.counters.levels.items()):
             head = level_part(level)
             if after >= head + b"\xff" * 8:
                 continue
-            # Before the low mark lie only deleted entries, perhaps a great many.
-            start = max(head + low, after + b"\0" if after else b"")
-            end = prefix + level_part(level) + b"\xff"
-            found += engine.store.scan(family, prefix + start, end, limit - len(found))
-            if len(found) >= limit:
+            if len(found) >= limit or (before and head >= before):
                 break
+            # Before the low mark lie only deleted entries, perhaps a great many.
+            first = prefix + max(head + low, start)
+            end = level_end(prefix, level)
+            found += view.reads.scan(family, first, end, limit - len(found))
     else:
         low = b""
         if state is ItemState.DELAYED:
-            low = time_part(queue.counters.delayed_due_ms)
+            low = time_part(view.counters.delayed_due_ms)
         elif state is ItemState.DEAD:
-            low = queue.dead_low
-        start = max(low, after + b"\0" if after else b"")
-        found = engine.store.scan(family, prefix + start, prefix_end(prefix), limit)
-    return [(key[PREFIX_BYTES:], value) for key, value in found]
+            low = view.dead_low
+        found = view.reads.scan(family, prefix + max(low, start), prefix_end(prefix), limit)
+    cut = [(key[PREFIX_BYTES:], value) for key, value in found]
+    return [each for each in cut if each[0] <= before] if before else cut
 
 
 def _mark_of(state: ItemState, value: bytes) -> bytes:
@@ -95,53 +131,60 @@ def _mark_of(state: ItemState, value: bytes) -> bytes:
     return decode_dead(value)[2] if state is ItemState.DEAD else value
 
 
-def _ready(engine: Engine, queue: QueueState, key: bytes, mark: bytes) -> Peeked:
+def _ready(view: View, key: bytes, mark: bytes, without: frozenset[Column]) -> Peeked:
     at_ms, item_id = split_due_part(key[LEVEL_BYTES:])
-    return _seen(engine, queue, item_id, mark, at_ms)
+    return _seen(view, item_id, mark, at_ms, without)
 
 
-def _delayed(engine: Engine, queue: QueueState, key: bytes, mark: bytes) -> Peeked:
+def _delayed(view: View, key: bytes, mark: bytes, without: frozenset[Column]) -> Peeked:
     at_ms, item_id = split_due_part(key)
-    return _seen(engine, queue, item_id, mark, at_ms)
+    return _seen(view, item_id, mark, at_ms, without)
 
 
-def _in_progress(engine: Engine, queue: QueueState, item_id: bytes, value: bytes) -> Peeked:
+def _in_progress(view: View, item_id: bytes, value: bytes, without: frozenset[Column]) -> Peeked:
     lease_id, mark = decode_in_progress(value)
-    lease = engine.store.get(Family.LEASES, queue.prefix + lease_id)
+    lease = view.reads.get(Family.LEASES, view.prefix + lease_id)
     expires_at_ms = decode_lease(lease or b"")[0]
-    return _seen(engine, queue, item_id, mark, expires_at_ms, lease_id=lease_id)
+    return _seen(view, item_id, mark, expires_at_ms, without, lease_id=lease_id)
 
 
-def _dead(engine: Engine, queue: QueueState, item_id: bytes, value: bytes) -> Peeked:
+def _dead(view: View, item_id: bytes, value: bytes, without: frozenset[Column]) -> Peeked:
     died_at_ms, reason, mark = decode_dead(value)
-    return _seen(engine, queue, item_id, mark, died_at_ms, reason=DeathReason(reason).text)
+    return _seen(view, item_id, mark, died_at_ms, without, reason=DeathReason(reason).text)
 
 
 def _seen(
-    engine: Engine,
-    queue: QueueState,
+    view: View,
     item_id: bytes,
     raw_mark: bytes,
     at_ms: int,
+    without: frozenset[Column],
     *,
     lease_id: bytes = b"",
     reason: str = "",
 ) -> Peeked:
-    record = engine.store.get(Family.ITEMS, queue.prefix + item_id) or b""
     mark = decode_mark(raw_mark)
-    key, packed = decode_details(record) if mark.has_details else (b"", b"")
+    contents = key = packed = b""
+    # An item's record may be long; it is left alone when nothing of it is wanted.
+    wants_details = mark.has_details and not without >= _DETAILS
+    if Column.CONTENTS not in without or wants_details:
+        record = view.reads.get(Family.ITEMS, view.prefix + item_id) or b""
+        if Column.CONTENTS not in without:
+            contents = decode_item(record)
+        if wants_details:
+            key, packed = decode_details(record)
     times_ms: list[int] = []
     last_error = ""
     if mark.attempts:
-        history = engine.store.get(Family.ATTEMPTS, queue.prefix + item_id)
+        history = view.reads.get(Family.ATTEMPTS, view.prefix + item_id)
         times_ms, last_error = decode_attempts(history or bytes(2))
     return Peeked(
         id=item_id,
-        contents=decode_item(record),
+        contents=contents,
         added_at_ms=made_at_ms(item_id),
-        key=key.decode(),
-        attributes=unpack_attributes(packed),
-        batch=batch_name(engine, queue, mark.batch),
+        key="" if Column.KEYS in without else key.decode(),
+        attributes={} if Column.ATTRIBUTES in without else unpack_attributes(packed),
+        batch="" if Column.BATCHES in without else view.batch_name(mark.batch),
         priority=mark.priority,
         attempts=mark.attempts,
         group_max=mark.group_max,
@@ -153,7 +196,9 @@ def _seen(
     )
 
 
-_READ: dict[ItemState, Callable[[Engine, QueueState, bytes, bytes], Peeked]] = {
+_DETAILS = frozenset((Column.KEYS, Column.ATTRIBUTES))
+
+_READ: dict[ItemState, Callable[[View, bytes, bytes, frozenset[Column]], Peeked]] = {
     ItemState.READY: _ready,
     ItemState.DELAYED: _delayed,
     ItemState.IN_PROGRESS: _in_progress,

@@ -4,7 +4,13 @@ A producer numbers its calls from 1 in each of its epochs. Who begins a new epoc
 still sends in an older one: a job that was given up cannot write behind the back of its successor.
 """
 
+from collections.abc import Sequence
+from functools import reduce
+from zlib import crc32
+
 from queueber.db.bookkeeping import (
+    FORGET_PRODUCER,
+    Answer,
     ProducerHead,
     decode_answer,
     decode_producer,
@@ -14,7 +20,8 @@ from queueber.db.bookkeeping import (
 from queueber.db.families import Family
 from queueber.db.keys import text_digest
 from queueber.engine.change import Change
-from queueber.engine.forget import FORGET_PRODUCER, answer_keys, remember_to_forget
+from queueber.engine.forget import answer_keys
+from queueber.engine.reminders import remember_to_forget
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import Aborted
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
@@ -27,8 +34,11 @@ PRODUCER_KIND = b"producer"
 class ProducerTurn:
     """One call of a producer: whether it is new, and what it leaves behind."""
 
-    def __init__(self, engine: Engine, queue: QueueState, producer: Producer, items: int) -> None:
-        """`items` is how many the call brings."""
+    def __init__(
+        self, engine: Engine, queue: QueueState, producer: Producer, contents: Sequence[bytes]
+    ) -> None:
+        """`contents` are those of the items that the call brings."""
+        self._checksum = reduce(_add_checksum, contents, len(contents))
         self._queue = queue
         self._producer = producer
         self._key = queue.prefix + text_digest(producer.id, PRODUCER_KIND)
@@ -37,7 +47,7 @@ class ProducerTurn:
         self.repeated: Added | None = None
         """What the call was answered when it first came, without ids if that was more than
         `PRODUCER_ANSWERS_KEPT` calls ago; None when it is new."""
-        self._check(engine, items)
+        self._check(engine, len(contents))
 
     def _check(self, engine: Engine, items: int) -> None:
         head, producer = self._head, self._producer
@@ -56,11 +66,17 @@ class ProducerTurn:
         if producer.sequence <= last:
             answer = engine.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))
             # What is too long ago was stored as well; only its ids are not remembered.
-            ids, duplicates = ([], []) if answer is None else decode_answer(answer)
-            if ids and len(ids) != items:
+            if answer is None:
+                self.repeated = Added([], [], is_repeat=True)
+                return
+            checksum, ids, duplicates = decode_answer(answer)
+            if checksum != self._checksum:
+                had, has = f"{len(ids)} items", str(items)
+                if len(ids) == items:
+                    had, has = "other contents", "these"
                 raise Aborted(
-                    f"producer: sequence {producer.sequence} of {producer.id!r} had {len(ids)} "
-                    f"items, and has {items} now; repeat the same calls, or begin a new epoch"
+                    f"producer: sequence {producer.sequence} of {producer.id!r} had {had}, and has "
+                    f"{has} now; repeat the same calls, or begin a new epoch"
                 )
             self.repeated = Added(ids, duplicates, is_repeat=True)
 
@@ -84,5 +100,9 @@ class ProducerTurn:
                 )
         new_head = ProducerHead(producer.epoch, producer.sequence, now_ms, forget_at_ms)
         batch.put(Family.PRODUCERS, self._key, encode_producer(new_head))
-        answer = encode_answer(list(added.ids), list(added.duplicates))
-        batch.put(Family.PRODUCERS, self._answer_key(producer.sequence), answer)
+        answer = Answer(self._checksum, list(added.ids), list(added.duplicates))
+        batch.put(Family.PRODUCERS, self._answer_key(producer.sequence), encode_answer(answer))
+
+
+def _add_checksum(checksum: int, contents: bytes) -> int:
+    return crc32(contents, checksum)

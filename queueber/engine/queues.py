@@ -75,6 +75,7 @@ def delete_queue(engine: Engine, name: str) -> bool:
     del engine.queues[name], engine.by_id[queue.queue_id]
     engine.agenda.forget(queue.queue_id)
     engine.reclaims.append(queue.prefix)
+    engine.stale_stages += [load.directory for load in queue.loads.values()]
     queue.is_deleted = True
     return True
 

@@ -1,6 +1,6 @@
 """What the engine holds in memory: for each queue its counters and windows, and the agenda.
 
-All of it is rebuilt from the store in `open_engine`, reading a few records a queue and no items.
+All of it is rebuilt from the store in `read_engine`, reading a few records a queue and no items.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,14 @@ from itertools import islice
 
 from queueber.db.counters import Counters, decode_counters
 from queueber.db.families import Family
-from queueber.db.keys import NEVER_MS, level_part, queue_prefix, split_queue_prefix
+from queueber.db.keys import (
+    DIGEST_BYTES,
+    NEVER_MS,
+    level_part,
+    queue_prefix,
+    split_queue_prefix,
+)
+from queueber.db.load_records import LoadRecord, decode_load, is_load_key, loads_end
 from queueber.db.records import decode_queue
 from queueber.db.store import Store
 from queueber.engine.agenda import Agenda
@@ -30,8 +37,9 @@ class QueueState:
     """One queue. `counters` are as last written; only `Change.commit` replaces them."""
 
     __slots__ = (
-        "batch_names", "counters", "created_at_ms", "dead_low", "finished_batches", "is_deleted",
-        "name", "paused_until_ms", "prefix", "queue_id", "results", "settings", "windows",
+        "batch_names", "committing", "counters", "created_at_ms", "dead_low", "finished_batches",
+        "is_deleted", "keys_are_frozen", "loads", "name", "paused_until_ms", "prefix", "queue_id",
+        "results", "settings", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +52,7 @@ class QueueState:
         counters: Counters,
         results: Log,
         paused_until_ms: int = 0,
+        loads: dict[bytes, LoadRecord] | None = None,
     ) -> None:
         self.queue_id = queue_id
         self.prefix = queue_prefix(queue_id)
@@ -60,6 +69,12 @@ class QueueState:
         """By number, of batches lately seen."""
         self.dead_low = b""
         """No dead letter has a lower id: where a walk over them begins."""
+        self.loads = loads or {}
+        """Those under way, by the digest of their name."""
+        self.committing = b""
+        """The one of them that is being committed now, by a generator of steps."""
+        self.keys_are_frozen = False
+        """A load with keys is being committed: nobody else may add a key."""
         self.is_deleted = False
 
     def first_ready(self, store: Store, level: int, count: int) -> list[Entry]:
@@ -95,6 +110,8 @@ class Engine:
     """The newest id of any queue that was deleted: ids go on rising after it."""
     reclaims: list[bytes]
     """The prefixes of deleted queues whose room on disk is still to be given back."""
+    stale_stages: list[str]
+    """The directories of loads that have ended: their files may go."""
 
     def queue(self, name: str) -> QueueState:
         found = self.queues.get(name)
@@ -103,7 +120,7 @@ class Engine:
         return found
 
 
-def open_engine(store: Store, ids: IdSource) -> Engine:
+def read_engine(store: Store, ids: IdSource) -> Engine:
     agenda = Agenda()
     queues: dict[str, QueueState] = {}
     by_id: dict[int, QueueState] = {}
@@ -128,7 +145,9 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
         key[len(RECLAIM_KEY) :]
         for key, _ in store.walk(Family.DEFAULT, RECLAIM_KEY, RECLAIM_KEY + HIGHEST_PREFIX)
     ]
-    return Engine(store, ids, agenda, queues, by_id, next_queue_id, retired_last_id, reclaims)
+    return Engine(
+        store, ids, agenda, queues, by_id, next_queue_id, retired_last_id, reclaims, stale_stages=[]
+    )
 
 
 def _open_queue(store: Store, prefix: bytes, record: bytes) -> QueueState:
@@ -137,6 +156,11 @@ def _open_queue(store: Store, prefix: bytes, record: bytes) -> QueueState:
         name, created_at_ms, settings, paused_until_ms = decode_queue(record)
         counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
         results = open_log(store, prefix)
+        loads = {
+            key[-DIGEST_BYTES:]: decode_load(value)
+            for key, value in store.walk(Family.LOADS, prefix, prefix + loads_end())
+            if is_load_key(key[len(prefix) :])
+        }
     except Exception as error:
         raise StorageCorrupt(
             f"the records of queue number {number} cannot be read; run 'queueber verify', and "
@@ -150,4 +174,5 @@ def _open_queue(store: Store, prefix: bytes, record: bytes) -> QueueState:
         counters=counters,
         results=results,
         paused_until_ms=paused_until_ms,
+        loads=loads,
     )

@@ -8,14 +8,16 @@ from queueber.errors import InvariantViolation, QueueberError
 from queueber.model import ServerInfo
 from queueber.rpc.calls import Answer, call
 from queueber.rpc.item_handlers import ItemMethods
+from queueber.rpc.load_handlers import LoadMethods
 from queueber.rpc.operating_handlers import OperatingMethods
 from queueber.rpc.result_handlers import ResultMethods
+from queueber.rpc.snapshot_handlers import SnapshotMethods
 from queueber.schema import wire
 from queueber.schema.codec_queues import read_settings, write_server_info, write_stats
 from queueber.service.service import Service
 
 
-class _AllMethods(ItemMethods, ResultMethods, OperatingMethods):
+class _AllMethods(ItemMethods, ResultMethods, OperatingMethods, LoadMethods, SnapshotMethods):
     """Every method of a queue."""
 
 

@@ -1,8 +1,10 @@
 """The methods about receipts of batches and the log of results."""
 
+from functools import partial
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
+from queueber.schema.codec_lists import read_columns
 from queueber.schema.codec_results import write_log_stats, write_receipt, write_results
 
 
@@ -21,14 +23,32 @@ class ResultMethods(QueueMethods):
     @call
     def readResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
+        if request.snapshot:
+            return self._read_snapshot(context, request)
         results = self._service.read_results(
             self._queue,
             reader=request.reader,
             offset=request.offset,
             limit=request.limit,
             wait_ms=request.timeoutMs,
+            before=request.before,
+            batch=request.batch,
+            without=read_columns(request.without),
         )
-        return respond_with(context, "resp", results, write_results)
+        write = partial(write_results, with_offsets=bool(request.batch))
+        return respond_with(context, "resp", results, write)
+
+    async def _read_snapshot(self, context: Any, request: Any) -> None:
+        results = self._service.read_snapshot(
+            self._queue,
+            request.snapshot,
+            offset=request.offset,
+            limit=request.limit,
+            before=request.before,
+            batch=request.batch,
+            without=read_columns(request.without),
+        )
+        write_results(context.results.init("resp"), results, with_offsets=bool(request.batch))
 
     @call
     def ackResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name

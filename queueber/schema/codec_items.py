@@ -9,7 +9,7 @@ from typing import Any
 
 from queueber.ids import made_at_ms
 from queueber.limits import ADD_ITEMS_MAX, POLL_ITEMS_CEILING, PRIORITY_DEFAULT
-from queueber.model import NO_DETAILS, Added, ItemDetails, NewItems, Polled, Producer
+from queueber.model import NO_DETAILS, Added, ItemDetails, NewItems, Origin, Polled, Producer
 from queueber.schema import wire
 from queueber.schema.codec_lists import (
     read_attribute_columns,
@@ -19,11 +19,13 @@ from queueber.schema.codec_lists import (
     write_attribute_columns,
     write_attribute_list,
 )
+from queueber.schema.codec_loads import read_load_ref, write_load_ref
 
 _ADD = wire.AddRequest.schema.fields
 _CONTENTS, _ITEMS = _ADD["contents"], _ADD["items"]
 _DELAYS, _PRIORITIES, _KEYS = _ADD["delaysMs"], _ADD["priorities"], _ADD["keys"]
 _ATTRIBUTES, _BATCH, _PRODUCER = _ADD["attributes"], _ADD["batch"], _ADD["producer"]
+_ORIGIN = _ADD["origin"]
 _ITEM = wire.Item.schema.fields
 _ITEM_CONTENTS, _ITEM_PRIORITY = _ITEM["contents"], _ITEM["priority"]
 _ITEM_DELAY_SECS, _ITEM_DELAY_MS = _ITEM["visibilityTimeoutSecs"], _ITEM["visibilityTimeoutMs"]
@@ -49,12 +51,17 @@ def read_add(request: Any) -> NewItems:
         read_attribute_columns(request.attributes, ADD_ITEMS_MAX) if has(_ATTRIBUTES) else (),
         request.batch if has(_BATCH) else "",
         _read_producer(request.producer) if has(_PRODUCER) else None,
+        _read_origin(request.origin) if has(_ORIGIN) else None,
     )
     return _with_items(request.items, columns) if has(_ITEMS) else columns
 
 
 def _read_producer(producer: Any) -> Producer | None:
     return Producer(producer.id, producer.epoch, producer.sequence) if producer.id else None
+
+
+def _read_origin(origin: Any) -> Origin:
+    return Origin(read_load_ref(origin.load), origin.partition, origin.row)
 
 
 def _with_items(listed: Any, columns: NewItems) -> NewItems:
@@ -72,6 +79,7 @@ def _with_items(listed: Any, columns: NewItems) -> NewItems:
         _in_front(attributes, columns.attributes, columns, {}),
         columns.batch,
         columns.producer,
+        columns.origin,
     )
 
 
@@ -112,6 +120,11 @@ def write_add(target: Any, items: NewItems) -> None:
         producer.id = items.producer.id
         producer.epoch = items.producer.epoch
         producer.sequence = items.producer.sequence
+    if items.origin is not None:
+        origin = target.init("origin")
+        write_load_ref(origin.init("load"), items.origin.load)
+        origin.partition = items.origin.partition
+        origin.row = items.origin.row
 
 
 def write_added(response: Any, added: Added) -> None:
@@ -140,7 +153,7 @@ def write_polled(response: Any, polled: Polled, *, columns: bool) -> None:
     response.ids = list(polled.ids)
     response.contents = list(polled.contents)
     if polled.details is not NO_DETAILS:
-        _write_details(response, polled.details)
+        write_details(response.init("details"), polled.details)
 
 
 def _write_polled_items(response: Any, polled: Polled) -> None:
@@ -166,14 +179,14 @@ def write_polled_many(response: Any, answers: Sequence[Polled]) -> None:
     response.ids = [item_id for polled in answers for item_id in polled.ids]
     response.contents = [contents for polled in answers for contents in polled.contents]
     if any(polled.details is not NO_DETAILS for polled in answers):
-        _write_details(response, _joined(answers))
+        write_details(response.init("details"), _joined(answers))
 
 
 def read_polled(response: Any) -> Polled:
     """From an answer in columns."""
     details = NO_DETAILS
     if response._has_by_field(_POLL_DETAILS):
-        details = _read_details(response.details)
+        details = read_details(response.details)
     return Polled(response.lease, list(response.ids), list(response.contents), details)
 
 
@@ -181,7 +194,7 @@ def read_polled_many(response: Any) -> list[Polled]:
     ids, contents = list(response.ids), list(response.contents)
     details = None
     if response._has_by_field(_POLL_MANY_DETAILS):
-        details = _read_details(response.details)
+        details = read_details(response.details)
     answers = []
     start = 0
     for lease_id, count in zip(response.leases, response.counts, strict=True):
@@ -192,8 +205,7 @@ def read_polled_many(response: Any) -> list[Polled]:
     return answers
 
 
-def _write_details(response: Any, details: ItemDetails) -> None:
-    target = response.init("details")
+def write_details(target: Any, details: ItemDetails) -> None:
     if details.attempts:
         target.attempts = list(details.attempts)
     if details.keys:
@@ -204,7 +216,7 @@ def _write_details(response: Any, details: ItemDetails) -> None:
         write_attribute_columns(target.init("attributes"), details.attributes)
 
 
-def _read_details(details: Any) -> ItemDetails:
+def read_details(details: Any) -> ItemDetails:
     return ItemDetails(
         list(details.attempts),
         list(details.keys),

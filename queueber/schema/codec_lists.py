@@ -5,6 +5,7 @@ from typing import Any
 
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import ATTRIBUTES_MAX, SECOND_MS
+from queueber.model import Column
 
 
 def read_list(field: str, values: Any, count_max: int) -> list[Any]:
@@ -17,6 +18,15 @@ def read_list(field: str, values: Any, count_max: int) -> list[Any]:
             f"{field}: the call has {len(values)}; the limit is {count_max}, send several calls"
         )
     return list(values)
+
+
+def read_columns(columns: Any) -> frozenset[Column]:
+    return frozenset(column for column in Column if getattr(columns, column.value))
+
+
+def write_columns(target: Any, columns: frozenset[Column]) -> None:
+    for column in columns:
+        setattr(target, column.value, True)
 
 
 def read_duration_ms(secs: int, ms: int) -> int:

@@ -1,8 +1,13 @@
 """Receipts of batches and the log of results in messages, and back. No rules here."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from queueber.model import LogStats, Receipt, Result, Results
+from queueber.schema import wire
+from queueber.schema.codec_lists import read_attribute_columns, write_attribute_columns
+
+_ATTRIBUTES = wire.ReadResponse.schema.fields["attributes"]
 
 _RECEIPT_FIELDS = {
     "batch": "batch",
@@ -26,13 +31,15 @@ def read_receipt(source: Any) -> Receipt:
     return Receipt(**{name: getattr(source, wire) for wire, name in _RECEIPT_FIELDS.items()})
 
 
-def write_results(response: Any, read: Results) -> None:
+def write_results(response: Any, read: Results, *, with_offsets: bool = False) -> None:
     results = read.results
     response.firstOffset = results[0].offset if results else read.next_offset
     response.nextOffset = read.next_offset
     response.missed = read.missed
     response.ids = [each.id for each in results]
-    response.results = [each.result for each in results]
+    texts = [each.result for each in results]
+    if any(texts):
+        response.results = texts
     response.completedAtMs = [each.completed_at_ms for each in results]
     response.attempts = [each.attempt for each in results]
     keys = [each.key for each in results]
@@ -41,19 +48,29 @@ def write_results(response: Any, read: Results) -> None:
     batches = [each.batch for each in results]
     if any(batches):
         response.batches = batches
+    attributes = [each.attributes for each in results]
+    if any(attributes):
+        write_attribute_columns(response.init("attributes"), attributes)
+    if with_offsets:
+        response.offsets = [each.offset for each in results]
 
 
 def read_results(response: Any) -> Results:
     ids = list(response.ids)
-    no_text = [""] * len(ids)
+    count, first = len(ids), response.firstOffset
+    no_text = [""] * count
+    attributes: Iterable[dict[str, str]] = ({} for _ in ids)
+    if response._has_by_field(_ATTRIBUTES):
+        attributes = read_attribute_columns(response.attributes, count)
     columns = zip(
-        range(response.firstOffset, response.firstOffset + len(ids)),
+        list(response.offsets) or range(first, first + count),
         ids,
-        response.results,
+        list(response.results) or [b""] * count,
         response.completedAtMs,
         response.attempts,
         list(response.keys) or no_text,
         list(response.batches) or no_text,
+        attributes,
         strict=True,
     )
     results = [Result(*row) for row in columns]

@@ -19,10 +19,12 @@ struct AddRequest {
   attributes @5 :Attributes;   # columns: of `contents`
   batch @6 :Text;              # the batch that all items of the call belong to; "" is none
   producer @7 :Producer;       # who sends this, so that a repeated call is recognised
+  origin @8 :Origin;           # where `contents` come from, to be kept in their ids
 }
 
 struct AddResponse {
-  ids @0 :List(Data);          # 16 bytes each, UUIDv7, in the order of the request
+  ids @0 :List(Data);          # 16 bytes each, UUIDv7 (with an origin: UUIDv8), in the order of the
+                               # request
   duplicates @1 :List(Bool);   # empty (none), or for each whether its key was there already: the id
                                # is then that of the first one, and nothing was stored
   isRepeat @2 :Bool;           # the call was known from its producer: this is its first answer,
@@ -129,6 +131,33 @@ interface Queue {
   withdrawPoll @23 (token :UInt64) -> ();
   # A poll of this connection that still waits is answered with nothing. One that has its items is
   # left alone: its answer is on its way.
+
+  # A load: many items that become visible at once. Tasks stage files of items, each for a partition
+  # of its own; a commit takes the attempts that it names, and all else of the load is dropped.
+
+  beginLoad @24 (req :BeginLoadRequest) -> (load :Load);
+  # Begin the load of that name, or find it as it stands.
+
+  stageFile @25 (req :StageFileRequest) -> ();
+  # Bytes of a file of a part. May be repeated.
+
+  finishPart @26 (req :FinishPartRequest) -> ();
+  # All files of the part are there: they are checked against what is announced. May be repeated.
+
+  commitLoad @27 (req :CommitLoadRequest) -> (load :Load);
+  # Make the items of these parts visible, all at once. Repeated, it answers as the first time.
+
+  abortLoad @28 (load :LoadRef) -> (aborted :Bool);
+  # Drop all that was staged; false when there is no such load, or it is committed.
+
+  listLoads @29 () -> (loads :List(Load));
+  # Those that are not committed.
+
+  # A snapshot: the queue as it is at one moment, to be read by several connections.
+
+  openSnapshot @30 () -> (snapshot :Snapshot);
+  scanSnapshot @31 (req :ScanRequest) -> (resp :ScanResponse);
+  closeSnapshot @32 (id :Data) -> (closed :Bool);
 }
 
 interface Service extends(Queue) {
@@ -309,7 +338,7 @@ struct Receipt {
   addedDigest @5 :Data;        # 16 bytes: the sum, modulo 2^128, of the BLAKE2b-128 of each id
   doneDigest @6 :Data;
   deadDigest @7 :Data;
-  complete @8 :Bool;           # added = done + dead, and the digests say so too
+  complete @8 :Bool;           # added = done + dead, the digests say so too, and no load adds to it
 }
 
 struct ReadRequest {
@@ -317,6 +346,11 @@ struct ReadRequest {
   offset @1 :UInt64;
   limit @2 :UInt32;            # 0: as many as the server allows
   timeoutMs @3 :UInt64;        # wait that long for the first one
+  batch @4 :Text;              # only results of this batch; "": of all
+  before @5 :UInt64;           # only results before this offset; 0: all that there are
+  without @6 :Columns;         # what is not to be sent
+  snapshot @7 :Data;           # of the results that there were when it was taken, though they have
+                               # been deleted since; never waits, and `reader` does not matter
 }
 
 struct ReadResponse {
@@ -331,6 +365,17 @@ struct ReadResponse {
   attempts @6 :List(UInt32);
   keys @7 :List(Text);         # empty when no result has one
   batches @8 :List(Text);      # empty when no result has one
+  attributes @9 :Attributes;
+  offsets @10 :List(UInt64);   # of each, when a batch was asked for: results between them are not
+                               # of it; else empty
+}
+
+struct Columns {
+  results @0 :Bool;
+  keys @1 :Bool;
+  batches @2 :Bool;
+  attributes @3 :Bool;
+  contents @4 :Bool;
 }
 
 struct LogStats {
@@ -379,4 +424,128 @@ struct PeekedItem {
   reason @11 :Text;            # dead: why
   lastError @12 :Text;
   attemptTimesMs @13 :List(UInt64);
+}
+
+struct Origin {
+  load @0 :LoadRef;            # a load that is under way: once it has ended, the call is refused
+  partition @1 :UInt32;        # below 2^24
+  row @2 :UInt32;              # of the first of `contents`; the others follow it
+}
+
+enum LoadState {
+  staging @0;
+  committing @1;
+  committed @2;
+}
+
+struct BeginLoadRequest {
+  name @0 :Text;
+  batch @1 :Text;              # the batch that all items of the load belong to; "": none
+  timeoutMs @2 :UInt64;        # the load is dropped when nobody calls for so long; 0: an hour
+  epoch @3 :UInt64;            # loads of the same name follow each other: what was committed in an
+                               # epoch is not loaded again in it, or in one before
+}
+
+struct Load {
+  name @0 :Text;
+  state @1 :LoadState;
+  batch @2 :Text;
+  startedAtMs @3 :UInt64;      # the time of its items
+  expiresAtMs @4 :UInt64;      # unless somebody calls before
+  rows @5 :UInt64;             # staged so far; once committed: items that were added
+  duplicates @6 :UInt64;       # once committed: rows that a key kept out
+
+  # What is needed to build the files of a part:
+  queueNumber @7 :UInt32;
+  batchNumber @8 :UInt32;
+  idHead @9 :Data;             # 9 bytes; an id goes on with partition (3 bytes) and row (4 bytes)
+  dedupWindowMs @10 :UInt64;
+  itemBytesMax @11 :UInt64;
+  fileBytesMax @12 :UInt64;
+  directory @13 :Text;         # where the server keeps the files of the load
+  token @14 :Data;             # what the file `token` there says: who can read it may put files
+                               # there instead of sending them
+  epoch @15 :UInt64;
+}
+
+struct StageFileRequest {
+  load @0 :LoadRef;
+  part @1 :PartRef;
+  file @2 :Text;
+  offset @3 :UInt64;
+  data @4 :Data;
+}
+
+struct LoadRef {
+  name @0 :Text;
+  epoch @1 :UInt64;
+}
+
+struct PartRef {
+  partition @0 :UInt32;        # below 2^24
+  attempt @1 :Text;            # attempts of a partition do not know of each other
+}
+
+struct StagedFile {
+  # An SST file of RocksDB, with the entries of one family in order.
+  name @0 :Text;
+  family @1 :Text;             # see docs/storage-format.md; "claims": see docs/protocol.md
+  bytes @2 :UInt64;
+  entries @3 :UInt64;
+  crc32 @4 :UInt32;
+  firstKey @5 :Data;
+  lastKey @6 :Data;
+}
+
+struct FinishPartRequest {
+  load @0 :LoadRef;
+  part @1 :PartRef;
+  files @2 :List(StagedFile);
+  rows @3 :UInt64;
+  contentsBytes @4 :UInt64;    # contents, keys and attributes
+  digest @5 :Data;             # as in Receipt, of the ids of the part; zeros without a batch
+  levels @6 :List(UInt64);     # ready items of priority 9, 8, ... 0
+  delayed @7 :UInt64;
+  delayedFirstMs @8 :UInt64;   # the earliest time of those
+  keys @9 :UInt64;             # items with a key, if the load has a window
+}
+
+struct CommitLoadRequest {
+  load @0 :LoadRef;
+  parts @1 :List(PartRef);     # one of each partition that has rows
+}
+
+struct Snapshot {
+  id @0 :Data;
+  takenAtMs @1 :UInt64;
+  expiresAtMs @2 :UInt64;      # unless somebody scans before
+  firstOffset @3 :UInt64;      # of the results that there were
+  nextOffset @4 :UInt64;
+  ready @5 :UInt64;
+  delayed @6 :UInt64;
+  inProgress @7 :UInt64;
+  dead @8 :UInt64;
+}
+
+struct ScanRequest {
+  snapshot @0 :Data;
+  state @1 :ItemState;
+  after @2 :Data;              # `next` of the page before; empty for the first
+  before @3 :Data;             # only what comes before this cursor; empty: all
+  limit @4 :UInt32;            # 0: as many as the server allows
+  batch @5 :Text;              # only items of this batch; "": of all
+  without @6 :Columns;         # what is not to be sent
+}
+
+struct ScanResponse {
+  # As PeekedItem, in columns.
+  next @0 :Data;               # empty: there are no more
+  ids @1 :List(Data);
+  contents @2 :List(Data);
+  details @3 :ItemDetails;     # its attempts: charged so far
+  priorities @4 :List(UInt8);
+  atMs @5 :List(UInt64);
+  leases @6 :List(Data);
+  reasons @7 :List(Text);
+  lastErrors @8 :List(Text);
 }

@@ -66,3 +66,56 @@ struct QueueCounters {
   levels @26 :Data;            # 33 bytes for each level with ready items: level, count, low mark
   suspects @27 :UInt64;        # items with a largest group that are not dead
 }
+
+struct LoadRecord {
+  name @0 :Text;
+  epoch @1 :UInt64;
+  isCommitting @2 :Bool;       # the intent: from here on the load is finished, after a crash too
+  batch @3 :UInt32;            # its number; 0: none
+  startedAtMs @4 :UInt64;
+  seenAtMs @5 :UInt64;         # when somebody last called
+  timeoutMs @6 :UInt64;
+  forgetAtMs @7 :UInt64;       # when its entry in `forget` is due
+  idHead @8 :Data;             # 9 bytes: its ids begin with them
+  dedupWindowMs @9 :UInt64;
+  token @10 :Data;
+  rows @11 :UInt64;            # staged so far
+  parts @12 :List(Data);       # of the intent: the keys of its parts
+  dropped @13 :Data;           # of the intent: 56 bytes a duplicate: its id, the digest of its key,
+                               # the entry that this key is to have in `keys`
+}
+
+struct LoadedRecord {
+  # What is remembered of the last load of a name that was committed.
+  name @0 :Text;
+  epoch @1 :UInt64;
+  batch @2 :UInt32;
+  startedAtMs @3 :UInt64;
+  committedAtMs @4 :UInt64;
+  forgetAtMs @5 :UInt64;
+  rows @6 :UInt64;
+  duplicates @7 :UInt64;
+}
+
+struct LoadPart {
+  partition @0 :UInt32;
+  attempt @1 :Text;
+  files @2 :List(LoadFile);
+  rows @3 :UInt64;
+  contentsBytes @4 :UInt64;
+  digest @5 :Data;
+  levels @6 :List(UInt64);
+  delayed @7 :UInt64;
+  delayedFirstMs @8 :UInt64;
+  keys @9 :UInt64;
+}
+
+struct LoadFile {
+  name @0 :Text;
+  family @1 :Text;
+  bytes @2 :UInt64;
+  entries @3 :UInt64;
+  crc32 @4 :UInt32;
+  firstKey @5 :Data;
+  lastKey @6 :Data;
+}

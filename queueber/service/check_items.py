@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from queueber.engine.load_parts import check_partition
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import (
     ADD_ITEMS_MAX,
@@ -12,12 +13,14 @@ from queueber.limits import (
     ERROR_BYTES_MAX,
     ITEM_WIRE_BYTES,
     KEY_BYTES_MAX,
+    LOAD_NAME_BYTES_MAX,
     MESSAGE_OVERHEAD_BYTES,
     PRIORITY_MAX,
     PRODUCER_ID_BYTES_MAX,
     READER_NAME_BYTES_MAX,
+    ROWS_MAX,
 )
-from queueber.model import NewItems
+from queueber.model import NewItems, Origin
 from queueber.service.checks import check_text
 
 BACKOFF_DELAY_MS = -1
@@ -60,6 +63,18 @@ def check_new_items(items: NewItems, *, item_bytes_max: int, message_bytes_max: 
         check_text("producer.id", items.producer.id, PRODUCER_ID_BYTES_MAX)
         if items.producer.sequence == 0:
             raise InvalidArgument("producer.sequence: 0; the first call of an epoch has 1")
+    if items.origin is not None:
+        _check_origin(items.origin, len(contents))
+
+
+def _check_origin(origin: Origin, count: int) -> None:
+    check_text("origin.load", origin.load.name, LOAD_NAME_BYTES_MAX)
+    check_partition(origin.partition)
+    if origin.row + count > ROWS_MAX:
+        raise InvalidArgument(
+            f"origin.row: {origin.row} is too high for {count} items; a partition has at most "
+            f"{ROWS_MAX} rows"
+        )
 
 
 def _check_order(items: NewItems) -> None:
@@ -146,9 +161,9 @@ def check_pause_ms(for_ms: int) -> None:
         )
 
 
-def check_cursor(after: bytes) -> None:
-    if len(after) > _CURSOR_BYTES_MAX:
+def check_cursor(field: str, cursor: bytes) -> None:
+    if len(cursor) > _CURSOR_BYTES_MAX:
         raise InvalidArgument(
-            f"after: {len(after)} bytes are no cursor, which has {_CURSOR_BYTES_MAX} at most; give "
-            "back what the page before said"
+            f"{field}: {len(cursor)} bytes are no cursor, which has {_CURSOR_BYTES_MAX} at most; "
+            "give back what the page before said"
         )

@@ -13,10 +13,14 @@ from weakref import WeakValueDictionary
 
 from queueber.clock import Clock
 from queueber.db.keys import NEVER_MS
+from queueber.db.snapshot import StoreSnapshot
+from queueber.db.stage import Stage
 from queueber.engine.queues import create_queue
 from queueber.engine.state import Engine, QueueState
+from queueber.engine.view import View
 from queueber.errors import NotFound, ResourceExhausted
-from queueber.model import QueueSettings
+from queueber.model import LoadRef, PartRef, QueueSettings
+from queueber.service.aside import Aside
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
@@ -50,6 +54,16 @@ class Ending:
     """How many items the connection held in all."""
 
 
+@dataclass(slots=True)
+class KeptSnapshot:
+    """A queue as it was, for those who read it in parts."""
+
+    queue: QueueState
+    view: View
+    snapshot: StoreSnapshot
+    used_at_ms: int
+
+
 class ServiceCore:
     def __init__(
         self,
@@ -62,14 +76,17 @@ class ServiceCore:
         commits: CommitGroup | None,
         wake_sweeper: Callable[[], None],
         wake_reclaimer: Callable[[], None] = lambda: None,
+        aside: Aside | None = None,
     ) -> None:
-        """`commits` is None when answers need not wait for the disk."""
+        """`commits` is None when answers need not wait for the disk, `aside` when long work may
+        hold up others."""
         self._engine = engine
         self._clock = clock
         self._loop = loop
         self._commits = commits
         self._wake_sweeper = wake_sweeper
         self._wake_reclaimer = wake_reclaimer
+        self._aside = aside
         self._sweeper_wakes_at_ms = NEVER_MS
         self._waiters = Waiters()
         self._signals = Signals()
@@ -77,13 +94,21 @@ class ServiceCore:
         self._endings: deque[Ending] = deque()
         """What connections that are over held, and is to expire."""
         self._endings_retry_at_ms = 0
+        self._snapshots: dict[bytes, KeptSnapshot] = {}
         # Weak: a call that ends in whatever way takes its name with it.
         self._poll_calls: WeakValueDictionary[Hashable, PollCall] = WeakValueDictionary()
+        self._stage = Stage(engine.store.loads_path)
+        self._load_commits: dict[tuple[int, LoadRef], Future] = {}
+        self._parts_in_check: list[tuple[bytes, PartRef]] = []
+        """Each as often as somebody waits for it."""
         self.gate = gate
         self.limits = limits
         if DEFAULT_QUEUE not in engine.queues:
             create_queue(engine, DEFAULT_QUEUE, QueueSettings(), clock.now_ms())
         self.default_queue = engine.queue(DEFAULT_QUEUE)
+        loads = [load for queue in engine.queues.values() for load in queue.loads.values()]
+        # Those of which nothing is known: a crash came before their files were removed.
+        engine.stale_stages = self._stage.others({load.directory for load in loads})
 
     def _check_alive(self, queue: QueueState) -> None:
         if queue.is_deleted:
@@ -91,6 +116,20 @@ class ServiceCore:
 
     async def _at_once(self, answer: T) -> T:
         return answer
+
+    async def _run_aside(self, work: Callable[[], T]) -> T:
+        return work() if self._aside is None else await self._aside.run(work)
+
+    async def _pause(self, pause_ms: int) -> None:
+        over = self._loop.create_future()
+        self._loop.call_later(pause_ms / 1000, wake, over)
+        await over
+
+    async def _turn(self) -> None:
+        """Let others have a turn of the loop."""
+        turn = self._loop.create_future()
+        self._loop.call_soon(turn.set_result, None)
+        await turn
 
     async def _durable(self, answer: T) -> T:
         if self._commits is not None:
@@ -101,6 +140,11 @@ class ServiceCore:
         if self._engine.agenda.next_ms() < self._sweeper_wakes_at_ms:
             self._sweeper_wakes_at_ms = 0
             self._wake_sweeper()
+
+    def _tell_reclaimer(self) -> None:
+        """Files of loads that have ended are to go."""
+        if self._engine.stale_stages:
+            self._wake_reclaimer()
 
     def _tell_of_batches(self, queue: QueueState) -> None:
         """Wake those who wait for a batch that has just ended."""

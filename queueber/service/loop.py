@@ -1,6 +1,6 @@
 """What the service asks of the loop it runs on. An asyncio loop has all of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 # Futures of any loop: awaited, resolved and cancelled by name only.
@@ -13,6 +13,7 @@ class TimerHandle(Protocol):
 
 class Loop(Protocol):
     def create_future(self) -> Future: ...
+    def create_task(self, coroutine: Coroutine[Any, Any, Any]) -> Future: ...
     def call_soon(self, callback: Callable[..., object], *args: Any) -> object: ...
     def call_soon_threadsafe(self, callback: Callable[..., object], *args: Any) -> object: ...
     def call_later(

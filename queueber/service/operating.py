@@ -26,7 +26,7 @@ class Operating(Polls):
     ) -> tuple[list[Peeked], bytes]:
         """A page of items, and where the next one begins; empty when there is none."""
         self._check_alive(queue)
-        check_cursor(after)
+        check_cursor("after", after)
         limit = min(limit, PEEK_ITEMS_MAX) or PEEK_ITEMS_MAX
         room = self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES
         return peek(self._engine, queue, state, after, limit, room)

@@ -234,6 +234,7 @@ class Polls(ServiceCore):
         self._serve_waiters(queue)
         self._tell_of_batches(queue)
         self._tell_sweeper()
+        self._tell_reclaimer()
 
     def _serve_waiters(self, queue: QueueState) -> None:
         """Give ready items to the polls that wait, in the order in which they came.

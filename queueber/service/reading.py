@@ -4,10 +4,11 @@ from collections.abc import Awaitable
 
 from queueber.engine.batches import receipt
 from queueber.engine.log import acknowledge, drop_reader, reader_offset
-from queueber.engine.results import read_results, results_stats
+from queueber.engine.results import results_of, results_stats
 from queueber.engine.state import QueueState
+from queueber.engine.view import live_view
 from queueber.limits import MESSAGE_OVERHEAD_BYTES, READ_ITEMS_MAX
-from queueber.model import LogStats, Receipt, Results
+from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt, Results
 from queueber.service.check_items import check_batch, check_reader
 from queueber.service.core import ServiceCore
 
@@ -31,20 +32,42 @@ class Reading(ServiceCore):
         return self._wait_for((queue.queue_id, batch), look, wait_ms)
 
     def read_results(
-        self, queue: QueueState, *, reader: str, offset: int, limit: int, wait_ms: int
+        self,
+        queue: QueueState,
+        *,
+        reader: str,
+        offset: int,
+        limit: int,
+        wait_ms: int,
+        before: int = 0,
+        batch: str = "",
+        without: frozenset[Column] = ALL_COLUMNS,
     ) -> Awaitable[Results]:
-        """Results from where the reader has acknowledged, or without a reader from `offset`."""
+        """Results from where the reader has acknowledged, or without a reader from `offset`.
+
+        It waits for results that are not there yet; when those that are there were only passed
+        over, for another batch, it answers at once how far it came.
+        """
         self._check_alive(queue)
         if reader:
             check_reader(reader)
             offset = reader_offset(queue.results, reader)
+        if batch:
+            check_batch(batch)
         limit = min(limit, READ_ITEMS_MAX) or READ_ITEMS_MAX
         room = self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES
+        at, missed = offset, 0
 
         def look() -> tuple[Results, bool]:
+            nonlocal at, missed
             self._check_alive(queue)
-            found = read_results(self._engine, queue, offset, limit, room)
-            return found, bool(found.results)
+            view = live_view(self._engine, queue)
+            found = results_of(view, at, limit, room, before=before, batch=batch, without=without)
+            # What was passed over need not be looked at again when the next result comes.
+            at, missed = found.next_offset, missed + found.missed
+            is_at_end = at == queue.results.head.next_offset and not (before and at >= before)
+            answer = Results(found.results, at, missed)
+            return answer, bool(found.results) or not is_at_end
 
         return self._wait_for((queue.queue_id, None), look, wait_ms)
 

@@ -16,15 +16,17 @@ from queueber.service.check_settings import check_settings
 from queueber.service.checks import check_queue_name
 from queueber.service.core import DEFAULT_QUEUE, ServiceLimits, deleted
 from queueber.service.items import Items
+from queueber.service.loading import Loading
 from queueber.service.operating import Operating
 from queueber.service.reading import Reading
+from queueber.service.snapshots import Snapshots
 
 __all__ = ["DEFAULT_QUEUE", "Service", "ServiceLimits"]
 
 _log = structlog.get_logger("queueber.service")
 
 
-class Service(Items, Operating, Reading):
+class Service(Items, Operating, Reading, Loading, Snapshots):
     # --- queues -----------------------------------------------------------------------------------
 
     def queue(self, name: str, *, must_exist: bool) -> Awaitable[QueueState]:
@@ -60,6 +62,7 @@ class Service(Items, Operating, Reading):
             for waiter in self._waiters.take_queue(queue.queue_id):
                 waiter.fail(deleted(queue))
             self._signals.fire_all()  # those of this queue find that it is gone
+            self._end_snapshots(queue)
             self._wake_reclaimer()
             _log.info("queue_deleted", queue=name)
         return self._durable(was_there)
@@ -114,7 +117,6 @@ class Service(Items, Operating, Reading):
             waiter.answer(NOTHING_POLLED)
         self._signals.fire_all()
         # Those that were just answered count as calls again after their next turn.
-        turn = self._loop.create_future()
-        self._loop.call_soon(turn.set_result, None)
-        await turn
+        await self._turn()
         await self.gate.wait_idle()
+        self._end_snapshots()

@@ -1,4 +1,4 @@
-"""The reclaimer: gives the room of deleted queues back to the disk, in the background.
+"""The reclaimer: gives the room of deleted queues and ended loads back, in the background.
 
 Each slice runs in a thread while calls are served; between two of them the server may stop.
 """
@@ -16,7 +16,7 @@ class Reclaimer:
         self._wake = trio.Event()
 
     def wake(self) -> None:
-        """A queue was deleted. Call from trio."""
+        """A queue was deleted, or a load has ended. Call from trio."""
         self._wake.set()
 
     async def run(self, service: Service) -> None:
@@ -35,4 +35,7 @@ class Reclaimer:
                     await trio.to_thread.run_sync(reclaim_slice)
                     slices += 1
                 service.reclaimed(prefix)
+        while (directory := service.take_stale_stage()) is not None:
+            await trio.to_thread.run_sync(service.remove_stage, directory)
+            slices += 1
         return slices

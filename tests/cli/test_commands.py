@@ -10,7 +10,9 @@ import queueber
 from queueber import errors
 from queueber.cli import commands
 from queueber.cli.exits import FLAGS, failure_of
+from queueber.cli.loads import loads
 from queueber.cli.queues import queues
+from queueber.cli.spark import spark
 from queueber.errors import QueueberError
 from tests.cli.conftest import Cli
 
@@ -43,7 +45,7 @@ def test_there_are_as_many_commands_as_promised() -> None:
     assert set(commands.commands) - {"work"} == {
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
         "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "stats",
-        "queues", "verify",
+        "queues", "loads", "verify", "spark",
     }  # fmt: skip
 
 
@@ -87,7 +89,8 @@ def test_every_error_has_an_exit_code() -> None:
 def test_every_flag_that_a_refusal_may_name_exists() -> None:
     known = {
         name
-        for each in [*commands.commands.values(), *queues.commands.values()]
+        for group in (commands, queues, loads, spark)
+        for each in group.commands.values()
         for option in each.params
         for name in option.opts
     }
@@ -118,6 +121,8 @@ def test_every_flag_that_a_refusal_may_name_exists() -> None:
         ["pause"],
         ["resume"],
         ["stats"],
+        ["loads"],
+        ["loads", "abort", "x"],
         ["queues"],
         ["queues", "show", "x"],
         ["queues", "configure", "x", "--items-max", "1"],

@@ -50,6 +50,7 @@ def test_results_json_has_every_field(cli: Cli, queue: queueber.Queue) -> None:
         "attempt": 1,
         "key": None,
         "batch": None,
+        "attributes": {},
     }
 
 

@@ -11,12 +11,17 @@ TWINS = [
     (queueber.Queue, queueber.AsyncQueue),
     (queueber.Lease, queueber.AsyncLease),
     (queueber.Producer, queueber.AsyncProducer),
+    (queueber.Snapshot, queueber.AsyncSnapshot),
+    (queueber.Load, queueber.AsyncLoad),
 ]
 
 ONLY_BLOCKING = {"add_soon"}
 """Who awaits has tasks for this."""
 OTHER_WORDS = {"close": "aclose"}
-NOT_AWAITED = {"name", "producer", "queue", "ids", "items", "id", "epoch", "sequence"}
+NOT_AWAITED = {
+    "name", "producer", "queue", "ids", "items", "id", "epoch", "sequence", "snapshot", "ref",
+    "is_committed",
+}  # fmt: skip
 
 
 def words(face: type) -> dict[str, object]:
@@ -59,4 +64,4 @@ def test_every_call_of_the_awaited_face_is_awaited_and_of_the_other_none(
 def test_every_word_is_explained(face: type) -> None:
     unexplained = {name for name, each in words(face).items() if not inspect.getdoc(each)}
 
-    assert unexplained <= {"name", "id", "epoch", "ids", "items"}
+    assert unexplained <= {"name", "id", "epoch", "ids", "items", "ref"}

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.bookkeeping import (
+    Answer,
     BatchRecord,
     ProducerHead,
     batch_number_part,
@@ -30,7 +31,7 @@ ids = st.binary(min_size=16, max_size=16)
 texts = st.text(max_size=100)
 NOW_MS = 1_700_000_000_000
 
-# --- golden bytes of format 2 ---------------------------------------------------------------------
+# --- golden bytes of format 3; all but the batch are those of format 2, too ----------------------
 
 ID_1 = bytes.fromhex("018bcfe568007abc9234567890abcdef")
 ID_2 = bytes.fromhex("018bcfe568007abc9234567890abcdf0")
@@ -41,14 +42,14 @@ GOLDEN_KEY = ID_1 + bytes.fromhex("0000018bcfe56800")
 GOLDEN_PRODUCER = bytes.fromhex(
     "0000000000000001 0000000000000002 0000018bcfe56800 0000018bcfe56801"
 )
-GOLDEN_ANSWER = bytes.fromhex("00000002") + ID_1 + ID_2 + bytes.fromhex("00 01")
-GOLDEN_ANSWER_WITHOUT_DUPLICATES = bytes.fromhex("00000001") + ID_1
+GOLDEN_ANSWER = bytes.fromhex("00000002 deadbeef") + ID_1 + ID_2 + bytes.fromhex("00 01")
+GOLDEN_ANSWER_WITHOUT_DUPLICATES = bytes.fromhex("00000001 00000007") + ID_1
 GOLDEN_BATCH = bytes.fromhex(
     "0000000000000006 0000000000000003 0000000000000001"  # added, done, dead
     "00000000000000000000000000000abc"
     "00000000000000000000000000000def"
     "f0000000000000000000000000000001"
-    "0000018bcfe56800 0000018bcfe56801"  # changed-at, forget-at
+    "0000018bcfe56800 0000018bcfe56801 0000000000000003"  # changed-at, forget-at, loads
     "6ec3a4"
 )
 
@@ -76,14 +77,17 @@ def test_producer_has_its_golden_bytes() -> None:
 
 
 def test_answer_has_its_golden_bytes() -> None:
-    assert encode_answer([ID_1, ID_2], [False, True]) == GOLDEN_ANSWER
-    assert decode_answer(GOLDEN_ANSWER) == ([ID_1, ID_2], [False, True])
-    assert encode_answer([ID_1], []) == GOLDEN_ANSWER_WITHOUT_DUPLICATES
-    assert decode_answer(GOLDEN_ANSWER_WITHOUT_DUPLICATES) == ([ID_1], [])
+    answer = Answer(0xDEADBEEF, [ID_1, ID_2], [False, True])
+    without_duplicates = Answer(7, [ID_1], [])
+
+    assert encode_answer(answer) == GOLDEN_ANSWER
+    assert decode_answer(GOLDEN_ANSWER) == answer
+    assert encode_answer(without_duplicates) == GOLDEN_ANSWER_WITHOUT_DUPLICATES
+    assert decode_answer(GOLDEN_ANSWER_WITHOUT_DUPLICATES) == without_duplicates
 
 
 def test_batch_has_its_golden_bytes() -> None:
-    record = BatchRecord("nä", 6, 3, 1, 0xABC, 0xDEF, (15 << 124) + 1, NOW_MS, NOW_MS + 1)
+    record = BatchRecord("nä", 6, 3, 1, 0xABC, 0xDEF, (15 << 124) + 1, NOW_MS, NOW_MS + 1, 3)
 
     assert encode_batch(record) == GOLDEN_BATCH
     assert decode_batch(GOLDEN_BATCH) == record
@@ -120,19 +124,23 @@ def test_producer_round_trips(head: ProducerHead) -> None:
     assert decode_producer(encode_producer(head)) == head
 
 
-@given(rows=st.lists(st.tuples(ids, st.booleans()), max_size=10), tells=st.booleans())
-def test_answer_round_trips(rows: list[tuple[bytes, bool]], tells: bool) -> None:
+@given(
+    rows=st.lists(st.tuples(ids, st.booleans()), max_size=10),
+    tells=st.booleans(),
+    checksum=st.integers(0, (1 << 32) - 1),
+)
+def test_answer_round_trips(rows: list[tuple[bytes, bool]], tells: bool, checksum: int) -> None:
     given_ids = [item_id for item_id, _ in rows]
-    duplicates = [is_duplicate for _, is_duplicate in rows] if tells else []
+    answer = Answer(checksum, given_ids, [each for _, each in rows] if tells else [])
 
-    assert decode_answer(encode_answer(given_ids, duplicates)) == (given_ids, duplicates)
+    assert decode_answer(encode_answer(answer)) == answer
 
 
 def test_answer_of_the_largest_add_round_trips() -> None:
     given_ids = [n.to_bytes(16) for n in range(ADD_ITEMS_MAX)]
-    duplicates = [n % 3 == 0 for n in range(ADD_ITEMS_MAX)]
+    answer = Answer(1, given_ids, [n % 3 == 0 for n in range(ADD_ITEMS_MAX)])
 
-    assert decode_answer(encode_answer(given_ids, duplicates)) == (given_ids, duplicates)
+    assert decode_answer(encode_answer(answer)) == answer
 
 
 @given(
@@ -147,15 +155,16 @@ def test_answer_of_the_largest_add_round_trips() -> None:
         dead_digest=digests,
         changed_at_ms=numbers,
         forget_at_ms=numbers,
+        loads=numbers,
     )
 )
 def test_batch_round_trips(record: BatchRecord) -> None:
     assert decode_batch(encode_batch(record)) == record
 
 
-@pytest.mark.parametrize("size", [0, 87])
+@pytest.mark.parametrize("size", [0, 95])
 def test_batch_cut_short_is_refused(size: int) -> None:
-    with pytest.raises(Exception, match="at least 88 bytes"):
+    with pytest.raises(Exception, match="at least 96 bytes"):
         decode_batch(GOLDEN_BATCH[:size])
 
 
@@ -165,8 +174,8 @@ def test_batch_cut_short_is_refused(size: int) -> None:
         b"",
         b"\0\0",
         GOLDEN_ANSWER[:-1],
-        GOLDEN_ANSWER[:20],
-        b"\0\0\0\5" + ID_1,
+        GOLDEN_ANSWER[:24],
+        b"\0\0\0\5" + bytes(4) + ID_1,
         GOLDEN_ANSWER + b"\0",
     ],
     ids=["nothing", "half a count", "a flag short", "an id short", "four ids short", "a flag long"],

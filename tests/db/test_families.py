@@ -23,6 +23,7 @@ def test_families_have_the_names_that_are_on_disk() -> None:
         "batches",
         "batch_names",
         "forget",
+        "loads",
         "logs",
         "log_blocks",
     ]

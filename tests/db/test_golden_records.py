@@ -1,4 +1,4 @@
-"""Golden bytes of format 2: items, leases and queues.
+"""Golden bytes of formats 2 and 3: items, leases and queues, which are the same in both.
 
 They never change; another format has others, beside these. Format 1 was never released and is
 refused, so none of it are kept.

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import QUEUE_FAMILIES, Family
+from queueber.db.sst import SstWriter
 from queueber.db.store import ScanIncomplete, Store
 from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
 from tests.support.dumps import dump
@@ -246,7 +247,7 @@ def test_crash_after_sync_loses_nothing(folder: Path) -> None:
 def test_new_store_holds_its_format_and_nothing_else(store: Store) -> None:
     found = dump(store)
 
-    assert found.pop("default") == [(b"format", b"\0\0\0\2")]
+    assert found.pop("default") == [(b"format", b"\0\0\0\3")]
     assert not any(found.values())
 
 
@@ -276,7 +277,7 @@ def test_close_frees_the_directory_also_while_a_batch_is_about(folder: Path) -> 
     Store(folder / "data").close()
 
 
-@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("number", [1, 2, 4])
 def test_open_with_another_format_number_is_refused_and_leaves_it_so(
     folder: Path, number: int
 ) -> None:
@@ -285,7 +286,7 @@ def test_open_with_another_format_number_is_refused_and_leaves_it_so(
 
     for _ in range(2):  # The second time shows that the first let go of the lock.
         with pytest.raises(
-            StorageCorrupt, match=f"has format {number}, this version reads format 2"
+            StorageCorrupt, match=f"has format {number}, this version reads format 3"
         ):
             Store(folder / "data")
 
@@ -335,3 +336,73 @@ def test_read_only_open_of_nothing_is_refused_and_leaves_nothing(folder: Path) -
         Store(folder / "missing", read_only=True)
 
     assert not (folder / "missing").exists()
+
+
+# --- files that are taken in ----------------------------------------------------------------------
+
+
+def sst_file(path: Path, entries: dict[bytes, bytes]) -> tuple[Path, bytes]:
+    writer = SstWriter(path, "items")
+    writer.put_many(sorted(entries), [entries[key] for key in sorted(entries)])
+    return path, writer.finish().first_key
+
+
+def test_take_in_makes_all_entries_of_all_files_there_and_the_files_go(
+    folder: Path, store: Store
+) -> None:
+    files = [
+        sst_file(folder / "a.sst", {b"a": b"1", b"c": b"2"}),
+        sst_file(folder / "b.sst", {b"b": b"3"}),
+    ]
+
+    store.take_in(Family.ITEMS, files)
+
+    assert dump(store)["items"] == [(b"a", b"1"), (b"b", b"3"), (b"c", b"2")]
+    assert not list(folder.glob("*.sst"))
+
+
+def test_take_in_puts_its_entries_over_those_that_were_there(folder: Path, store: Store) -> None:
+    put(store, Family.ITEMS, b"a", b"old")
+    file = sst_file(folder / "a.sst", {b"a": b"new"})
+
+    store.take_in(Family.ITEMS, [file])
+    assert store.get(Family.ITEMS, b"a") == b"new"
+
+    delete_key(store, Family.ITEMS, b"a")
+    assert store.get(Family.ITEMS, b"a") is None
+
+
+def test_take_in_of_files_that_overlap_lets_the_later_one_count(folder: Path, store: Store) -> None:
+    files = [sst_file(folder / f"{n}.sst", {b"a": b"%d" % n, b"z": b""}) for n in range(3)]
+
+    store.take_in(Family.ITEMS, files)
+
+    assert store.get(Family.ITEMS, b"a") == b"2"
+
+
+def test_take_in_again_passes_over_what_was_taken_in(folder: Path, store: Store) -> None:
+    files = [sst_file(folder / f"{n}.sst", {b"%d" % n: b"x"}) for n in range(2)]
+    store.take_in(Family.ITEMS, files[:1])
+
+    store.take_in(Family.ITEMS, files)
+    store.take_in(Family.ITEMS, files)
+
+    assert dump(store)["items"] == [(b"0", b"x"), (b"1", b"x")]
+
+
+def test_take_in_of_a_file_that_is_lost_is_refused_and_takes_none(
+    folder: Path, store: Store
+) -> None:
+    file = sst_file(folder / "a.sst", {b"a": b"1"})
+
+    with pytest.raises(StorageCorrupt, match=r"b.sst is missing: a load was half committed"):
+        store.take_in(Family.ITEMS, [file, (folder / "b.sst", b"b")])
+
+    assert dump(store)["items"] == []
+    assert file[0].exists()
+
+
+def test_take_in_of_no_files_does_nothing(store: Store) -> None:
+    store.take_in(Family.ITEMS, [])
+
+    assert dump(store)["items"] == []

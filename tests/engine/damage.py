@@ -7,13 +7,17 @@ from queueber.db.bookkeeping import BatchRecord, batch_number_part, decode_batch
 from queueber.db.counters import decode_counters, encode_counters
 from queueber.db.families import Family
 from queueber.db.keys import LOWEST_DUE, due_part, level_part, text_digest
+from queueber.db.load_records import LoadRecord
 from queueber.db.log_records import LogHead, encode_log_head
 from queueber.db.marks import decode_mark, encode_mark, plain_mark
 from queueber.db.records import decode_lease, encode_in_progress, encode_lease
 from queueber.db.store import Batch
 from queueber.engine.invariants import check_store
+from queueber.engine.load_commit import commit_load
+from queueber.engine.loads import begin_load, finish_part
 from queueber.engine.queues import configure_queue
-from queueber.model import FailOutcome, NewItems, Producer, QueueSettings
+from queueber.model import FailOutcome, LoadRef, NewItems, Part, PartRef, Producer, QueueSettings
+from tests.support.loading import run_commit
 from tests.support.rig import QUEUE, START_MS, Rig
 
 LEVEL = 4
@@ -21,7 +25,8 @@ MARK_2 = plain_mark(2)
 STRANGER = bytes(15) + b"\1"
 KEY = text_digest("k")
 PRODUCER = text_digest("p", b"producer")
-LIVE_BATCH, ENDED_BATCH = batch_number_part(1), batch_number_part(2)
+LIVE_BATCH, ENDED_BATCH, HELD_BATCH = map(batch_number_part, (1, 2, 3))
+LOADED, LOAD = LoadRef("loaded"), LoadRef("under way", epoch=2)
 
 
 class Damage:
@@ -44,6 +49,7 @@ class Damage:
         (self.special,) = rig.add_items(
             NewItems([b"s1"], priorities=[9], keys=["k"], attributes=[{"a": "b"}], batch="live")
         ).ids
+        self._make_loads()
         rig.now_ms += 10
         rig.release([self.moved], polled.lease_id)
         self.batch: Batch = rig.store.batch()
@@ -62,6 +68,23 @@ class Damage:
         assert rig.fail([self.dead], polled.lease_id) == [FailOutcome.DIED]
         assert rig.complete([self.done], polled.lease_id) == [True]
         configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
+
+    def _make_loads(self) -> None:
+        """One is committed, and one that has two parts of 3 and 4 rows holds batch `held`."""
+        engine, queue, now_ms = self.rig.engine, self.rig.queue, self.rig.now_ms
+        loaded = begin_load(
+            engine, queue, LOADED, batch="", timeout_ms=500, token=b"", now_ms=now_ms
+        )
+        assert isinstance(loaded, LoadRecord)
+        run_commit(engine, commit_load(engine, queue, LOADED, [], now_ms))
+        load = begin_load(
+            engine, queue, LOAD, batch="held", timeout_ms=500, token=b"", now_ms=now_ms
+        )
+        assert isinstance(load, LoadRecord)
+        self.load = load
+        for partition, rows in ((0, 3), (1, 4)):
+            part = Part(PartRef(partition, "a"), [], rows, 0, bytes(16), [0] * 10, rows, 0, 0)
+            finish_part(engine, queue, LOAD, part, now_ms)
 
     # --- keys -------------------------------------------------------------------------------------
 

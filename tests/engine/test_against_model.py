@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from queueber.db.keys import NEVER_MS
 from queueber.db.store import Store
@@ -20,24 +20,28 @@ from queueber.engine.extend import extend
 from queueber.engine.fail import fail
 from queueber.engine.invariants import check_store
 from queueber.engine.log import acknowledge, drop_reader
+from queueber.engine.opening import open_engine
 from queueber.engine.pause import pause, resume
-from queueber.engine.peek import peek
+from queueber.engine.peek import look, peek
 from queueber.engine.poll import poll
 from queueber.engine.purge import purge
 from queueber.engine.queues import create_queue, delete_queue, queue_stats
 from queueber.engine.redrive import redrive, redrive_first
 from queueber.engine.release import release, release_lease
 from queueber.engine.remove import remove
-from queueber.engine.results import read_results
-from queueber.engine.state import QueueState, open_engine
+from queueber.engine.results import read_results, results_of
+from queueber.engine.state import QueueState
 from queueber.engine.sweep import sweep
+from queueber.engine.view import View, live_view, take_view
 from queueber.errors import Aborted, NotFound
 from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
-from queueber.model import Added, ItemState, NewItems, Producer, QueueSettings
+from queueber.model import Added, ItemState, NewItems, Peeked, Producer, QueueSettings, Results
+from tests.engine.load_rules import LoadRules
 from tests.support import reference_model as model_module
 from tests.support.ending import expire_together
 from tests.support.folders import copy_open_store, quick_folder
+from tests.support.load_model import LOAD_KEEP_MS
 from tests.support.reference_model import TOTALS, ModelQueue
 
 SETTINGS = QueueSettings(attempts_max=3, backoff_ms=(20, 60), dedup_window_ms=300)
@@ -71,7 +75,7 @@ columns = st.lists(
 )
 
 
-class EngineAgainstModel(RuleBasedStateMachine):
+class EngineAgainstModel(LoadRules):
     def __init__(self) -> None:
         super().__init__()
         self.folder = quick_folder()
@@ -82,6 +86,7 @@ class EngineAgainstModel(RuleBasedStateMachine):
         self.past_leases: list[tuple[bytes, list[bytes]]] = [(bytes(16), [bytes(16)])]
         self.bound: defaultdict[tuple[str, str], list[bytes]] = defaultdict(list)
         self.newest_id = b""
+        self.moments: list[tuple[View, tuple[list[list[Peeked]], Results]]] = []
         self.patch = pytest.MonkeyPatch()
         # A window of a few entries is refilled and cut far more often than the real one; what is
         # kept for days is kept for a moment.
@@ -101,6 +106,7 @@ class EngineAgainstModel(RuleBasedStateMachine):
         for module in ("producers", "forget", "check_registry"):
             name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
+        self.patch.setattr("queueber.engine.load_commit.LOAD_KEEP_MS", LOAD_KEEP_MS)
         self.open(Store(self.folder / "0"))
         for name in NAMES:
             assert create_queue(self.engine, name, SETTINGS, self.now_ms)
@@ -145,12 +151,14 @@ class EngineAgainstModel(RuleBasedStateMachine):
         epoch=st.integers(1, 2),
         sequence=st.integers(1, 5),
         key=st.sampled_from(["", "a"]),
+        is_other=st.integers(0, 4),
     )
     def add_as_producer(
-        self, name: str, producer: str, epoch: int, sequence: int, key: str
+        self, name: str, producer: str, epoch: int, sequence: int, key: str, is_other: int
     ) -> None:
         keys = [key, key] if key else []
-        contents = [self.contents(), self.contents()]
+        # A call that is repeated mostly brings the same again.
+        contents = [b"%d" % sequence, b"other" if is_other == 0 else b""]
         producer_turn = Producer(producer, epoch, sequence)
         self.add_items(name, NewItems(contents, keys=keys, producer=producer_turn))
 
@@ -165,6 +173,8 @@ class EngineAgainstModel(RuleBasedStateMachine):
                 add(self.engine, self.queue(name), items, self.now_ms)
             return
         repeat = model.expected_repeat(items)
+        if repeat is None and self.is_refused_for_a_load(name, items):
+            return
         added = add(self.engine, self.queue(name), items, self.now_ms)
         if repeat is not None:
             assert as_lists(added) == as_lists(repeat)
@@ -386,26 +396,48 @@ class EngineAgainstModel(RuleBasedStateMachine):
     def crash_and_reopen(self) -> None:
         """What a killed server leaves: the files as they are while the store is open."""
         self.generation += 1
+        is_half_committed = {name for name in self.commits if self.has_intent(name)}
         copy = self.folder / str(self.generation)
         copy_open_store(self.folder / str(self.generation - 1), copy)
+        commits = self.give_up_commits()
         self.store.close()
+        self.moments.clear()
         shutil.rmtree(self.folder / str(self.generation - 1))
         self.open(Store(copy))
+        for name, model in self.models.items():
+            model.crash()
+            if name in is_half_committed:
+                self.was_committed(name, commits[name])
 
     @precondition(lambda self: len(self.models["other"].items) > 3)
     @rule()
     def delete_and_recreate(self) -> None:
         assert delete_queue(self.engine, "other")
+        self.queue_was_deleted("other")
         assert create_queue(self.engine, "other", SETTINGS, self.now_ms)
         self.models["other"] = ModelQueue(SETTINGS)
         for connection in CONNECTIONS:
             self.bound.pop(("other", connection), None)
 
+    @precondition(lambda self: len(self.moments) < 3)
+    @rule(name=name_of_queue)
+    def take_a_snapshot(self, name: str) -> None:
+        queue = self.queue(name)
+        view, _ = take_view(self.engine, queue)
+        self.moments.append((view, all_of(live_view(self.engine, queue))))
+
+    @precondition(lambda self: self.moments)
+    @rule()
+    def snapshots_show_the_moment_when_they_were_taken(self) -> None:
+        for view, shown in self.moments:
+            assert all_of(view) == shown
+
     # --- after every step -------------------------------------------------------------------------
 
     @invariant()
     def store_is_sound(self) -> None:
-        assert check_store(self.store) == []
+        if not any(self.has_intent(name) for name in self.commits):
+            assert check_store(self.store) == []
 
     @invariant()
     def statistics_match(self) -> None:
@@ -446,9 +478,10 @@ class EngineAgainstModel(RuleBasedStateMachine):
             assert found.missed == model.first_offset
             assert found.next_offset == len(model.results)
             assert [
-                (r.offset, r.id, r.result, r.attempt, r.key, r.batch) for r in found.results
+                (r.offset, r.id, r.result, r.attempt, r.key, r.batch, r.attributes)
+                for r in found.results
             ] == [
-                (at, r.id, r.result, r.attempt, r.key, r.batch)
+                (at, r.id, r.result, r.attempt, r.key, r.batch, r.attributes)
                 for at, r in enumerate(kept, model.first_offset)
             ]
 
@@ -486,9 +519,15 @@ class EngineAgainstModel(RuleBasedStateMachine):
                     )
 
 
+def all_of(view: View) -> tuple[list[list[Peeked]], Results]:
+    """The items of each state and the results that are there, as the view shows them."""
+    items = [look(view, state, b"", 1000, MIB)[0] for state in STATES]
+    return items, results_of(view, 0, 1000, MIB)
+
+
 def as_lists(added: Added) -> tuple[list[bytes], list[bool], bool]:
     return list(added.ids), list(added.duplicates), added.is_repeat
 
 
 TestEngineAgainstModel = EngineAgainstModel.TestCase
-TestEngineAgainstModel.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestEngineAgainstModel.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queueber.db.bookkeeping import ids_digest
 from queueber.db.families import Family
-from queueber.engine.batches import batch_name, batch_reference, ids_digest, receipt
+from queueber.engine.batches import batch_name, batch_reference, receipt
 from queueber.engine.cancel import cancel
 from queueber.errors import InvariantViolation, NotFound, ResourceExhausted
 from queueber.limits import BATCH_KEEP_MS
@@ -150,7 +151,7 @@ def test_batch_name_is_found_by_number_with_and_without_memory(rig: Rig) -> None
 def test_names_kept_in_memory_do_not_grow_without_end(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("queueber.engine.batches._NAMES_KEPT", 3)
+    monkeypatch.setattr("queueber.engine.view._NAMES_KEPT", 3)
     for n in range(10):
         add_to(rig, f"b{n}")
 

@@ -6,6 +6,12 @@ from functools import partial
 import pytest
 
 from queueber.db.bookkeeping import (
+    FORGET_BATCH,
+    FORGET_KEY,
+    FORGET_LOAD,
+    FORGET_LOADED,
+    FORGET_PRODUCER,
+    Answer,
     BatchRecord,
     ProducerHead,
     encode_answer,
@@ -19,10 +25,10 @@ from queueber.db.log_records import block_key, encode_block
 from queueber.db.result_rows import PLAIN_RESULT
 from queueber.engine.batches import batch_reference
 from queueber.engine.check_registry import RegistryCheck
-from queueber.engine.forget import FORGET_BATCH, FORGET_KEY, FORGET_PRODUCER
 from queueber.limits import BATCH_KEEP_MS, MINUTE_MS, PRODUCER_KEEP_MS
 from tests.engine.damage import (
     ENDED_BATCH,
+    HELD_BATCH,
     KEY,
     LIVE_BATCH,
     PRODUCER,
@@ -37,7 +43,7 @@ FORGET = Family.FORGET
 KEY_DUE = due_part(START_MS + 10 * MINUTE_MS, KEY)
 PRODUCER_DUE = due_part(START_MS + PRODUCER_KEEP_MS, PRODUCER)
 BATCH_DUE = due_part(START_MS + BATCH_KEEP_MS, batch_reference(2))
-ANSWER = encode_answer([], [])
+ANSWER = encode_answer(Answer(0, [], []))
 
 
 def special_key(d: Damage) -> bytes:
@@ -179,8 +185,8 @@ FORGETTING = [
         "I11",
         "a batch without items is never forgotten",
         steps(
-            lambda d: d.put(Family.BATCHES, b"\0\0\0\3", encode_batch(BatchRecord("empty"))),
-            lambda d: d.put(Family.BATCH_NAMES, text_digest("empty"), b"\0\0\0\3"),
+            lambda d: d.put(Family.BATCHES, b"\0\0\0\4", encode_batch(BatchRecord("empty"))),
+            lambda d: d.put(Family.BATCH_NAMES, text_digest("empty"), b"\0\0\0\4"),
             lambda d: d.count(batches=1, last_batch=1),
         ),
     ),
@@ -263,7 +269,14 @@ def test_check_of_a_sound_registry_finds_nothing_given_the_live_items(rig: Rig) 
     damage = Damage(rig)
     check = RegistryCheck(rig.store, QUEUE, damage.prefix, rig.queue.counters)
 
-    found = [str(violation) for violation in check.run({})]
+    loads = {
+        due: kind
+        for due, kind in ((key[4:], kind) for key, kind in rig.dump()["forget"])
+        if kind in (FORGET_LOAD, FORGET_LOADED)
+    }
+    held = {int.from_bytes(HELD_BATCH): 1}
+
+    found = [str(violation) for violation in check.run({}, loads, held)]
 
     assert [text.split(":")[0] for text in found] == ["I10 q"]
     assert "batch 'live'" in found[0]

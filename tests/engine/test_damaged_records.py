@@ -11,9 +11,9 @@ from queueber.db.families import Family
 from queueber.db.store import Store
 from queueber.engine.add import add
 from queueber.engine.invariants import check_store
+from queueber.engine.opening import open_engine
 from queueber.engine.poll import poll
 from queueber.engine.queues import create_queue
-from queueber.engine.state import open_engine
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import MIB

@@ -1,6 +1,7 @@
 """The checker as a whole: sound stores pass, and what cannot even be read is reported.
 
-What each rule reports is in `test_check_items`, `test_check_counts` and `test_check_registry`.
+What each rule reports is in `test_check_items`, `test_check_counts`, `test_check_registry` and
+`test_check_loads`.
 """
 
 from functools import partial
@@ -18,11 +19,16 @@ from queueber.engine.queues import create_queue, delete_queue
 from queueber.engine.redrive import redrive
 from queueber.limits import DAY_MS
 from queueber.model import QueueSettings
-from tests.engine import test_check_counts, test_check_items, test_check_registry
+from tests.engine import (
+    test_check_counts,
+    test_check_items,
+    test_check_loads,
+    test_check_registry,
+)
 from tests.engine.damage import LIVE_BATCH, PRODUCER, Case, Damage
 from tests.support.rig import QUEUE, Rig
 
-VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOGS)
+VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS)
 
 READABLE = {
     Family.QUEUES: encode_queue("x", 0, QueueSettings()),
@@ -120,7 +126,7 @@ def test_every_family_of_a_queue_has_a_width() -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    modules = (test_check_items, test_check_counts, test_check_registry)
+    modules = (test_check_items, test_check_counts, test_check_registry, test_check_loads)
     cases = [*CASES, *(case for module in modules for case in module.CASES)]
 
     assert {case.rule for case in cases} == set(INVARIANTS)

@@ -208,6 +208,17 @@ def test_repeat_with_another_number_of_items_is_refused(rig: Rig) -> None:
     assert rig.dump() == disk
 
 
+def test_repeat_with_other_contents_is_refused(rig: Rig) -> None:
+    """Else a job whose rows come in another order would lose some, and store others twice."""
+    rig.add_items(NewItems([b"a", b"b"], producer=Producer("p", 1, 1)))
+    disk = rig.dump()
+
+    with pytest.raises(Aborted, match="sequence 1 of 'p' had other contents, and has these now"):
+        rig.add_items(NewItems([b"b", b"a"], producer=Producer("p", 1, 1)))
+
+    assert rig.dump() == disk
+
+
 def test_producer_and_key_of_the_same_text_are_forgotten_apart(rig: Rig) -> None:
     """They meet in the family of things to forget, at the same time."""
     configure_queue(rig.engine, QUEUE, QueueSettings(dedup_window_ms=PRODUCER_KEEP_MS), rig.now_ms)

@@ -6,13 +6,15 @@ import pytest
 
 from queueber.db.families import QUEUE_FAMILIES
 from queueber.db.keys import NEVER_MS, split_queue_prefix
+from queueber.db.load_records import LoadRecord
 from queueber.db.records import decode_queue
 from queueber.engine.add import add
+from queueber.engine.loads import begin_load
 from queueber.engine.pause import pause
 from queueber.engine.queues import configure_queue, create_queue, delete_queue
 from queueber.errors import Aborted, NotFound, ResourceExhausted
 from queueber.limits import QUEUES_MAX
-from queueber.model import FailOutcome, NewItems, Producer, QueueSettings, Stats
+from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings, Stats
 from tests.support.rig import QUEUE, START_MS, Rig
 
 SETTINGS = QueueSettings(items_max=5, bytes_max=1000, item_bytes_max=100)
@@ -37,6 +39,16 @@ def fill_every_family(rig: Rig) -> None:
     configure_queue(rig.engine, QUEUE, replace(rig.queue.settings, attempts_max=1), rig.now_ms)
     assert rig.fail(dead.ids, dead.lease_id) == [FailOutcome.DIED]
     configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
+    begin(rig, "load")
+
+
+def begin(rig: Rig, name: str) -> LoadRecord:
+    ref = LoadRef(name)
+    load = begin_load(
+        rig.engine, rig.queue, ref, batch="", timeout_ms=500, token=b"", now_ms=rig.now_ms
+    )
+    assert isinstance(load, LoadRecord)
+    return load
 
 
 # --- create ---------------------------------------------------------------------------------------
@@ -169,6 +181,14 @@ def test_delete_queue_leaves_nothing_of_it_in_any_family(rig: Rig) -> None:
         assert not [key for key in rig.keys(family) if key.startswith(prefix)]
     assert rig.engine.agenda.next_ms() == NEVER_MS
     rig.assert_sound()
+
+
+def test_delete_queue_names_the_files_of_its_loads_to_be_deleted(rig: Rig) -> None:
+    loads = [begin(rig, name) for name in ("a", "b")]
+
+    delete_queue(rig.engine, QUEUE)
+
+    assert rig.engine.stale_stages == [load.directory for load in loads]
 
 
 def test_delete_queue_leaves_its_neighbours_untouched(rig: Rig) -> None:

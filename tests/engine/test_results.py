@@ -29,14 +29,16 @@ def test_read_results_of_none_is_empty_and_says_where_to_go_on(rig: Rig) -> None
 
 
 def test_read_results_gives_all_there_is_to_each(rig: Rig) -> None:
-    (item_id,) = rig.add_items(NewItems([b"x"], keys=["k"], batch="b")).ids
+    (item_id,) = rig.add_items(NewItems([b"x"], keys=["k"], attributes=[{"a": "ö"}], batch="b")).ids
     polled = rig.poll()
     rig.fail([item_id], polled.lease_id, delay_ms=0)
     rig.now_ms += 5
     polled = rig.poll()
     rig.complete([item_id], polled.lease_id, [b"done"])
 
-    assert read(rig, 0).results == [Result(0, item_id, b"done", START_MS + 5, 2, "k", "b")]
+    assert read(rig, 0).results == [
+        Result(0, item_id, b"done", START_MS + 5, 2, "k", "b", {"a": "ö"})
+    ]
 
 
 @pytest.mark.parametrize("offset", range(6))
@@ -56,7 +58,7 @@ def test_read_results_from_any_offset_goes_on_across_calls(
 
 def test_read_results_stays_within_its_bytes_but_gives_the_first(rig: Rig) -> None:
     complete_some(rig, b"x" * 100, b"y" * 100, b"z" * 100)
-    row = 16 + 6 + 100 + ITEM_WIRE_BYTES
+    row = 16 + 8 + 100 + ITEM_WIRE_BYTES
 
     assert len(read(rig, 0, bytes_max=2 * row).results) == 2
     assert len(read(rig, 0, bytes_max=2 * row - 1).results) == 1
@@ -104,7 +106,7 @@ def test_results_stats_tell_offsets_bytes_and_readers(rig: Rig) -> None:
     trim(rig.store, rig.queue.results, rig.now_ms, age_ms=0, bytes_max=0)
 
     assert results_stats(rig.queue) == LogStats(
-        1, 2, 16 + 6 + 20 + ROW_END_BYTES, {"one": 1, "two": 2}
+        1, 2, 16 + 8 + 20 + ROW_END_BYTES, {"one": 1, "two": 2}
     )
 
 

@@ -3,11 +3,12 @@
 import pytest
 
 from queueber.db.families import Family
+from queueber.engine.loads import begin_load
 from queueber.engine.log import acknowledge
 from queueber.engine.pause import pause
 from queueber.engine.queues import configure_queue, create_queue
 from queueber.errors import StorageCorrupt
-from queueber.model import FailOutcome, NewItems, Producer, QueueSettings
+from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings
 from tests.support.rig import QUEUE, Rig
 
 PRODUCER = Producer("p", epoch=1, sequence=1)
@@ -32,6 +33,8 @@ def busy(rig: Rig) -> None:
     high = rig.poll(lease_ms=900)
     assert rig.fail(high.ids, high.lease_id) == [FailOutcome.DIED]
     acknowledge(rig.store, rig.queue.results, "reader", 0)
+    ref = LoadRef("load")
+    begin_load(rig.engine, rig.queue, ref, batch="b", timeout_ms=500, token=b"", now_ms=rig.now_ms)
 
 
 # --- reopening ------------------------------------------------------------------------------------
@@ -43,6 +46,7 @@ def test_reopen_gives_back_the_state_as_it_was(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(items_max=3), rig.now_ms)
     pause(rig.engine, rig.queue, rig.now_ms + 5000)
     disk, stats, memory = rig.dump(), rig.stats(), rig.memory()
+    loads = rig.queue.loads
 
     rig.reopen()
 
@@ -56,6 +60,7 @@ def test_reopen_gives_back_the_state_as_it_was(rig: Rig) -> None:
         assert again.queues[name][:3] == before[:3]
         assert again.queues[name][4:] == before[4:]
     assert rig.queue.results.readers == {"reader": 0}
+    assert rig.queue.loads == loads != {}
     rig.assert_sound()
 
 

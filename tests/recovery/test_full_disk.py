@@ -4,6 +4,7 @@ import contextlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -11,6 +12,7 @@ import queueber
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
 from queueber.testing import running_server
+from tests.support.loading import built_part
 
 ITEM = bytes(500_000)
 
@@ -61,3 +63,37 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
             assert check_store(store) == []
 
     assert polled == added
+
+
+def stage_all(load: queueber.Load, ref: queueber.PartRef, files: dict[str, bytes]) -> None:
+    for name, held in files.items():
+        load.stage(ref, name, held)
+
+
+@pytest.mark.recovery
+@pytest.mark.timeout(120)
+def test_a_full_disk_refuses_files_of_a_load_which_goes_on_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    random, ref = Random(1), queueber.PartRef(0, "first")
+    rows = queueber.Rows([random.randbytes(100_000) for _ in range(600)])
+    with small_disk(tmp_path, "48m"):
+        with running_server(data_dir=tmp_path / "data") as server:
+            with queueber.connect(server.address, retry_timeout=0) as client:
+                load = client.queue("full").load("nightly")
+                part, files = built_part(load.facts, ref, rows)
+                with pytest.raises(queueber.Unavailable, match="data directory is full; make room"):
+                    stage_all(load, ref, files)
+                with pytest.raises(queueber.InvalidArgument, match=r"has .* bytes, not"):
+                    load.finish_part(part)
+
+            subprocess.run(["mount", "-o", "remount,size=1g", str(tmp_path)], check=True)
+            with queueber.connect(server.address, retry_timeout=60) as client:
+                queue = client.queue("full")
+                load = queue.load("nightly")
+                stage_all(load, ref, files)
+                load.finish_part(part)
+                assert load.commit([ref]).rows == queue.stats().ready == 600
+            assert server.stop() == 0
+        with Store(tmp_path / "data", read_only=True) as store:
+            assert check_store(store) == []

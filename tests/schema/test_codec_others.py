@@ -5,7 +5,9 @@ from dataclasses import fields
 import pytest
 
 from queueber.errors import InvalidArgument, ResourceExhausted
+from queueber.ids import made_at_ms
 from queueber.model import (
+    Column,
     FailOutcome,
     ItemState,
     LogStats,
@@ -14,9 +16,11 @@ from queueber.model import (
     Receipt,
     Result,
     Results,
+    SnapshotInfo,
     Stats,
 )
 from queueber.schema import wire
+from queueber.schema.codec_lists import read_columns, write_columns
 from queueber.schema.codec_queues import read_settings, read_stats, write_settings, write_stats
 from queueber.schema.codec_results import (
     read_log_stats,
@@ -25,6 +29,12 @@ from queueber.schema.codec_results import (
     write_log_stats,
     write_receipt,
     write_results,
+)
+from queueber.schema.codec_snapshots import (
+    read_scan,
+    read_snapshot,
+    write_scan,
+    write_snapshot,
 )
 from queueber.schema.codec_states import (
     read_fail_outcomes,
@@ -118,6 +128,7 @@ def test_a_receipt_is_read_as_it_was_written() -> None:
         Results(
             [Result(5, IDS[0], b"r", 9, 1, "k", ""), Result(6, IDS[1], b"", 8, 2, "", "b")], 7, 2
         ),
+        Results([Result(5, IDS[0], b"", 9, 1, "", "", {"a": "1", "b": ""})], 6, 0),
     ],
 )
 def test_results_are_read_as_they_were_written(results: Results) -> None:
@@ -125,6 +136,48 @@ def test_results_are_read_as_they_were_written(results: Results) -> None:
     write_results(message, results)
 
     assert read_results(sent(message)) == results
+
+
+def test_results_of_a_batch_are_read_with_the_offsets_they_were_written_with() -> None:
+    results = Results(
+        [Result(5, IDS[0], b"r", 9, 1, "", "b"), Result(9, IDS[1], b"s", 9, 1, "", "b")], 12, 0
+    )
+    message = wire.ReadResponse.new_message()
+    write_results(message, results, with_offsets=True)
+
+    assert read_results(sent(message)) == results
+
+
+ITEMS = [
+    Peeked(
+        IDS[0], b"c", made_at_ms(IDS[0]), "k", {"a": "1"}, "b", 7, 2, 0, 5, IDS[1], "why", "err"
+    ),
+    Peeked(IDS[1], b"", made_at_ms(IDS[1]), "", {}, "", 5, 0, 0, 6),
+]
+
+
+@pytest.mark.parametrize("items", [[], ITEMS, ITEMS[1:]])
+def test_pages_of_a_snapshot_are_read_as_they_were_written(items: list[Peeked]) -> None:
+    message = wire.ScanResponse.new_message()
+    write_scan(message, items, b"next")
+
+    assert read_scan(sent(message)) == (items, b"next")
+
+
+def test_snapshot_is_read_as_it_was_written() -> None:
+    info = SnapshotInfo(IDS[0], 1, 2, 3, 4, 5, 6, 7, 8)
+    message = wire.Snapshot.new_message()
+    write_snapshot(message, info)
+
+    assert read_snapshot(sent(message)) == info
+
+
+def test_columns_that_are_left_out_are_read_as_they_were_written() -> None:
+    for columns in (frozenset[Column](), frozenset({Column.KEYS}), frozenset(Column)):
+        message = wire.Columns.new_message()
+        write_columns(message, columns)
+
+        assert read_columns(sent(message)) == columns
 
 
 def test_the_numbers_of_a_log_are_read_as_they_were_written() -> None:

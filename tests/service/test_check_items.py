@@ -73,8 +73,8 @@ TAKEN: dict[str, Check] = {
     "the name of a reader": lambda: check_reader("r" * READER_NAME_BYTES_MAX),
     "no pause": lambda: check_pause_ms(0),
     "a pause": lambda: check_pause_ms(DELAY_MS_MAX),
-    "no cursor": lambda: check_cursor(b""),
-    "a cursor": lambda: check_cursor(bytes(64)),
+    "no cursor": lambda: check_cursor("after", b""),
+    "a cursor": lambda: check_cursor("after", bytes(64)),
 }
 
 
@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[type[QueueberError], str, Check]] = {
     "no cursor of ours": (
         InvalidArgument,
         "after: 65 bytes are no cursor, which has 64 at most; give back what the page before said",
-        lambda: check_cursor(bytes(65)),
+        lambda: check_cursor("after", bytes(65)),
     ),
 }
 

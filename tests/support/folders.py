@@ -1,5 +1,6 @@
 """Folders for stores that live for one test."""
 
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,11 +16,25 @@ def quick_folder() -> Path:
 def copy_open_store(source: Path, target: Path) -> None:
     """Copy a store's files as they are while it is open: what a killed process leaves."""
     for _ in range(50):
+        before = _files(source)
         try:
             shutil.copytree(source, target)
         except shutil.Error:
             # RocksDB deleted an obsolete file under our hands; the next copy finds it gone.
             shutil.rmtree(target)
-        else:
+            continue
+        if _files(source) == before:
             return
+        # It compacted meanwhile: a manifest of after it does not go with the files of before.
+        shutil.rmtree(target)
     raise AssertionError(f"{source} did not stand still")
+
+
+def _files(folder: Path) -> dict[Path, int]:
+    """All files but its own diary, with their sizes."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.name.startswith("LOG"):
+            with contextlib.suppress(FileNotFoundError):
+                found[path] = path.stat().st_size
+    return found

@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from queueber.model import Added, FailOutcome, NewItems, QueueSettings, Receipt
+from queueber.model import Added, FailOutcome, LoadRef, NewItems, PartRef, QueueSettings, Receipt
+from tests.support.load_model import (
+    LOAD_KEEP_MS,
+    ModelCommit,
+    ModelLoad,
+    ModelLoaded,
+    ModelRow,
+    decide,
+)
 
 BATCH_KEEP_MS = 400
 PRODUCER_KEEP_MS = 500
@@ -48,6 +56,7 @@ class ModelBatch:
     dead: set[bytes] = field(default_factory=set)
     changed_at_ms: int = 0
     forget_at_ms: int = 0
+    loads: int = 0
 
     @property
     def live(self) -> set[bytes]:
@@ -63,7 +72,7 @@ class ModelBatch:
             digest(self.added),
             digest(self.done),
             digest(self.dead),
-            complete=not self.live,
+            complete=not self.live and not self.loads,
         )
 
 
@@ -78,7 +87,8 @@ class ModelProducer:
     sequence: int
     seen_at_ms: int
     forget_at_ms: int
-    answers: dict[int, Added] = field(default_factory=dict)
+    answers: dict[int, tuple[list[bytes], Added]] = field(default_factory=dict)
+    """What recent calls brought, and what they were answered."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,7 @@ class ModelResult:
     attempt: int
     key: str
     batch: str
+    attributes: Mapping[str, str]
 
 
 @dataclass
@@ -104,6 +115,9 @@ class ModelQueue:
     results: list[ModelResult] = field(default_factory=list)
     block_ends: list[int] = field(default_factory=list)
     readers: dict[str, int] = field(default_factory=dict)
+    loads: dict[str, ModelLoad] = field(default_factory=dict)
+    loaded: dict[str, ModelLoaded] = field(default_factory=dict)
+    keys_are_frozen: bool = False
 
     # --- what there is ----------------------------------------------------------------------------
 
@@ -138,7 +152,12 @@ class ModelQueue:
         if known is not None and producer.epoch < known.epoch:
             return "is over"
         last = known.sequence if known is not None and known.epoch == producer.epoch else 0
-        return "leaves a gap" if producer.sequence > last + 1 else ""
+        if producer.sequence > last + 1:
+            return "leaves a gap"
+        if known is not None and producer.sequence <= last:
+            brought, _ = known.answers.get(producer.sequence, (items.contents, None))
+            return "" if brought == items.contents else "had other contents"
+        return ""
 
     def expected_repeat(self, items: NewItems) -> Added | None:
         producer = items.producer
@@ -147,7 +166,8 @@ class ModelQueue:
             return None
         if producer.sequence > known.sequence:
             return None
-        return known.answers.get(producer.sequence, Added((), (), is_repeat=True))
+        forgotten: tuple[list[bytes], Added] = [], Added((), (), is_repeat=True)
+        return known.answers.get(producer.sequence, forgotten)[1]
 
     def expected_duplicates(self, items: NewItems, now_ms: int) -> list[bool]:
         seen = {key for key, (_, forget_at_ms) in self.keys.items() if forget_at_ms > now_ms}
@@ -196,7 +216,8 @@ class ModelQueue:
         elif known.epoch != producer.epoch:
             known.answers.clear()
         known.epoch, known.sequence, known.seen_at_ms = producer.epoch, producer.sequence, now_ms
-        known.answers[producer.sequence] = Added(added.ids, added.duplicates, is_repeat=True)
+        answer = Added(added.ids, added.duplicates, is_repeat=True)
+        known.answers[producer.sequence] = list(items.contents), answer
         known.answers.pop(producer.sequence - ANSWERS_KEPT, None)
 
     # --- polling ----------------------------------------------------------------------------------
@@ -281,7 +302,9 @@ class ModelQueue:
             if held:
                 item = self.items[item_id]
                 attempt = len(item.failures_ms) + 1
-                self.results.append(ModelResult(item_id, result, attempt, item.key, item.batch))
+                self.results.append(
+                    ModelResult(item_id, result, attempt, item.key, item.batch, item.attributes)
+                )
                 self.totals["completed"] += 1
                 self._end(item_id, "done", now_ms)
         if any(outcomes):
@@ -375,7 +398,7 @@ class ModelQueue:
     def _batch_changed(self, name: str, now_ms: int) -> None:
         batch = self.batches.setdefault(name, ModelBatch())
         batch.changed_at_ms = now_ms
-        if not batch.live and not batch.forget_at_ms:
+        if not batch.live and not batch.loads and not batch.forget_at_ms:
             batch.forget_at_ms = now_ms + BATCH_KEEP_MS
 
     # --- operating --------------------------------------------------------------------------------
@@ -428,12 +451,24 @@ class ModelQueue:
         for item in self.items.values():
             if item.state == "delayed" and item.visible_at_ms <= now_ms:
                 item.state = "ready"
-        self.keys = {key: entry for key, entry in self.keys.items() if entry[1] > now_ms}
-        self._forget_producers(now_ms)
-        self._forget_batches(now_ms)
+        if not self.is_commit_under_way:
+            self.forget(now_ms)
         if self.paused_until_ms <= now_ms:
             self.paused_until_ms = 0
         self.trim()
+
+    def forget(self, now_ms: int) -> None:
+        self.keys = {key: entry for key, entry in self.keys.items() if entry[1] > now_ms}
+        self._forget_producers(now_ms)
+        # In the order of their times: a load that is dropped lets go of its batch.
+        due = [(each.forget_at_ms, 0, name) for name, each in self.batches.items()]
+        due += [(each.forget_at_ms, 1, name) for name, each in self.loads.items()]
+        for at_ms, kind, name in sorted(due):
+            if 0 < at_ms <= now_ms:
+                (self._look_at_load if kind else self._look_at_batch)(name, now_ms)
+        self.loaded = {
+            name: each for name, each in self.loaded.items() if each.forget_at_ms > now_ms
+        }
 
     def _forget_producers(self, now_ms: int) -> None:
         for name, producer in list(self.producers.items()):
@@ -442,13 +477,107 @@ class ModelQueue:
                 if producer.forget_at_ms <= now_ms:
                     del self.producers[name]
 
-    def _forget_batches(self, now_ms: int) -> None:
-        for name, batch in list(self.batches.items()):
-            if not 0 < batch.forget_at_ms <= now_ms:
-                continue
-            if batch.live:
-                batch.forget_at_ms = 0
+    def _look_at_batch(self, name: str, now_ms: int) -> None:
+        batch = self.batches[name]
+        if batch.live or batch.loads:
+            batch.forget_at_ms = 0
+        else:
+            batch.forget_at_ms = batch.changed_at_ms + BATCH_KEEP_MS
+            if batch.forget_at_ms <= now_ms:
+                del self.batches[name]
+
+    def _look_at_load(self, name: str, now_ms: int) -> None:
+        load = self.loads[name]
+        load.forget_at_ms = load.seen_at_ms + load.timeout_ms
+        if load.forget_at_ms > now_ms:
+            load.save()
+        else:
+            self.drop_load(name, now_ms)
+
+    # --- loads ------------------------------------------------------------------------------------
+
+    @property
+    def is_commit_under_way(self) -> bool:
+        return any(load.is_committing for load in self.loads.values())
+
+    def join_load(self, load: ModelLoad, timeout_ms: int, now_ms: int) -> None:
+        load.seen(now_ms)
+        if timeout_ms < load.timeout_ms and not self.is_commit_under_way:
+            load.timeout_ms = timeout_ms
+            load.forget_at_ms = min(load.forget_at_ms, load.seen_at_ms + timeout_ms)
+            load.save()
+
+    def begin_load(
+        self, ref: LoadRef, batch: str, id_head: bytes, timeout_ms: int, now_ms: int
+    ) -> None:
+        if ref.name in self.loads:
+            self.drop_load(ref.name, now_ms)
+        if batch:
+            self.batches.setdefault(batch, ModelBatch()).loads += 1
+        self.loads[ref.name] = ModelLoad(
+            ref,
+            batch,
+            id_head,
+            started_at_ms=int.from_bytes(id_head[:6]),
+            seen_at_ms=now_ms,
+            saved_seen_at_ms=now_ms,
+            timeout_ms=timeout_ms,
+            forget_at_ms=now_ms + timeout_ms,
+        )
+
+    def drop_load(self, name: str, now_ms: int) -> None:
+        load = self.loads.pop(name)
+        if load.batch:
+            batch = self.batches[load.batch]
+            batch.loads -= 1
+            if not batch.added and not batch.loads and not batch.forget_at_ms:
+                del self.batches[load.batch]
             else:
-                batch.forget_at_ms = batch.changed_at_ms + BATCH_KEEP_MS
-                if batch.forget_at_ms <= now_ms:
-                    del self.batches[name]
+                self._batch_changed(load.batch, now_ms)
+
+    def finish_part(
+        self, load: ModelLoad, ref: PartRef, rows: Sequence[ModelRow], now_ms: int
+    ) -> None:
+        load.parts[ref] = list(rows)
+        load.seen(now_ms)
+        load.save()
+
+    def decide_commit(self, load: ModelLoad, refs: Sequence[PartRef], now_ms: int) -> ModelCommit:
+        taken = {key for key, (_, forget_at_ms) in self.keys.items() if forget_at_ms > now_ms}
+        load.is_committing = True
+        return decide(load, refs, taken, now_ms)
+
+    def commit_load(self, commit: ModelCommit) -> ModelLoaded:
+        now_ms = commit.now_ms
+        load = self.loads.pop(commit.ref.name)
+        for item_id, row in commit.added:
+            is_ready = row.visible_at_ms <= load.started_at_ms
+            self.items[item_id] = ModelItem(
+                row.contents,
+                load.started_at_ms if is_ready else row.visible_at_ms,
+                "ready" if is_ready else "delayed",
+                priority=row.priority,
+                key=row.key,
+                attributes=row.attributes,
+                batch=load.batch,
+            )
+            if row.key:
+                forget_at_ms = load.started_at_ms + self.settings.dedup_window_ms
+                self.keys[row.key] = (item_id, forget_at_ms)
+        if load.batch:
+            batch = self.batches[load.batch]
+            batch.added |= {item_id for item_id, _ in commit.added}
+            batch.loads -= 1
+            self._batch_changed(load.batch, now_ms)
+        self.totals["added"] += len(commit.added)
+        self.totals["duplicates"] += commit.duplicates
+        loaded = ModelLoaded(load.ref, len(commit.added), commit.duplicates, now_ms + LOAD_KEEP_MS)
+        self.loaded[load.ref.name] = loaded
+        return loaded
+
+    def crash(self) -> None:
+        """What only memory knew is lost."""
+        self.keys_are_frozen = False
+        for load in self.loads.values():
+            load.seen_at_ms = load.saved_seen_at_ms
+            load.is_committing = False

@@ -16,12 +16,13 @@ from queueber.engine.complete import complete
 from queueber.engine.extend import extend
 from queueber.engine.fail import fail
 from queueber.engine.invariants import check_store
+from queueber.engine.opening import open_engine
 from queueber.engine.poll import poll
 from queueber.engine.queues import create_queue, queue_stats
 from queueber.engine.ready_window import Entry
 from queueber.engine.release import release
 from queueber.engine.remove import remove
-from queueber.engine.state import Engine, QueueState, open_engine
+from queueber.engine.state import Engine, QueueState
 from queueber.engine.sweep import sweep
 from queueber.errors import Unavailable
 from queueber.ids import IdSource

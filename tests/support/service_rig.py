@@ -11,10 +11,12 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from queueber.clock import ManualClock
 from queueber.db.store import Store
-from queueber.engine.state import Engine, QueueState, open_engine
+from queueber.engine.opening import open_engine
+from queueber.engine.state import Engine, QueueState
 from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
 from queueber.model import FailOutcome, NewItems, Polled
+from queueber.service.aside import Aside
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.service import Service, ServiceLimits
@@ -53,12 +55,14 @@ class ServiceRig:
         loop: VirtualLoop,
         service_limits: ServiceLimits,
         commits: CommitGroup | None,
+        aside: Aside | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
         self.loop = loop
         self.gate = Gate(loop, calls_max=1000)
         self.sweeper_wakes = 0
+        self.reclaimer_wakes = 0
         self.sweeper_woken = asyncio.Event()
         self.engine: Engine = open_engine(store, IdSource(Random(1)))
         self.service = Service(
@@ -69,12 +73,21 @@ class ServiceRig:
             limits=service_limits,
             commits=commits,
             wake_sweeper=self._wake_sweeper,
+            wake_reclaimer=self._wake_reclaimer,
+            aside=aside,
         )
         self.queue: QueueState = self.service.default_queue
 
     def _wake_sweeper(self) -> None:
         self.sweeper_wakes += 1
         self.sweeper_woken.set()
+
+    def _wake_reclaimer(self) -> None:
+        self.reclaimer_wakes += 1
+
+    def restarted(self, aside: Aside | None = None) -> "ServiceRig":
+        """A service that finds the store as this one has left it."""
+        return ServiceRig(self.store, self.clock, self.loop, self.service.limits, None, aside)
 
     # --- calls, as an adapter makes them ----------------------------------------------------------
 

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from queueber.db.store import Store
-from queueber.engine.state import open_engine
+from queueber.engine.opening import open_engine
 from queueber.ids import IdSource
 from queueber.model import NewItems
 from queueber.service.gate import Gate

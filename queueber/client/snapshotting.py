@@ -1,0 +1,128 @@
+"""Calls about snapshots: open one, read its items and results, close it."""
+
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from queueber.client.arguments import (
+    Columns,
+    State,
+    to_batch,
+    to_columns,
+    to_cursor,
+    to_number,
+    to_state,
+)
+from queueber.client.caller import Caller
+from queueber.client.operating import PeekPage
+from queueber.client.reading import Asked, send_read, to_asked
+from queueber.limits import SCAN_ITEMS_MAX
+from queueber.model import Column, ItemState, Results, SnapshotInfo
+from queueber.schema.codec_lists import write_columns
+from queueber.schema.codec_results import read_results
+from queueber.schema.codec_snapshots import read_scan, read_snapshot
+from queueber.schema.codec_states import wire_state
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    snapshot: bytes
+    state: ItemState
+    after: bytes
+    before: bytes
+    limit: int
+    batch: str
+    without: frozenset[Column]
+
+
+class SnapshotCalls:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def open(self) -> "Future[SnapshotInfo]":
+        return self._caller.core.submit(self._open)
+
+    async def _open(self) -> SnapshotInfo:
+        # Repeated after a lost connection, it may leave one behind that nobody reads: it expires.
+        response = await self._caller.call(lambda queue: queue.openSnapshot(), is_repeatable=True)
+        return read_snapshot(response.snapshot)
+
+    def scan(
+        self,
+        snapshot: bytes,
+        state: State,
+        *,
+        after: bytes,
+        before: bytes,
+        limit: int,
+        batch: str | None,
+        without: Columns,
+    ) -> "Future[PeekPage]":
+        scan = _Scan(
+            snapshot,
+            to_state(state),
+            to_cursor("after", after),
+            to_cursor("before", before),
+            to_number("limit", limit, least=1, limit=SCAN_ITEMS_MAX),
+            "" if batch is None else to_batch(batch),
+            to_columns(without),
+        )
+        return self._caller.core.submit(partial(self._scan, scan))
+
+    async def _scan(self, scan: _Scan) -> PeekPage:
+        """Pages in which nothing was of the batch are passed over."""
+        while True:
+            response = await self._caller.call(partial(_send_scan, scan), is_repeatable=True)
+            page = PeekPage(*read_scan(response.resp))
+            if page.items or not page.next:
+                return page
+            scan = replace(scan, after=page.next)
+
+    def read(
+        self,
+        info: SnapshotInfo,
+        offset: int | None,
+        *,
+        limit: int,
+        batch: str | None,
+        before: int | None,
+        without: Columns,
+    ) -> "Future[Results]":
+        start = info.first_offset if offset is None else offset
+        asked = to_asked(start, limit=limit, batch=batch, before=before, without=without)
+        return self._caller.core.submit(partial(self._read, info, asked))
+
+    async def _read(self, info: SnapshotInfo, asked: Asked) -> Results:
+        """Until there are results, or none is left."""
+        end = min(asked.before or info.next_offset, info.next_offset)
+        while True:
+            send = partial(send_read, asked, "", 0, snapshot=info.id)
+            read = read_results((await self._caller.call(send, is_repeatable=True)).resp)
+            if read.results or read.next_offset >= end:
+                return read
+            asked = replace(asked, offset=read.next_offset)
+
+    def close(self, snapshot: bytes) -> "Future[bool]":
+        return self._caller.core.submit(partial(self._close, snapshot))
+
+    async def _close(self, snapshot: bytes) -> bool:
+        # Repeated, it would say that it had ended.
+        response = await self._caller.call(
+            lambda queue: queue.closeSnapshot(snapshot), is_repeatable=False
+        )
+        return bool(response.closed)
+
+
+def _send_scan(scan: _Scan, queue: Any) -> Any:
+    request = queue.scanSnapshot_request()
+    body = request.init("req")
+    body.snapshot = scan.snapshot
+    body.state = wire_state(scan.state)
+    body.after = scan.after
+    body.before = scan.before
+    body.limit = scan.limit
+    body.batch = scan.batch
+    if scan.without:
+        write_columns(body.init("without"), scan.without)
+    return request.send()

@@ -1,0 +1,57 @@
+"""How RocksDB is set up: the same for the files of the store and for those built elsewhere."""
+
+import rocksdict
+
+from queueber.db.families import Family
+from queueber.limits import MIB
+
+BLOCK_CACHE_BYTES = 64 * MIB
+_WRITE_BUFFERS_BYTES = 128 * MIB
+"""All families together; with the cache and the interpreter this keeps the server below 500 MB."""
+
+OPEN_FILES_MAX = 512
+
+_WAL_BYTES_MAX = 256 * MIB
+"""What a restart may have to replay: about two seconds."""
+
+
+def database_options() -> rocksdict.Options:
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_db_write_buffer_size(_WRITE_BUFFERS_BYTES)
+    options.set_max_total_wal_size(_WAL_BYTES_MAX)
+    # A torn record at the end of the log was never acknowledged: the replay ends before it. It ends
+    # before a damaged one further up, too.
+    options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
+    options.set_max_background_jobs(4)
+    options.set_max_open_files(OPEN_FILES_MAX)
+    options.set_keep_log_file_num(4)
+    options.set_max_log_file_size(4 * MIB)
+    options.set_stats_dump_period_sec(0)
+    return options
+
+
+def family_options(family: Family, cache: rocksdict.Cache | None = None) -> rocksdict.Options:
+    table = rocksdict.BlockBasedOptions()
+    if cache is not None:
+        table.set_block_cache(cache)
+    # Index and filter blocks live in the cache, so that memory does not grow with the queue.
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    table.set_bloom_filter(10, False)
+    table.set_format_version(5)
+
+    options = rocksdict.Options(raw_mode=True)
+    options.set_block_based_table_factory(table)
+    options.set_write_buffer_size(family.profile.write_buffer_bytes)
+    options.set_max_write_buffer_number(6)
+    options.set_compression_type(rocksdict.DBCompressionType.lz4())
+    # Compaction that falls behind costs reads a little; a writer that waits for it stops us all.
+    options.set_level_zero_slowdown_writes_trigger(200)
+    options.set_level_zero_stop_writes_trigger(400)
+    options.set_soft_pending_compaction_bytes_limit(1 << 40)
+    options.set_hard_pending_compaction_bytes_limit(1 << 42)
+    if family.profile.expects_deletes:
+        options.add_compact_on_deletion_collector_factory(10_000, 5_000, 0.5)
+    return options

@@ -1,0 +1,71 @@
+"""The methods of loads: stage, commit, abort."""
+
+from typing import Any
+
+from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
+from queueber.schema.codec_loads import (
+    read_load_ref,
+    read_part,
+    read_part_ref,
+    read_part_refs,
+    write_load,
+    write_loads,
+)
+
+
+class LoadMethods(QueueMethods):
+    @call
+    def beginLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        request = context.params.req
+        load = self._service.begin_load(
+            self._queue,
+            read_load_ref(request),
+            batch=request.batch,
+            timeout_ms=request.timeoutMs,
+        )
+        return respond_with(context, "load", load, write_load)
+
+    @call
+    async def stageFile_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        request = context.params.req
+        self._service.stage_file(
+            self._queue,
+            read_load_ref(request.load),
+            read_part_ref(request.part),
+            request.file,
+            request.offset,
+            request.data,
+        )
+
+    @call
+    def finishPart_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        request = context.params.req
+        finished = self._service.finish_part(
+            self._queue, read_load_ref(request.load), read_part(request)
+        )
+
+        async def answer() -> None:
+            await finished
+
+        return answer()
+
+    @call
+    def commitLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        request = context.params.req
+        committed = self._service.commit_load(
+            self._queue, read_load_ref(request.load), read_part_refs(request.parts)
+        )
+        return respond_with(context, "load", committed, write_load)
+
+    @call
+    def abortLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        aborted = self._service.abort_load(self._queue, read_load_ref(context.params.load))
+
+        async def answer() -> None:
+            context.results.aborted = await aborted
+
+        return answer()
+
+    @call
+    async def listLoads_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        write_loads(context.results, self._service.list_loads(self._queue))

@@ -1,0 +1,33 @@
+"""The methods about snapshots: a queue as it was at one moment."""
+
+from typing import Any
+
+from queueber.rpc.calls import QueueMethods, call
+from queueber.schema.codec_lists import read_columns
+from queueber.schema.codec_snapshots import write_scan, write_snapshot
+from queueber.schema.codec_states import read_state
+
+
+class SnapshotMethods(QueueMethods):
+    @call
+    async def openSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        write_snapshot(context.results.init("snapshot"), self._service.open_snapshot(self._queue))
+
+    @call
+    async def scanSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        request = context.params.req
+        items, next_after = self._service.scan_snapshot(
+            self._queue,
+            request.snapshot,
+            read_state(request.state),
+            after=request.after,
+            before=request.before,
+            limit=request.limit,
+            batch=request.batch,
+            without=read_columns(request.without),
+        )
+        write_scan(context.results.init("resp"), items, next_after)
+
+    @call
+    async def closeSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        context.results.closed = self._service.close_snapshot(self._queue, context.params.id)
