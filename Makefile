@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test check format lint types bench clean
+.PHONY: help setup demo test check format lint types bench bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,7 +16,7 @@ setup: $(READY)  ## Make the environment in .venv, and install Java if it is mis
 $(READY): pyproject.toml constraints.txt scripts/system-packages
 	@scripts/system-packages $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark]'
 	@touch $@
 
 demo: setup  ## Run the main job end to end on a server in a temporary directory
@@ -36,13 +37,21 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-bench: setup  ## Measure the engine and the server (ten minutes)
+$(BENCH_READY): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark,bench]'
+	@touch $@
+
+bench: $(BENCH_READY)  ## Measure the engine, the server and loads from Spark (half an hour)
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.outcomes
 	$(BIN)/python -m bench.worker
 	$(BIN)/python -m bench.rpc
 	$(BIN)/python -m bench.depth
 	$(BIN)/python -m bench.large_store
+	$(BIN)/python -m bench.spark
+
+bench-spark: $(BENCH_READY)  ## Measure loads from Spark beside PostgreSQL's COPY (15 minutes; needs Java)
+	$(BIN)/python -m bench.spark
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .bench *.egg-info

@@ -1,55 +1,70 @@
-"""The main job, end to end: fan work out, let a pool of workers do it, and prove what became of it.
+"""The whole story: Spark fans work out, a pool of workers does it, Spark brings the results back.
 
-A server runs in a temporary directory. Tasks are added as one batch; worker processes do them and
-hand in a result for each. On the way one worker and then the server itself are killed with SIGKILL:
-the items of the dead worker come back at once, and the server goes on where it was. A few tasks are
-broken and fail every time: they end as dead letters. At the end the receipt of the batch accounts
-for every task, and every result is compared with what it must be.
+A server runs in a temporary directory. A Spark job loads documents as one batch, all of them or
+none. Two worker processes compress each, count its words and hand in what they found. On the way
+one of them and then the server itself are killed with SIGKILL: the items of the dead worker come
+back at once, and the server goes on where it was. A few documents are broken and fail every time:
+they end as dead letters. Then Spark reads the results, joins them to the documents, and checks each
+against what it computes itself; the receipt of the batch accounts for every one.
 
 Run it with `make demo`, or `python -m examples.demo --help`.
 """
 
 import argparse
-import hashlib
+import json
 import multiprocessing
+import sys
 import time
+import zlib
 from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import queueber
+from queueber.logs import configure_logs
 from queueber.testing import ServerProcess, running_server
 
-CHUNK = 500
-ROUNDS = 20
+QUEUE = "documents"
 BATCH = "demo"
 BROKEN_EVERY = 10_000
 LOOK_SECONDS = 0.1
 
-console = Console()
+TOPICS = ["rivers", "bridges", "engines", "orchards"]
+TEXT = (
+    "the river runs under a bridge and out to sea while an engine turns wheels of iron over stone "
+    "where apples grow in rows that nobody counts until the harvest comes with carts and long days"
+)
+WORDS_EACH = 30
+
+console = Console(highlight=False)
 
 
-def do_task(item: queueber.WorkItem) -> bytes:
-    """What a worker does with each task; what it raises fails the task."""
-    if item.contents.startswith(b"broken"):
-        raise ValueError("this task cannot be done")
-    return digest(item.contents)
+# --- what a worker does ---------------------------------------------------------------------------
 
 
-def digest(contents: bytes) -> bytes:
-    """Something real, if small: stretch the contents."""
-    for _ in range(ROUNDS):
-        contents = hashlib.sha256(contents).digest()
-    return contents
+def examine(item: queueber.WorkItem) -> bytes:
+    """What a worker does with each document; what it raises fails the item."""
+    text = item.contents.decode()
+    if text.startswith("broken"):
+        raise ValueError("this document cannot be read")
+    found = {
+        "words": len(text.split()),
+        "packed": len(zlib.compress(item.contents, 9)),
+        "crc32": zlib.crc32(item.contents),
+    }
+    return json.dumps(found).encode()
 
 
 def work(address: str) -> None:
+    # What fails is told at the end; warnings of each would run through the bar.
+    configure_logs("error", "auto", sys.stderr)
     # A short lease: answers that the crash of the server swallows come back when theirs runs out.
     queueber.Worker(
-        address, queue="tasks", handler=do_task, concurrency=4, prefetch=200, lease=5, show=False
+        address, queue=QUEUE, handler=examine, concurrency=4, prefetch=400, lease=5, show=False
     ).run()
 
 
@@ -61,16 +76,78 @@ def start_worker(address: str) -> BaseProcess:
     return process
 
 
-def feed(queue: queueber.Queue, count: int, progress: Progress) -> dict[bytes, bytes]:
-    """Add all tasks as one batch; returns their contents by id."""
-    tasks: dict[bytes, bytes] = {}
-    for start in progress.track(range(0, count, CHUNK), description="adding tasks"):
-        contents = [
-            (b"broken-%d" if number % BROKEN_EVERY == 1 else b"task-%d") % number
-            for number in range(start, min(start + CHUNK, count))
-        ]
-        tasks.update(zip(queue.add(contents, batch=BATCH), contents, strict=True))
-    return tasks
+# --- what Spark does ------------------------------------------------------------------------------
+
+
+def documents(spark: Any, count: int) -> Any:
+    """The same documents each time that they are asked for: id, topic, and thirty words."""
+    from pyspark.sql import functions as sql
+
+    words = sql.split(sql.lit(TEXT), " ")
+    text = sql.array_join(
+        sql.transform(
+            sql.sequence(sql.lit(1), sql.lit(WORDS_EACH)),
+            lambda at: sql.element_at(words, 1 + sql.pmod(sql.hash("id", at), sql.size(words))),
+        ),
+        " ",
+    )
+    is_broken = sql.col("id") % BROKEN_EVERY == 1
+    topics = sql.array(*map(sql.lit, TOPICS))
+    return spark.range(count).select(
+        sql.concat(sql.lit("doc-"), "id").alias("document"),
+        sql.element_at(topics, (1 + sql.col("id") % len(TOPICS)).cast("int")).alias("topic"),
+        sql.when(is_broken, sql.concat(sql.lit("broken "), text)).otherwise(text).alias("text"),
+    )
+
+
+def load(spark: Any, address: str, count: int) -> None:
+    """Add all documents as one batch. The key says which of them an item is."""
+    from pyspark.sql import functions as sql
+
+    rows = documents(spark, count).select(
+        sql.col("text").alias("contents"), sql.col("document").alias("key")
+    )
+    options = {"address": address, "queue": QUEUE, "batch": BATCH}
+    rows.write.format("queueber").options(**options).mode("append").save()
+
+
+def drain(spark: Any, address: str, count: int) -> list[Any]:
+    """Results joined to the documents, by topic. `right` are those that Spark computes, too."""
+    from pyspark.sql import functions as sql
+
+    options = {"address": address, "queue": QUEUE, "batch": BATCH}
+    results = spark.read.format("queueber").options(**options).load()
+    found = results.select(
+        sql.col("key").alias("document"),
+        "status",
+        sql.from_json(
+            sql.col("result").cast("string"), "words int, packed int, crc32 bigint"
+        ).alias("found"),
+    )
+    is_right = (
+        sql.when(sql.col("text").startswith("broken"), sql.col("status") == "dead")
+        .when(sql.col("status") == "done", sql.col("found.crc32") == sql.crc32("text"))
+        .otherwise(sql.lit(False))
+    )
+    rows: list[Any] = (
+        documents(spark, count)
+        .join(found, "document", "left")
+        .groupBy("topic")
+        .agg(
+            sql.countDistinct("document").alias("documents"),
+            sql.count_if(sql.col("status") == "done").alias("done"),
+            sql.count_if(sql.col("status") == "dead").alias("dead"),
+            sql.count_if(is_right).alias("right"),
+            sql.sum("found.words").alias("words"),
+            (100 * sql.sum("found.packed") / sql.sum(sql.octet_length("text"))).alias("packed"),
+        )
+        .orderBy("topic")
+        .collect()
+    )
+    return rows
+
+
+# --- the story ------------------------------------------------------------------------------------
 
 
 def watch(
@@ -99,61 +176,92 @@ def faults(server: ServerProcess, workers: list[BaseProcess]) -> Iterator[None]:
     yield
 
 
-def show(queue: queueber.Queue, receipt: queueber.Receipt, tasks: dict[bytes, bytes]) -> bool:
-    """The receipt, and whether every task ended as it should."""
-    results = list(queue.results(reader="demo"))
-    dead = {each.id: each.last_error for each in queue.peek_all("dead")}
+def do_work(server: ServerProcess, queue: queueber.Queue, count: int) -> queueber.Receipt:
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    workers = [start_worker(server.address) for _ in range(count)]
+    try:
+        with Progress(*columns, console=console) as progress:
+            return watch(server, queue, workers, progress)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.join()
+
+
+def show(rows: list[Any], receipt: queueber.Receipt) -> None:
+    table = Table(title="What Spark read, joined to the documents")
+    headings = ("topic", "documents", "done", "dead", "right", "words", "packed to")
+    for at, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if at else "left")
+    for topic, *numbers, packed in rows:
+        table.add_row(topic, *(f"{number:,}" for number in numbers), f"{packed:.0f}%")
+    console.print(table)
     table = Table(title=f"Receipt of the batch {receipt.batch!r}")
-    for column in ("added", "done", "dead", "live", "complete", "results"):
+    for column in ("added", "done", "dead", "live", "complete"):
         table.add_column(column, justify="right")
     numbers = (receipt.added, receipt.done, receipt.dead, receipt.live)
-    complete = "yes" if receipt.complete else "no"
-    table.add_row(*(f"{number:,}" for number in numbers), complete, f"{len(results):,}")
+    table.add_row(*(f"{number:,}" for number in numbers), "yes" if receipt.complete else "no")
     console.print(table)
-    for error in list(dead.values())[:1]:
-        console.print(f"last error of a dead letter: {error.splitlines()[0]}")
-    broken = {i for i, contents in tasks.items() if contents.startswith(b"broken")}
-    good = {i: digest(contents) for i, contents in tasks.items() if i not in broken}
+
+
+def is_right(rows: list[Any], receipt: queueber.Receipt, count: int) -> bool:
+    """Every document has one outcome, the right one, and the receipt says the same."""
+    done, dead = sum(row["done"] for row in rows), sum(row["dead"] for row in rows)
     return (
         receipt.complete
-        and set(dead) == broken
-        and len(results) == len(good)
-        and {each.id: each.result for each in results} == good
+        and (receipt.added, receipt.done, receipt.dead) == (count, done, dead)
+        and dead == len(range(1, count, BROKEN_EVERY))
+        and sum(row["documents"] for row in rows) == count
+        and sum(row["right"] for row in rows) == count
     )
+
+
+class Laps:
+    """Says what was done, and how long it took since the last time."""
+
+    def __init__(self) -> None:
+        self.started = self._last = time.monotonic()
+
+    def tell(self, words: str) -> None:
+        now = time.monotonic()
+        console.print(f"{words} [dim]({now - self._last:.1f} s)[/dim]")
+        self._last = now
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--tasks", type=int, default=50_000, help="how many (default: %(default)s)")
+    parser.add_argument(
+        "--documents", type=int, default=200_000, help="how many (default: %(default)s)"
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     arguments = parser.parse_args()
-    columns = [TextColumn("{task.description:<20}"), BarColumn(), MofNCompleteColumn()]
+    count = arguments.documents
+    from queueber.spark.jobs_session import SparkSettings, spark_session
+
+    laps = Laps()
     with (
         running_server() as server,
         queueber.connect(server.address, retry_timeout=60) as client,
-        Progress(*columns, console=console) as progress,
+        # As many parts as fit this little: Spark would take 200 for the join.
+        spark_session("demo", SparkSettings(conf={"spark.sql.shuffle.partitions": "4"})) as spark,
     ):
-        console.print(f"a server listens on {server.address}, data in {server.data_dir}")
-        started = time.monotonic()
-        client.create_queue("tasks", attempts_max=3, backoff=[0.1, 0.5])
-        queue = client.queue("tasks")
-        tasks = feed(queue, arguments.tasks, progress)
-        workers = [start_worker(server.address) for _ in range(arguments.workers)]
-        try:
-            receipt = watch(server, queue, workers, progress)
-        finally:
-            for worker in workers:
-                worker.kill()
-                worker.join()
-        progress.stop()
-        is_right = show(queue, receipt, tasks)
-        verdict = "every one is accounted for" if is_right else "some are lost"
-        color = "green" if is_right else "red"
-        seconds = time.monotonic() - started
-        console.print(f"{arguments.tasks:,} tasks in {seconds:.1f} s: [{color}]{verdict}[/{color}]")
-    return 0 if is_right else 1
+        laps.tell(f"a server listens on {server.address}, and Spark has started")
+        client.create_queue(QUEUE, attempts_max=3, backoff=[0.1, 0.5])
+        load(spark, server.address, count)
+        laps.tell(f"Spark has loaded {count:,} documents")
+        receipt = do_work(server, client.queue(QUEUE), arguments.workers)
+        laps.tell(f"{arguments.workers} worker processes have done them")
+        rows = drain(spark, server.address, count)
+        laps.tell("Spark has read the results, and joined them to the documents")
+        show(rows, receipt)
+        was_right = is_right(rows, receipt, count)
+        verdict = "every one is accounted for" if was_right else "some are lost"
+        color = "green" if was_right else "red"
+        seconds = time.monotonic() - laps.started
+        console.print(f"{count:,} documents in {seconds:.1f} s: [{color}]{verdict}[/{color}]")
+    return 0 if was_right else 1
 
 
 if __name__ == "__main__":

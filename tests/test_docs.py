@@ -8,20 +8,28 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from queueber import limits
 from queueber.config import OPTIONS
 from queueber.db.families import Family
+from queueber.db.format import FORMAT
 from queueber.engine.lifecycle import INVARIANTS, TRANSITIONS
+from queueber.engine.load_parts import _KNOWN as KNOWN_FAMILIES
 from queueber.errors import WIRE_ERRORS
+from queueber.schema import wire
 from queueber.testing import ServerProcess, running_server
+from tests.support.spark_driver import spark_environment, why_no_spark
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+SPARK_SECONDS_MAX = 240.0
+"""Of an example that starts Spark, some of them more than once, on a machine that is busy."""
 
 WORKER_LINE = re.compile(r"\[(info|warning) *\] (worker_(started|ended)|handler_failed) ")
 """What a worker logs of itself on the standard error of a program that has set up no log."""
@@ -41,32 +49,65 @@ def server() -> Iterator[ServerProcess]:
         yield running
 
 
-def run(command: list[str], server: ServerProcess) -> "subprocess.CompletedProcess[str]":
+def run(
+    command: list[str],
+    server: ServerProcess,
+    *,
+    folder: Path = ROOT,
+    settings: Mapping[str, str] = os.environ,
+    timeout: float = 60,
+) -> "subprocess.CompletedProcess[str]":
     bin_folder = str(Path(sys.executable).parent)
     environment = {
-        **os.environ,
+        **settings,
         "PATH": f"{bin_folder}:{os.environ['PATH']}",
         "QUEUEBER_ADDRESS": server.address,
     }
     return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
 
 
+def run_example(
+    command: list[str], code: str, server: ServerProcess, folder: Path
+) -> "subprocess.CompletedProcess[str]":
+    """Those with Spark in a folder of the test: they write files, and Spark does."""
+    if not uses_spark(code):
+        return run(command, server)
+    if reason := why_no_spark():
+        pytest.skip(reason)
+    settings = spark_environment(folder / "spark")
+    return run(command, server, folder=folder, settings=settings, timeout=SPARK_SECONDS_MAX)
+
+
+def uses_spark(code: str) -> bool:
+    return "pyspark" in code or "queueber spark" in code
+
+
 @pytest.mark.parametrize("code", blocks("python"))
-def test_python_example_runs(code: str, server: ServerProcess) -> None:
-    ended = run([sys.executable, "-c", code.replace("127.0.0.1:9090", server.address)], server)
+def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
+    here = code.replace("127.0.0.1:9090", server.address)
+
+    ended = run_example([sys.executable, "-c", here], code, server, tmp_path)
 
     told = [line for line in ended.stderr.splitlines() if not WORKER_LINE.search(line)]
-    assert (ended.returncode, told) == (0, [])
+    # What Spark logs is its own affair.
+    assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 
 
 @pytest.mark.parametrize("code", blocks("console"))
-def test_console_example_runs(code: str, server: ServerProcess) -> None:
+def test_console_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
     lines = [line.removeprefix("$ ") for line in code.splitlines() if line.startswith("$ ")]
     assert lines
 
-    ended = run(["bash", "-euo", "pipefail", "-c", "\n".join(lines)], server)
+    command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
+    ended = run_example(command, code, server, tmp_path)
 
     assert (ended.returncode, ended.stderr) == (0, "")
 
@@ -112,6 +153,47 @@ def test_the_families_are_those_of_the_code() -> None:
     assert [row for row in listed if row[0] != "---"] == expected
 
 
+def test_the_families_of_a_load_are_those_of_the_code() -> None:
+    known = {*KNOWN_FAMILIES}
+
+    told = [row[0] for row in rows("protocol.md") if len(row) == 3 and row[0] in known]
+
+    assert sorted(told) == sorted(known)
+
+
+def test_the_limits_of_loads_are_those_of_the_code() -> None:
+    listed = {row[0]: row[1] for row in rows("protocol.md") if len(row) == 2}
+
+    for told, limit in {
+        "loads of a queue that are under way": limits.LOADS_MAX,
+        "bytes of a load's name, or an attempt's": limits.LOAD_NAME_BYTES_MAX,
+        "partitions": limits.PARTITIONS_MAX,
+        "rows of a partition": limits.ROWS_MAX,
+        "parts of a commit": limits.LOAD_PARTS_MAX,
+        "files of a part": limits.LOAD_FILES_MAX,
+        "bytes of a file": limits.LOAD_FILE_BYTES_MAX,
+        "bytes of one `stageFile": limits.LOAD_CHUNK_BYTES,
+        "duplicates in a commit": limits.LOAD_DUPLICATES_MAX,
+        "milliseconds of `timeoutMs": limits.LOAD_TIMEOUT_MS_MAX,
+    }.items():
+        assert listed[told] == f"{limit:,}", told
+
+
+def test_the_format_number_is_that_of_the_code() -> None:
+    text = (ROOT / "docs" / "storage-format.md").read_text()
+
+    assert f"reads and writes format {FORMAT} and refuses others" in text
+
+
+def test_the_methods_of_loads_are_told() -> None:
+    text = (ROOT / "docs" / "protocol.md").read_text()
+    loads = {method for method in wire.Queue.schema.method_names if "Load" in method}
+
+    assert len(loads) == 4
+    for method in (*loads, "stageFile", "finishPart"):
+        assert f"`{method}" in text
+
+
 def test_the_states_and_invariants_are_those_of_the_code() -> None:
     listed = rows("lifecycle.md")
 
@@ -143,3 +225,11 @@ def test_the_exit_codes_are_those_of_the_command() -> None:
     for code, meaning in re.findall(r"^    (\d+) +(.*)$", told, re.MULTILINE):
         if code != "130":
             assert f"| {code} | {meaning} |" in page
+
+
+def test_the_tests_that_guarantees_name_exist() -> None:
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "spark.md").read_text())
+
+    assert len(named) > 20
+    assert [name for name in named if f"def {name}(" not in tests] == []

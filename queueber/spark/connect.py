@@ -1,0 +1,49 @@
+"""Clients inside Spark's Python processes: one for each task, closed at its end."""
+
+import contextlib
+from collections.abc import Iterator
+from threading import Event
+
+import queueber
+from queueber.client.queue import Queue
+from queueber.client.snapshot import Snapshot
+from queueber.errors import NotFound, ResourceExhausted, Unavailable
+from queueber.spark.options import CommonOptions
+
+_OPEN_TRIES = 20
+_OPEN_PAUSE_SECONDS = 0.5
+
+
+@contextlib.contextmanager
+def connected(options: CommonOptions, *, must_exist: bool = True) -> Iterator[Queue]:
+    """The queue of the options. What cannot be reached, or is not there, is told by its option."""
+    try:
+        client = queueber.connect(options.address)
+    except Unavailable as error:
+        raise Unavailable(
+            f"option 'address': no server answers at {options.address}; start one, or give its "
+            f"host:port ({error})"
+        ) from None
+    with client:
+        yield client.queue(options.queue, must_exist=must_exist)
+
+
+@contextlib.contextmanager
+def planning(options: CommonOptions) -> Iterator[Queue]:
+    """As `connected`, on the driver: a queue that is not there is told by its option."""
+    with connected(options) as queue:
+        try:
+            queue.log_stats()
+        except NotFound as error:
+            raise NotFound(f"option 'queue': {error}") from None
+        yield queue
+
+
+def open_snapshot(queue: Queue) -> Snapshot:
+    """Nobody tells us when Spark is done with a read, so snapshots stay until they expire or make
+    room. Who plans many reads at once waits here for a moment."""
+    for _ in range(_OPEN_TRIES):
+        with contextlib.suppress(ResourceExhausted):
+            return queue.open_snapshot()
+        Event().wait(_OPEN_PAUSE_SECONDS)
+    return queue.open_snapshot()

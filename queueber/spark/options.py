@@ -1,0 +1,181 @@
+"""Options of the data source, read once on the driver; a wrong one is told by its name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from queueber.client.arguments import to_batch, to_reader, to_text
+from queueber.config import DEFAULT_LISTEN
+from queueber.errors import InvalidArgument
+from queueber.limits import (
+    LOAD_NAME_BYTES_MAX,
+    LOAD_TIMEOUT_MS,
+    LOAD_TIMEOUT_MS_MAX,
+    PARTITIONS_MAX,
+    PRODUCER_ID_BYTES_MAX,
+    SECOND_MS,
+)
+
+COMMON = ("address", "queue", "batch")
+READ_ONLY = ("table", "status", "splits", "push_filters", "reader", "start", "max_rows")
+STREAM_READ_ONLY = ("reader", "start", "max_rows")
+WRITE_ONLY = ("mode", "write_id", "stage_timeout", "transfer")
+OF_SPARK = ("checkpointlocation", "queryname", "outputmode", "__partition_columns")
+"""What Spark itself puts among the options of a source; it says nothing to us."""
+
+TABLES = ("results", "items")
+STATUSES = ("done", "dead")
+STARTS = ("earliest", "latest")
+MODES = ("bulk", "rpc")
+TRANSFERS = ("auto", "stream")
+
+_WRITE_ID_BYTES_MAX = min(LOAD_NAME_BYTES_MAX, PRODUCER_ID_BYTES_MAX - len(f"/{PARTITIONS_MAX}"))
+"""It names the load and, with a partition's number, the producers of rpc mode."""
+
+SPLITS_DEFAULT = 16
+SPLITS_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    address: str
+    queue: str
+    batch: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions(CommonOptions):
+    table: str = "results"
+    statuses: tuple[str, ...] = STATUSES
+    splits: int = SPLITS_DEFAULT
+    """How many tasks at most read each kind of rows."""
+    push_filters: bool = False
+    reader: str | None = None
+    start: str | None = None
+    max_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions(CommonOptions):
+    mode: str = "bulk"
+    write_id: str | None = None
+    stage_timeout: int = LOAD_TIMEOUT_MS // SECOND_MS
+    """Seconds."""
+    may_share: bool = True
+    """Whether tasks that see the server's disk may put their files there."""
+
+
+def common_options(options: Mapping[str, str]) -> CommonOptions:
+    """What every use of the source needs. Refuses names that nobody knows."""
+    given = _given(options)
+    known = (*COMMON, *READ_ONLY, *WRITE_ONLY)
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(
+                f"option {name!r} is not one of this source; it has {', '.join(known)}"
+            )
+    if not given.get("queue"):
+        raise InvalidArgument("option 'queue' is missing; it names the queue to read or to write")
+    address = given.get("address", DEFAULT_LISTEN)
+    if ":" not in address:
+        raise InvalidArgument(f"option 'address': {address!r} is not host:port")
+    batch = given.get("batch")
+    return CommonOptions(
+        address, given["queue"], None if batch is None else _checked("batch", to_batch, batch)
+    )
+
+
+def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> ReadOptions:
+    common = common_options(options)
+    given = _given(options)
+    refuse(given, WRITE_ONLY, "is for writing only")
+    if not is_streaming:
+        refuse(given, STREAM_READ_ONLY, "is for streaming reads only")
+    table = choice(given, "table", TABLES, "results")
+    status = choice(given, "status", STATUSES, None)
+    if table == "items" and status:
+        raise InvalidArgument("option 'status' is of the table 'results'; items have a 'state'")
+    if is_streaming:
+        if table != "results":
+            raise InvalidArgument("option 'table': only 'results' can be read as a stream")
+        if status == "dead":
+            raise InvalidArgument(
+                "option 'status': a stream brings what is done; dead letters may still come back, "
+                "read them as a batch"
+            )
+    reader = given.get("reader")
+    return ReadOptions(
+        common.address,
+        common.queue,
+        common.batch,
+        table=table or "results",
+        statuses=(status,) if status else STATUSES,
+        splits=number(given, "splits", SPLITS_DEFAULT, SPLITS_MAX) or SPLITS_DEFAULT,
+        push_filters=choice(given, "push_filters", ("true", "false"), "false") == "true",
+        reader=None if reader is None else _checked("reader", to_reader, reader),
+        start=choice(given, "start", STARTS, None),
+        max_rows=number(given, "max_rows", None, 1 << 53),
+    )
+
+
+def write_options(options: Mapping[str, str], *, is_streaming: bool = False) -> WriteOptions:
+    common = common_options(options)
+    given = _given(options)
+    refuse(given, READ_ONLY, "is for reading only")
+    if is_streaming:
+        refuse(given, ("write_id",), "is for batch writes only; a stream names its own writes")
+    write_id = given.get("write_id")
+    return WriteOptions(
+        common.address,
+        common.queue,
+        common.batch,
+        mode=choice(given, "mode", MODES, "bulk") or "bulk",
+        write_id=None if write_id is None else _checked("write_id", _to_write_id, write_id),
+        stage_timeout=number(given, "stage_timeout", None, LOAD_TIMEOUT_MS_MAX // SECOND_MS)
+        or LOAD_TIMEOUT_MS // SECOND_MS,
+        may_share=choice(given, "transfer", TRANSFERS, "auto") == "auto",
+    )
+
+
+def _to_write_id(text: object) -> str:
+    return to_text("write_id", text, _WRITE_ID_BYTES_MAX, is_needed=True)
+
+
+# --- for each kind of value -----------------------------------------------------------------------
+
+
+def refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:
+    for name in names:
+        if name in given:
+            raise InvalidArgument(f"option {name!r} {why}")
+
+
+def choice(
+    given: Mapping[str, str], name: str, words: tuple[str, ...], default: str | None
+) -> str | None:
+    word = given.get(name)
+    if word is None:
+        return default
+    if word.lower() not in words:
+        raise InvalidArgument(f"option {name!r}: {word!r} is none of {', '.join(words)}")
+    return word.lower()
+
+
+def number(given: Mapping[str, str], name: str, default: int | None, most: int) -> int | None:
+    text = given.get(name)
+    if text is None:
+        return default
+    if not text.strip().isdecimal() or not 1 <= int(text) <= most:
+        raise InvalidArgument(f"option {name!r}: {text!r} is not a number from 1 to {most}")
+    return int(text)
+
+
+def _given(options: Mapping[str, str]) -> dict[str, str]:
+    """By name in lower case: Spark does not tell cases apart."""
+    return {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
+
+
+def _checked(name: str, check: Callable[[object], str], text: str) -> str:
+    try:
+        return check(text)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"option {name!r}: {str(error).removeprefix(f'{name}: ')}") from None

@@ -1,0 +1,88 @@
+"""The data source "queueber": picks who reads, and who writes.
+
+Spark makes one on the driver for every `load` and `save`, so what is wrong with the options is told
+there, before any task runs.
+"""
+
+from collections.abc import MutableMapping
+from uuid import uuid4
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from queueber.errors import InvalidArgument
+from queueber.spark.columns import ITEM_COLUMNS, RESULT_COLUMNS, wanted_columns
+from queueber.spark.connect import connected
+from queueber.spark.options import (
+    ReadOptions,
+    WriteOptions,
+    common_options,
+    read_options,
+    write_options,
+)
+from queueber.spark.read_items import ItemsReader
+from queueber.spark.read_results import ResultsReader
+from queueber.spark.read_stream import ResultsStreamReader
+from queueber.spark.write import BatchWriter, StreamWriter
+from queueber.spark.write_columns import check_columns
+
+
+class QueueberDataSource(DataSource):
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        common_options(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return "queueber"
+
+    def schema(self) -> StructType:
+        """All columns of the table; a schema that the user gives says which of them are wanted."""
+        return _columns(read_options(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = read_options(self.options)
+        wanted = wanted_columns(schema, _columns(options), options.table)
+        if options.table == "items":
+            return ItemsReader(options, wanted)
+        return ResultsReader(options, wanted)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        options = write_options(self.options)
+        _check_write(options, schema, overwrite=overwrite)
+        return BatchWriter(options, options.write_id or str(uuid4()))
+
+    def streamWriter(  # noqa: N802  Spark's name
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamWriter:
+        options = write_options(self.options, is_streaming=True)
+        _check_write(options, schema, overwrite=overwrite)
+        return StreamWriter(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+        options = read_options(self.options, is_streaming=True)
+        return ResultsStreamReader(options, wanted_columns(schema, RESULT_COLUMNS, "results"))
+
+
+def _check_write(options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
+    """What can be wrong is found here, on the driver, before any task runs."""
+    if overwrite:
+        raise InvalidArgument('a queue cannot be overwritten; use .mode("append")')
+    check_columns(schema)
+    with connected(options, must_exist=False) as queue:
+        try:
+            queue.stats()
+        except InvalidArgument as error:
+            # All that can be wrong is the name.
+            why = str(error).removeprefix("name: ")
+            raise InvalidArgument(f"option 'queue': {why}") from None
+
+
+def _columns(options: ReadOptions) -> StructType:
+    return ITEM_COLUMNS if options.table == "items" else RESULT_COLUMNS
