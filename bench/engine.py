@@ -28,10 +28,11 @@ from queueber.clock import SystemClock
 from queueber.db.store import Store
 from queueber.engine.add import add
 from queueber.engine.complete import complete
+from queueber.engine.opening import open_engine
 from queueber.engine.poll import poll
 from queueber.engine.queues import create_queue
 from queueber.engine.remove import remove
-from queueber.engine.state import Engine, QueueState, open_engine
+from queueber.engine.state import Engine, QueueState
 from queueber.ids import IdSource
 from queueber.limits import MESSAGE_BYTES_CEILING, MINUTE_MS
 from queueber.model import NewItems, Polled, QueueSettings

@@ -2,13 +2,13 @@
 
 import multiprocessing
 import os
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.engine import engine_queue
 from bench.measure import Shape, bench_parser, progress, scratch, start_report
+from bench.resident import resident_mb
 from queueber import Queue, connect
 from queueber.testing import ServerProcess, running_server
 
@@ -59,16 +59,7 @@ def _first_poll(server: ServerProcess, started: float) -> Start:
     with connect(server.address) as client:
         if not client.queue(_QUEUE).poll(_CALL_ITEMS):
             raise RuntimeError("the store is empty")
-        return Start(listen_seconds, time.perf_counter() - started, _resident_mb(server))
-
-
-def _resident_mb(server: ServerProcess, field: str = "VmRSS") -> float:
-    """From the kernel's own account; `VmHWM` is the highest it has been."""
-    assert server.process is not None
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
-    assert found is not None
-    return int(found[1]) * 1024 / 1e6
+        return Start(listen_seconds, time.perf_counter() - started, resident_mb(server))
 
 
 def _churn(queue: Queue, items: int) -> None:
@@ -96,15 +87,15 @@ def main() -> None:
         started = time.perf_counter()
         with running_server(data_dir=data_dir) as server:
             crashed = _first_poll(server, started)
-            crashed_highest_mb = _resident_mb(server, "VmHWM")
+            crashed_highest_mb = resident_mb(server, "VmHWM")
             server.stop()
             started = time.perf_counter()
             server.start()
             closed = _first_poll(server, started)
             with connect(server.address) as client:
                 _churn(client.queue(_QUEUE), arguments.churn)
-                churned_mb = _resident_mb(server)
-            highest_mb = max(crashed_highest_mb, _resident_mb(server, "VmHWM"))
+                churned_mb = resident_mb(server)
+            highest_mb = max(crashed_highest_mb, resident_mb(server, "VmHWM"))
     seconds, memory = f"{_OPEN_SECONDS_MAX:g}", f"{_RESIDENT_MB_MAX:g}"
     figures = (
         ("fill, s", fill_seconds, ""),

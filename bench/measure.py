@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -183,11 +183,19 @@ class Report:
             file.write_text(json.dumps(shown, indent=2, default=str) + "\n")
 
 
-def start_report(title: str, arguments: argparse.Namespace, folder: Path) -> Report:
-    """Say what is about to be measured, and on what."""
+def start_report(
+    title: str,
+    arguments: argparse.Namespace,
+    folder: Path,
+    *,
+    packages: Sequence[str] = ("rocksdict", "pycapnp", "queueber"),
+    programs: Mapping[str, str] | None = None,
+) -> Report:
+    """Say what is about to be measured, and on what: with which packages and other programs."""
     facts: dict[str, object] = {
         "python": platform.python_version(),
-        **{name: version(name) for name in ("rocksdict", "pycapnp", "queueber")},
+        **{name: version(name) for name in packages},
+        **(programs or {}),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
         "disk": _filesystem(folder),

@@ -530,4 +530,4 @@ def as_lists(added: Added) -> tuple[list[bytes], list[bool], bool]:
 
 
 TestEngineAgainstModel = EngineAgainstModel.TestCase
-TestEngineAgainstModel.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
+TestEngineAgainstModel.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

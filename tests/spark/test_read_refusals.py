@@ -55,7 +55,7 @@ def test_wrong_options_of_a_stream_are_named(options: dict[str, str], told: str)
 
 
 def test_options_are_read_whatever_their_case_and_beside_those_of_spark() -> None:
-    read = read_options({"QUEUE": "q", "Status": "DEAD", "path": "/x", "checkpointLocation": "/c"})
+    read = read_options({"QUEUE": "q", "Status": "DEAD", "checkpointLocation": "/c"})
 
     assert read == ReadOptions("127.0.0.1:9090", "q", None, statuses=("dead",))
 
