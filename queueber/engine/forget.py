@@ -17,7 +17,7 @@ from queueber.db.bookkeeping import (
     encode_producer,
 )
 from queueber.db.families import Family
-from queueber.db.keys import PREFIX_BYTES, split_due_part
+from queueber.db.keys import NEVER_MS, PREFIX_BYTES, split_due_part
 from queueber.db.load_records import loaded_key
 from queueber.engine.change import Change
 from queueber.engine.loads import drop_load, is_commit_under_way
@@ -27,7 +27,6 @@ from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
 from queueber.limits import (
     BATCH_KEEP_MS,
-    LOOKAHEAD_RETRY_MS,
     PRODUCER_ANSWERS_KEPT,
     PRODUCER_KEEP_MS,
 )
@@ -45,8 +44,8 @@ def forget(engine: Engine, queue: QueueState, now_ms: int, entries_max: int) -> 
     if counters.forget_due_ms > now_ms:
         return 0, counters.forget_due_ms
     if is_commit_under_way(queue):
-        # It has looked at keys that must stay until it ends.
-        return 0, now_ms + LOOKAHEAD_RETRY_MS
+        # It has looked at keys that must stay until it ends; then this is looked at again.
+        return 0, NEVER_MS
     prefix = queue.prefix
     due, low_ms, look_again_ms = read_due(
         engine.store,

@@ -101,6 +101,9 @@ def commit_load(
     finally:
         queue.committing = b""
         queue.keys_are_frozen = queue.keys_are_frozen and is_committing(queue, ref)
+        if not queue.is_deleted:
+            # What came due meanwhile has waited.
+            engine.agenda.schedule(queue.queue_id, queue.counters.forget_due_ms)
 
 
 def _check_turn(queue: QueueState, ref: LoadRef) -> None:

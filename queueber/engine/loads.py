@@ -108,6 +108,8 @@ def _join(
     its_batch = batch_name(engine, queue, load.batch)
     if batch != its_batch:
         raise Aborted(f"batch: load {ref.name!r} adds to batch {its_batch!r}, not to {batch!r}")
+    if load.is_committing or queue.committing == load_digest(ref.name):
+        return load  # it has its time, that of the commit
     load.seen_at_ms = max(load.seen_at_ms, now_ms)
     if timeout_ms < load.timeout_ms and not is_commit_under_way(queue):
         return _shorten(engine, queue, load, timeout_ms)

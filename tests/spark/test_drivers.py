@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.spark_driver import CLUSTER, LOCAL, running_driver
+from tests.support.spark_driver import CLUSTER, running_driver
 
 
-@pytest.mark.parametrize("master", [LOCAL, CLUSTER])
+@pytest.mark.parametrize("master", [CLUSTER])
 def test_driver_runs_tasks_and_nothing_is_left(tmp_path: Path, master: str) -> None:
     with running_driver("count_rows", folder=tmp_path, master=master) as driver:
         ended = driver.wait()

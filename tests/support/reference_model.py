@@ -501,6 +501,8 @@ class ModelQueue:
         return any(load.is_committing for load in self.loads.values())
 
     def join_load(self, load: ModelLoad, timeout_ms: int, now_ms: int) -> None:
+        if load.is_committing:
+            return
         load.seen(now_ms)
         if timeout_ms < load.timeout_ms and not self.is_commit_under_way:
             load.timeout_ms = timeout_ms
