@@ -125,9 +125,11 @@ def test_read_of_a_batch_waits_for_one_of_it(queue: queueber.Queue) -> None:
         complete(queue, [b"other"])
         complete(queue, [b"mine"], "red")
 
-    threading.Timer(0.1, later).start()
+    timer = threading.Timer(0.1, later)
+    timer.start()
 
     (result,) = queue.read_results(batch="red", wait=30).results
+    timer.join()  # its last answer may still be under way
 
     assert (result.offset, result.result) == (2, b"mine")
 
