@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test check format lint types bench bench-spark clean
+.PHONY: help setup demo test test-long check format lint types bench bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,9 @@ demo: setup  ## Run the main job end to end on a server in a temporary directory
 
 test: setup  ## Run every test
 	$(BIN)/python -m pytest
+
+test-long: setup  ## Run the tests that take long, too
+	$(BIN)/python -m pytest -m ""
 
 check: setup format lint types test  ## What CI runs: format, lint, import rules, types, tests
 

@@ -220,7 +220,7 @@ def test_server_killed_while_tasks_stage_does_not_disturb_the_write(
     mortal.wait_settled()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.recovery
 def test_server_that_stays_away_fails_the_write_as_a_whole(
     spark: SparkSession, mortal: Sink, tmp_path: Path
