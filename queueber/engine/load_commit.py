@@ -80,17 +80,13 @@ def commit_load(
 
     Given up before the intent, by an error or by whoever runs it, it has changed nothing.
     """
-    if (loaded := find_committed(engine, queue, ref)) is not None:
+    if (loaded := _look(engine, queue, ref, now_ms)) is not None:
         return loaded
-    if not is_committing(queue, ref):
-        staging_load(queue, ref, now_ms)
-    _check_turn(queue, ref)
     if not is_committing(queue, ref):
         yield from _forget_what_is_due(engine, queue, now_ms)
         # Others had their turn.
-        if (loaded := find_committed(engine, queue, ref)) is not None:
+        if (loaded := _look(engine, queue, ref, now_ms)) is not None:
             return loaded
-        _check_turn(queue, ref)
     queue.committing = load_digest(ref.name)
     try:
         if not is_committing(queue, ref):
@@ -106,27 +102,34 @@ def commit_load(
             engine.agenda.schedule(queue.queue_id, queue.counters.forget_due_ms)
 
 
-def _check_turn(queue: QueueState, ref: LoadRef) -> None:
-    """One at a time: a search for duplicates would not see the keys of another load."""
+def _look(engine: Engine, queue: QueueState, ref: LoadRef, now_ms: int) -> LoadedRecord | None:
+    """What is remembered of the load if it is committed; raises when it cannot be committed now."""
+    if (loaded := find_committed(engine, queue, ref)) is not None:
+        return loaded
     if queue.committing == load_digest(ref.name):
         raise Aborted(f"load: {ref.name!r} is being committed")
-    if is_commit_under_way(queue) and not is_committing(queue, ref):
+    if is_committing(queue, ref):
+        return None
+    staging_load(queue, ref, now_ms)
+    if is_commit_under_way(queue):
+        # One at a time: a search for duplicates would not see the keys of another load.
         raise Unavailable(
             f"another load is being committed in queue {queue.name!r}; send the call again in a "
             "moment"
         )
+    return None
 
 
 def _record_intent(
     engine: Engine, queue: QueueState, ref: LoadRef, refs: Sequence[PartRef], now_ms: int
 ) -> Generator[Step, None, None]:
-    load = _staged(queue, ref)
+    digest = load_digest(ref.name)
+    load = queue.loads[digest]
     parts = _read_parts(engine, queue, load, refs)
     check_room(queue, sum(part.rows for part in parts), sum(part.contents_bytes for part in parts))
     yield from _check_files(engine, queue, load, parts)
     dropped = yield from _find_duplicates(engine, queue, load, parts, now_ms)
     _check_alive(queue)
-    digest = load_digest(ref.name)
     intent = replace(
         queue.loads[digest],
         is_committing=True,
@@ -137,14 +140,6 @@ def _record_intent(
     change = Change(engine, queue)
     change.put_load(digest, intent)
     change.commit()
-
-
-def _staged(queue: QueueState, ref: LoadRef) -> LoadRecord:
-    """The load, which cannot have ended since it was last looked at."""
-    load = queue.loads.get(load_digest(ref.name))
-    if load is None or load.ref != ref:
-        raise NotFound(f"load: {ref.name!r} is not under way in queue {queue.name!r}")
-    return load
 
 
 def finish_commits(engine: Engine) -> None:

@@ -168,11 +168,7 @@ def _check_file(file: StagedFile) -> None:
         raise InvalidArgument(
             f"files: {file.name!r} is of {file.family!r}; a load has {', '.join(sorted(_KNOWN))}"
         )
-    if not FILE_NAME.fullmatch(file.name):
-        raise InvalidArgument(
-            f"files: {file.name!r} is no name for a file; use up to 64 small letters, digits, "
-            "dashes and underscores, then .sst"
-        )
+    check_file_name("files", file.name)
     if file.size > LOAD_FILE_BYTES_MAX:
         raise InvalidArgument(
             f"files: {file.name!r} has {file.size} bytes; the limit is {LOAD_FILE_BYTES_MAX}"
@@ -213,6 +209,14 @@ def _outside(file: StagedFile, key: bytes) -> InvalidArgument:
         f"files: {file.name!r} of {file.family} has the key {key.hex()}, outside of the range that "
         "the part was given"
     )
+
+
+def check_file_name(field: str, name: str) -> None:
+    if not FILE_NAME.fullmatch(name):
+        raise InvalidArgument(
+            f"{field}: {name[:80]!r} is no name for a file; use up to 64 small letters, digits, "
+            "dashes and underscores, then .sst"
+        )
 
 
 def check_partition(partition: int) -> None:

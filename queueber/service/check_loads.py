@@ -1,6 +1,6 @@
 """The checks of what is said of loads."""
 
-from queueber.engine.load_parts import FILE_NAME, check_partition
+from queueber.engine.load_parts import check_partition
 from queueber.errors import InvalidArgument
 from queueber.limits import LOAD_CHUNK_BYTES, LOAD_NAME_BYTES_MAX, LOAD_TIMEOUT_MS_MAX
 from queueber.model import LoadRef, PartRef
@@ -21,14 +21,6 @@ def check_timeout_ms(timeout_ms: int) -> None:
 def check_part_ref(ref: PartRef) -> None:
     check_partition(ref.partition)
     check_text("attempt", ref.attempt, LOAD_NAME_BYTES_MAX)
-
-
-def check_file_name(name: str) -> None:
-    if not FILE_NAME.fullmatch(name):
-        raise InvalidArgument(
-            f"file: {name[:80]!r} is no name for a file; use up to 64 small letters, digits, "
-            "dashes and underscores, then .sst"
-        )
 
 
 def check_chunk(data: bytes) -> None:

@@ -9,7 +9,7 @@ import structlog
 from queueber.db.load_records import LoadedRecord, LoadRecord
 from queueber.engine.batches import batch_name
 from queueber.engine.load_commit import Step, Steps, commit_load
-from queueber.engine.load_parts import check_part
+from queueber.engine.load_parts import check_file_name, check_part
 from queueber.engine.loads import (
     abort_load,
     begin_load,
@@ -25,7 +25,6 @@ from queueber.model import Load, LoadRef, LoadState, Part, PartRef
 from queueber.service.check_items import check_batch
 from queueber.service.check_loads import (
     check_chunk,
-    check_file_name,
     check_load,
     check_part_ref,
     check_timeout_ms,
@@ -73,7 +72,7 @@ class Loading(Polls):
         self._check_alive(queue)
         check_load(ref)
         check_part_ref(part)
-        check_file_name(name)
+        check_file_name("file", name)
         check_chunk(data)
         load = staging_load(queue, ref, self._clock.now_ms())
         is_checked = (load.id_head, part) in self._parts_in_check

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from queueber.engine.load_parts import check_file_name
 from queueber.errors import InvalidArgument
 from queueber.limits import LOAD_CHUNK_BYTES, LOAD_TIMEOUT_MS_MAX, PARTITIONS_MAX
 from queueber.model import LoadRef, PartRef
 from queueber.service.check_loads import (
     check_chunk,
-    check_file_name,
     check_load,
     check_part_ref,
     check_timeout_ms,
@@ -22,8 +22,8 @@ ALLOWED: list[Callable[[], None]] = [
     lambda: check_timeout_ms(LOAD_TIMEOUT_MS_MAX),
     lambda: check_part_ref(PartRef(0, "a")),
     lambda: check_part_ref(PartRef(PARTITIONS_MAX - 1, "a" * 256)),
-    lambda: check_file_name("000001-visibility_index.sst"),
-    lambda: check_file_name("a" * 64 + ".sst"),
+    lambda: check_file_name("file", "000001-visibility_index.sst"),
+    lambda: check_file_name("file", "a" * 64 + ".sst"),
     lambda: check_chunk(b""),
     lambda: check_chunk(bytes(LOAD_CHUNK_BYTES)),
 ]
@@ -64,4 +64,4 @@ def test_what_is_beyond_a_limit_is_refused(told: str) -> None:
 @pytest.mark.parametrize("name", NO_FILE_NAMES)
 def test_names_that_could_lead_out_of_the_directory_are_no_names_for_files(name: str) -> None:
     with pytest.raises(InvalidArgument, match=r"^file: .* is no name for a file; use up to 64"):
-        check_file_name(name)
+        check_file_name("file", name)
