@@ -21,6 +21,7 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
+    "db/new_records": "part_writer",
     "db/options": "store",
     "engine/places": "cancel",
     "engine/reminders": "forget",

@@ -18,13 +18,7 @@ from queueber.db.keys import (
     text_digest,
     time_part,
 )
-from queueber.db.marks import new_mark
-from queueber.db.records import (
-    encode_detailed_item,
-    encode_item,
-    encode_items,
-    pack_attributes,
-)
+from queueber.db.new_records import describe
 from queueber.db.sst import CLAIMS, SstWriter
 from queueber.ids import PARTITION_BYTES, ROW_BYTES
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX, ROWS_MAX
@@ -79,10 +73,7 @@ class PartWriter:
             raise OverflowError(f"a partition has at most {ROWS_MAX} rows")
         numbers = [n.to_bytes(ROW_BYTES) for n in range(first, first + count)]
         self._rows += count
-        if rows.priorities or rows.keys or rows.attributes:
-            sizes, marks, records = self._describe(rows)
-        else:
-            sizes, marks, records = self._describe_plain(rows.contents)
+        sizes, marks, records = describe(rows, self._load.batch_number)
         self._contents_bytes += sum(sizes)
 
         id_start = self._id_start
@@ -96,37 +87,6 @@ class PartWriter:
         self._place(rows, numbers, marks)
         if items.size() >= self._load.file_bytes_max:
             self._finish_writers()
-
-    def _describe_plain(
-        self, contents: Sequence[bytes]
-    ) -> tuple[list[int], list[bytes], list[bytes]]:
-        sizes = [len(each) for each in contents]
-        batch = self._load.batch_number
-        marks = {
-            size: new_mark(size, batch, PRIORITY_DEFAULT, has_details=False) for size in set(sizes)
-        }
-        return sizes, [marks[size] for size in sizes], encode_items(contents)
-
-    def _describe(self, rows: Rows) -> tuple[list[int], list[bytes], list[bytes]]:
-        count = len(rows.contents)
-        keys = [key.encode() for key in rows.keys] or [b""] * count
-        packed = [pack_attributes(each) for each in rows.attributes] or [b""] * count
-        priorities = rows.priorities or [PRIORITY_DEFAULT] * count
-        batch = self._load.batch_number
-        sizes, marks, records = [], [], []
-        for contents, key, attributes, priority in zip(
-            rows.contents, keys, packed, priorities, strict=True
-        ):
-            has_details = bool(key or attributes)
-            size = len(contents) + len(key) + len(attributes)
-            sizes.append(size)
-            marks.append(new_mark(size, batch, priority, has_details=has_details))
-            records.append(
-                encode_detailed_item(contents, key, attributes)
-                if has_details
-                else encode_item(contents)
-            )
-        return sizes, marks, records
 
     # --- where the items are ----------------------------------------------------------------------
 

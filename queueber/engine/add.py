@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 from queueber.db.families import Family
 from queueber.db.keys import is_where_its_id_says, time_part
-from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, new_mark
-from queueber.db.records import (
-    encode_detailed_item,
-    encode_item,
-    encode_items,
-    pack_attributes,
-)
+from queueber.db.new_records import describe
 from queueber.engine.batches import count_added, open_batch
 from queueber.engine.change import Change
 from queueber.engine.dedup import Keys
@@ -97,12 +91,7 @@ def _store(
     """`places` says where in the call each of the items stood."""
     contents = items.contents
     batch_number = open_batch(engine, queue, change, items.batch) if items.batch else 0
-    if items.priorities or items.keys or items.attributes or batch_number:
-        sizes, marks, records = _describe(items, batch_number)
-    else:
-        sizes = [len(each) for each in contents]
-        marks = [size.to_bytes(SIZE_BYTES) + PLAIN_TAIL for size in sizes]
-        records = encode_items(contents)
+    sizes, marks, records = describe(items, batch_number)
     check_contents(queue, contents)
     check_room(queue, len(sizes), sum(sizes))
 
@@ -161,23 +150,3 @@ def _ids_of_origin(
     head = engine.ids.mint_range(now_ms)
     change.counters.last_id = range_end(head)
     return [range_id(head, origin.partition, origin.row + place) for place in places]
-
-
-def _describe(items: NewItems, batch_number: int) -> tuple[list[int], list[bytes], list[bytes]]:
-    """Sizes, marks and records of items that are not plain."""
-    count = len(items.contents)
-    keys = [key.encode() for key in items.keys] or [b""] * count
-    attributes = [pack_attributes(each) for each in items.attributes] or [b""] * count
-    priorities = items.priorities or [PRIORITY_DEFAULT] * count
-    sizes, marks, records = [], [], []
-    for contents, key, packed, priority in zip(
-        items.contents, keys, attributes, priorities, strict=True
-    ):
-        size = len(contents) + len(key) + len(packed)
-        has_details = bool(key or packed)
-        sizes.append(size)
-        marks.append(new_mark(size, batch_number, priority, has_details=has_details))
-        records.append(
-            encode_detailed_item(contents, key, packed) if has_details else encode_item(contents)
-        )
-    return sizes, marks, records

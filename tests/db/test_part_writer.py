@@ -21,7 +21,6 @@ from queueber.ids import IdSource, range_id
 from queueber.limits import MIB, PARTITIONS_MAX
 from queueber.model import (
     Load,
-    LoadState,
     NewItems,
     Part,
     PartRef,
@@ -30,6 +29,7 @@ from queueber.model import (
     StagedFile,
 )
 from tests.support.load_rig import LoadRig
+from tests.support.loading import plan_of
 from tests.support.rig import QUEUE
 
 WINDOW_MS = 300
@@ -132,24 +132,7 @@ def build(
 
 
 def plan(rig: LoadRig, load: LoadRecord, file_bytes: int = MIB) -> Load:
-    """What a client is told of the load."""
-    return Load(
-        ref=load.ref,
-        state=LoadState.STAGING,
-        batch="",
-        started_at_ms=load.started_at_ms,
-        expires_at_ms=0,
-        rows=0,
-        duplicates=0,
-        queue_number=rig.queue.queue_id,
-        batch_number=load.batch,
-        id_head=load.id_head,
-        dedup_window_ms=load.dedup_window_ms,
-        item_bytes_max=0,
-        file_bytes_max=file_bytes,
-        directory="",
-        token=load.token,
-    )
+    return plan_of(rig.queue, load, file_bytes)
 
 
 # --- as an add ------------------------------------------------------------------------------------

@@ -24,7 +24,16 @@ def build_part(
     """The part's files, where the store looks for them."""
     directory = engine.store.loads_path / load.directory / part_directory(ref)
     directory.mkdir(parents=True, exist_ok=True)
-    plan = Load(
+    plan = plan_of(queue, load, file_bytes)
+    writer = PartWriter(plan, ref, directory, run_entries=run_entries)
+    for each in rows:
+        writer.add(each)
+    return writer.finish()
+
+
+def plan_of(queue: QueueState, load: LoadRecord, file_bytes: int) -> Load:
+    """What a client is told of the load."""
+    return Load(
         ref=load.ref,
         state=LoadState.STAGING,
         batch="",
@@ -41,10 +50,6 @@ def build_part(
         directory="",
         token=load.token,
     )
-    writer = PartWriter(plan, ref, directory, run_entries=run_entries)
-    for each in rows:
-        writer.add(each)
-    return writer.finish()
 
 
 def run_commit(engine: Engine, steps: Steps) -> LoadedRecord:
