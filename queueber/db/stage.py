@@ -6,11 +6,11 @@
 It knows nothing of what the files hold; see `sst.py` for that.
 """
 
+import contextlib
 import errno
 import os
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from queueber.db.load_records import LoadRecord, part_directory
@@ -20,6 +20,7 @@ from queueber.limits import LOAD_FILE_BYTES_MAX
 from queueber.model import PartRef, StagedFile
 
 TOKEN_FILE = "token"
+_GONE = ".gone"
 
 
 class Stage:
@@ -88,7 +89,12 @@ class Stage:
                     _sync(above)
 
     def remove(self, directory: str) -> None:
-        shutil.rmtree(self._path / directory, ignore_errors=True)
+        """Of a load that has ended, though a task that does not know it may still write files."""
+        gone = self._path / (directory + _GONE)
+        with contextlib.suppress(OSError):
+            # Whoever opens another file finds no directory: it cannot fill while it is emptied.
+            (self._path / directory).rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
     def others(self, known: Collection[str]) -> list[str]:
         """The directories of loads that are not known any more."""
@@ -97,7 +103,7 @@ class Stage:
         return sorted({entry.name for entry in self._path.iterdir()} - set(known))
 
 
-@contextmanager
+@contextlib.contextmanager
 def _refusals() -> Iterator[None]:
     """What the disk does not let us do may be tried again, as with the store."""
     try:

@@ -106,12 +106,11 @@ def _look(engine: Engine, queue: QueueState, ref: LoadRef, now_ms: int) -> Loade
     """What is remembered of the load if it is committed; raises when it cannot be committed now."""
     if (loaded := find_committed(engine, queue, ref)) is not None:
         return loaded
+    if not is_committing(queue, ref):
+        staging_load(queue, ref, now_ms)
     if queue.committing == load_digest(ref.name):
         raise Aborted(f"load: {ref.name!r} is being committed")
-    if is_committing(queue, ref):
-        return None
-    staging_load(queue, ref, now_ms)
-    if is_commit_under_way(queue):
+    if is_commit_under_way(queue) and not is_committing(queue, ref):
         # One at a time: a search for duplicates would not see the keys of another load.
         raise Unavailable(
             f"another load is being committed in queue {queue.name!r}; send the call again in a "

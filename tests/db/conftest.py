@@ -1,18 +1,17 @@
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from queueber.db.store import Store
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
     made = quick_folder()
     yield made
-    shutil.rmtree(made)
+    remove_folder(made)
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """The stage: files of loads beside the store, written by offset, checked, made durable, removed."""
 
+import contextlib
 import errno
+import itertools
 import os
-import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from queueber.db.stage import Stage
 from queueber.errors import Aborted, InvalidArgument, Unavailable
 from queueber.limits import LOAD_FILE_BYTES_MAX
 from queueber.model import LoadRef, PartRef, StagedFile
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 from tests.support.service_loads import files_of
 
 PART = PartRef(3, "first")
@@ -26,7 +28,7 @@ def path() -> Iterator[Path]:
     folder = quick_folder()
     (folder / "data").mkdir()
     yield folder / "data" / "loads"
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 @pytest.fixture
@@ -107,6 +109,28 @@ def test_directory_is_removed_with_all_that_is_in_it_and_may_be_gone_already(
 
     stage.remove(load.directory)
     stage.remove(load.directory)
+
+    assert list(path.iterdir()) == []
+
+
+def test_task_that_goes_on_writing_does_not_keep_a_directory(
+    stage: Stage, path: Path, load: LoadRecord
+) -> None:
+    """One whose load was aborted finds out when it makes its next file."""
+    stage.write(load, PART, NAME, 0, b"x")
+    numbers = itertools.count()
+
+    def write_on() -> None:
+        with contextlib.suppress(FileNotFoundError):
+            while True:
+                file_in(path, load, str(next(numbers))).touch(exist_ok=False)
+
+    task = threading.Thread(target=write_on)
+    task.start()
+    while next(numbers) < 100:
+        pass
+    stage.remove(load.directory)
+    task.join()
 
     assert list(path.iterdir()) == []
 

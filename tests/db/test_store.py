@@ -1,6 +1,5 @@
 """The store: atomic batches, bounded reads, one owner, and what is there after a reopen."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from queueber.db.sst import SstWriter
 from queueber.db.store import ScanIncomplete, Store
 from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
 from tests.support.dumps import dump
-from tests.support.folders import copy_open_store, quick_folder
+from tests.support.folders import copy_open_store, quick_folder, remove_folder
 
 
 def key(number: int) -> bytes:
@@ -168,7 +167,7 @@ def twenty() -> Iterator[Store]:
     with Store(folder / "data") as store:
         fill(store, range(0, 40, 2))
         yield store
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 @settings(max_examples=200)

@@ -1,6 +1,5 @@
 """The engine against a model of plain dictionaries, through every operation, crashes included."""
 
-import shutil
 from collections import defaultdict
 from random import Random
 
@@ -40,7 +39,7 @@ from queueber.model import Added, ItemState, NewItems, Peeked, Producer, QueueSe
 from tests.engine.load_rules import LoadRules
 from tests.support import reference_model as model_module
 from tests.support.ending import expire_together
-from tests.support.folders import copy_open_store, quick_folder
+from tests.support.folders import copy_open_store, quick_folder, remove_folder
 from tests.support.load_model import LOAD_KEEP_MS
 from tests.support.reference_model import TOTALS, ModelQueue
 
@@ -117,8 +116,9 @@ class EngineAgainstModel(LoadRules):
 
     def teardown(self) -> None:
         self.patch.undo()
+        self.moments.clear()
         self.store.close()
-        shutil.rmtree(self.folder)
+        remove_folder(self.folder)
 
     def queue(self, name: str) -> QueueState:
         return self.engine.queue(name)
@@ -400,9 +400,9 @@ class EngineAgainstModel(LoadRules):
         copy = self.folder / str(self.generation)
         copy_open_store(self.folder / str(self.generation - 1), copy)
         commits = self.give_up_commits()
-        self.store.close()
         self.moments.clear()
-        shutil.rmtree(self.folder / str(self.generation - 1))
+        self.store.close()
+        remove_folder(self.folder / str(self.generation - 1))
         self.open(Store(copy))
         for name, model in self.models.items():
             model.crash()

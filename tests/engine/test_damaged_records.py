@@ -1,6 +1,5 @@
 """Records that cannot be read: told as damage of the store, never as a fault of ours."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -18,7 +17,7 @@ from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import NewItems, QueueSettings
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 
 NOW_MS = 1_700_000_000_000
 
@@ -33,7 +32,7 @@ def store() -> Iterator[Store]:
         add(engine, queue, NewItems([b"a", b"b"]), NOW_MS)
         poll(engine, queue, [1], lease_ms=1000, answer_bytes_max=MIB, now_ms=NOW_MS)
         yield opened
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 def damage(store: Store, family: Family) -> None:

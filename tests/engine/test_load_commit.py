@@ -12,7 +12,7 @@ from queueber.db.families import Family
 from queueber.db.load_records import LoadedRecord, LoadRecord, part_directory
 from queueber.engine.batches import receipt
 from queueber.engine.cancel import cancel
-from queueber.engine.load_commit import Step
+from queueber.engine.load_commit import Step, commit_load
 from queueber.engine.loads import abort_load, find_committed
 from queueber.engine.queues import configure_queue, delete_queue
 from queueber.errors import (
@@ -649,6 +649,23 @@ def test_load_whose_time_runs_out_while_it_is_committed_is_finished(rig: LoadRig
     rig.assert_sound()
     rig.now_ms += 5000
     rig.sweep_all()
+    assert rig.polled_contents() == [b"x"]
+
+
+def test_commit_under_way_is_refused_to_another_epoch_as_a_load_that_is_not_there(
+    rig: LoadRig,
+) -> None:
+    """Its own epoch hears that it goes on."""
+    load = rig.begin()
+    ref = rig.stage(load, Rows([b"x"]))
+
+    for _ in steps_of(rig, load, ref):
+        if rig.queue.committing:
+            with pytest.raises(NotFound, match="'load' is not under way"):
+                next(commit_load(rig.engine, rig.queue, LoadRef("load", 1), [ref], rig.now_ms))
+            with pytest.raises(Aborted, match="is being committed"):
+                next(rig.commit_steps(load, ref))
+
     assert rig.polled_contents() == [b"x"]
 
 

@@ -1,6 +1,5 @@
 """The log: rows go in once and come out in order; readers go forward only."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -26,7 +25,7 @@ from queueber.errors import (
     StorageCorrupt,
 )
 from queueber.limits import LOG_READERS_MAX
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, append_rows
 
 log_numbers = iter(range(1, 1_000_000))
@@ -37,7 +36,7 @@ def store() -> Iterator[Store]:
     folder = quick_folder()
     with Store(folder / "data") as opened:
         yield opened
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 @pytest.fixture

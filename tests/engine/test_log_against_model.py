@@ -1,6 +1,5 @@
 """The log, its trimming and its checker: through any steps all is what a plain list would be."""
 
-import shutil
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, NoReturn
@@ -15,7 +14,7 @@ from queueber.engine.log import Log, acknowledge, drop_reader, open_log, read, r
 from queueber.engine.log_check import check_log
 from queueber.engine.log_trim import trim, trim_due_ms
 from queueber.errors import Unavailable
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, LogModel, append_rows
 
 Step = tuple[Any, ...]
@@ -28,7 +27,7 @@ def store() -> Iterator[Store]:
     folder = quick_folder()
     with Store(folder / "data") as opened:
         yield opened
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 small = st.integers(0, 12)

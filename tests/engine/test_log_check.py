@@ -1,6 +1,5 @@
 """The checker of logs: sound ones pass, and damage of every kind is reported."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,7 @@ from queueber.engine.log import Log, acknowledge, open_log
 from queueber.engine.log_check import check_log
 from queueber.engine.log_trim import trim
 from queueber.limits import LOG_READERS_MAX
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import append_rows
 
 log_numbers = iter(range(1, 1_000_000, 2))
@@ -25,7 +24,7 @@ def store() -> Iterator[Store]:
     folder = quick_folder()
     with Store(folder / "data") as opened:
         yield opened
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 class Damage:

@@ -1,6 +1,5 @@
 """Trim: whole blocks go, oldest first, and the due time never promises what trim does not do."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +13,7 @@ from queueber.engine.log import Log, LogSlice, acknowledge, open_log, read, read
 from queueber.engine.log_check import check_log
 from queueber.engine.log_trim import trim, trim_due_ms
 from queueber.errors import InvariantViolation
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, append_rows
 
 BLOCK_BYTES = 2 * (6 + 4)
@@ -28,7 +27,7 @@ def store() -> Iterator[Store]:
     folder = quick_folder()
     with Store(folder / "data") as opened:
         yield opened
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 def filled(store: Store, blocks: int) -> Log:

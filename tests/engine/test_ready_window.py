@@ -1,6 +1,5 @@
 """The window is always the front of the index, whatever came in which order."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +11,7 @@ from queueber.db.keys import LOWEST_DUE, due_part, level_part, queue_prefix
 from queueber.db.marks import plain_mark
 from queueber.db.store import Store
 from queueber.engine.ready_window import Entry, ReadyWindow
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 
 ENTRIES_MAX = 4
 LOW = LOWEST_DUE
@@ -23,7 +22,7 @@ def store() -> Iterator[Store]:
     folder = quick_folder()
     with Store(folder / "data") as opened:
         yield opened
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,6 +13,11 @@ def quick_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="queueber-", dir=_MEMORY if _MEMORY.is_dir() else None))
 
 
+def remove_folder(folder: Path) -> None:
+    """Of a store that was closed, though RocksDB may still delete files of snapshots in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def copy_open_store(source: Path, target: Path) -> None:
     """Copy a store's files as they are while it is open: what a killed process leaves."""
     for _ in range(50):

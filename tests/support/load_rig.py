@@ -1,6 +1,5 @@
 """A rig that loads: parts are built, checked and finished beside its store, and commits run."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from queueber.engine.state import Engine, QueueState
 from queueber.ids import IdSource
 from queueber.limits import HOUR_MS, LOAD_FILE_BYTES
 from queueber.model import LoadRef, Part, PartRef, QueueSettings, Rows
-from tests.support.folders import copy_open_store
+from tests.support.folders import copy_open_store, remove_folder
 from tests.support.loading import build_part, run_commit
 from tests.support.rig import Rig
 
@@ -156,6 +155,6 @@ class LoadRig(Rig):
         copy_open_store(source, copy)
         damage(copy)
         self.store.close()
-        shutil.rmtree(source)
+        remove_folder(source)
         self.store = Store(copy)
         self.engine = open_engine(self.store, IdSource(self.random))

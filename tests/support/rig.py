@@ -1,6 +1,5 @@
 """An engine on a real store with one queue, and time in the hands of the test."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import Added, FailOutcome, NewItems, Polled, QueueSettings, Stats, Sweep
 from tests.support.dumps import Dump, dump
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 
 Window = tuple[list[Entry], bool]
 
@@ -63,7 +62,7 @@ class Rig:
 
     def close(self) -> None:
         self.store.close()
-        shutil.rmtree(self.folder)
+        remove_folder(self.folder)
 
     def reopen(self) -> None:
         self.store.close()

@@ -1,7 +1,6 @@
 """A service on a real store, on a loop whose time is virtual."""
 
 import asyncio
-import shutil
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ from queueber.service.aside import Aside
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.service import Service, ServiceLimits
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
 
 T = TypeVar("T")
@@ -207,7 +206,7 @@ def run_on_service(
             if commits is not None and sync is not None:
                 sync.let_all()
                 commits.close()
-            shutil.rmtree(folder)
+            remove_folder(folder)
 
     run_virtually(clock, main())
 

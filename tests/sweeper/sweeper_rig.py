@@ -1,7 +1,6 @@
 """A service with its sweeper, on the virtual clock of trio."""
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
@@ -16,7 +15,7 @@ from queueber.model import NewItems
 from queueber.service.gate import Gate
 from queueber.service.service import Service
 from queueber.sweeper.loop import Sweeper
-from tests.support.folders import quick_folder
+from tests.support.folders import quick_folder, remove_folder
 from tests.support.service_rig import limits
 
 START_MS = 1_700_000_000_000
@@ -88,7 +87,7 @@ def _rig() -> Iterator[SweeperRig]:
             yield SweeperRig(store, loop)
     finally:
         loop.close()
-        shutil.rmtree(folder)
+        remove_folder(folder)
 
 
 def run_with_sweeper(body: Callable[[SweeperRig], Awaitable[None]]) -> None:
