@@ -10,13 +10,13 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from concurrent.futures import InvalidStateError as FutureIsDone
 from itertools import count
 from random import uniform
 from typing import Any, Protocol, TypeVar
 
 import capnp
 
+from queueber.client.futures import FUTURE_IS_DONE, fail_future
 from queueber.client.link import Link, open_link
 from queueber.errors import OutcomeUnknown, QueueberError, Unavailable, from_wire
 from queueber.model import ServerInfo
@@ -33,9 +33,6 @@ _WORKED_SECONDS = 1.0
 
 _CLOSE_SECONDS_MAX = 1.0
 """How long closing waits until items that nobody will have are given back."""
-
-FUTURE_IS_DONE = (FutureIsDone, asyncio.InvalidStateError)
-"""What a future of either kind raises when its caller has gone."""
 
 
 class Sharer(Protocol):
@@ -140,7 +137,7 @@ class Core(ABC):
         def never_began(_: "asyncio.Task[None]") -> None:
             # A task that is cancelled before its first turn runs nothing of its coroutine.
             coroutine.close()
-            _fail(future, Unavailable("the client was closed before the call was sent"))
+            fail_future(future, Unavailable("the client was closed before the call was sent"))
 
         task.add_done_callback(never_began)
         future.add_done_callback(cancel_task)
@@ -271,10 +268,10 @@ class Core(ABC):
         try:
             result = await coroutine
         except asyncio.CancelledError:
-            _fail(future, Unavailable("the client was closed while the call was under way"))
+            fail_future(future, Unavailable("the client was closed while the call was under way"))
             raise
         except Exception as error:  # noqa: BLE001  whatever it is belongs to the caller
-            _fail(future, error)
+            fail_future(future, error)
         else:
             try:
                 future.set_result(result)
@@ -303,8 +300,3 @@ def _unknown(what: str, address: str) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"{what} while the call to {address} was under way: it may or may not have taken effect"
     )
-
-
-def _fail(future: "Future[Any]", error: Exception) -> None:
-    with contextlib.suppress(*FUTURE_IS_DONE):
-        future.set_exception(error)

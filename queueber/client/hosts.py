@@ -17,7 +17,8 @@ from typing import Any
 
 import capnp
 
-from queueber.client.core import FUTURE_IS_DONE, Core
+from queueber.client.core import Core
+from queueber.client.futures import FUTURE_IS_DONE, fail_future
 from queueber.errors import Unavailable
 
 _INBOX_MAX = 100_000
@@ -94,13 +95,11 @@ class ThreadCore(Core):
             if not opening.done():
                 opening.cancel()
                 await asyncio.wait([opening])
-            if opening.cancelled() or opening.exception() is not None:
+            failure = _closed() if opening.cancelled() else opening.exception()
+            if failure is not None:
                 self._is_closed = True
                 stopping.cancel()
-                with contextlib.suppress(*FUTURE_IS_DONE):
-                    self.ready.set_exception(
-                        _closed() if opening.cancelled() else opening.exception()
-                    )
+                fail_future(self.ready, failure)
                 return
             with contextlib.suppress(*FUTURE_IS_DONE):
                 self.ready.set_result(None)

@@ -6,7 +6,6 @@ returns: the busier the lane, the fuller its calls.
 """
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future
@@ -14,7 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from queueber.client.core import FUTURE_IS_DONE, Core
+from queueber.client.core import Core
+from queueber.client.futures import FUTURE_IS_DONE, fail_future
 from queueber.errors import (
     InvalidArgument,
     NotFound,
@@ -59,8 +59,7 @@ class Operation(Generic[P]):
         return True
 
     def fail(self, error: BaseException) -> None:
-        with contextlib.suppress(*FUTURE_IS_DONE):
-            self.future.set_exception(error)
+        fail_future(self.future, error)
 
 
 class Lane(Generic[P]):

@@ -92,6 +92,9 @@ class NumberedAdds:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if task.cancelled():
+            # What belongs to the connection goes before whoever holds the producer does.
+            self._link = None
+            self._answers.clear()
             for operation in self._window:
                 operation.fail(OutcomeUnknown("the client was closed while the call was under way"))
             for operation in self._pending:
