@@ -126,6 +126,10 @@ MESSAGE_OVERHEAD_BYTES = 4 * KIB
 READY_WINDOW_ENTRIES = 1024
 """Ready entries kept in memory for each queue, read ahead so that a poll seldom seeks."""
 
+FRESH_BYTES_MAX = 64 * MIB
+"""Contents of new items that are kept in memory until they are polled, and of one queue's."""
+FRESH_QUEUE_BYTES_MAX = 48 * MIB
+
 SWEEP_SLICE_ITEMS = 1000
 """Items that one slice of a sweep moves: a few milliseconds, between which calls are answered."""
 

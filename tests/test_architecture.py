@@ -42,8 +42,18 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/db/options.py",
         "queueber/db/sst.py",
     ),
-    "capnp": ("queueber/schema/__init__.py", "queueber/rpc/", "queueber/client/"),
-    "asyncio": ("queueber/rpc/kj_bridge.py", "queueber/client/", "queueber/worker/"),
+    "capnp": (
+        "queueber/schema/__init__.py",
+        "queueber/rpc/",
+        "queueber/client/",
+        "queueber/streams.py",
+    ),
+    "asyncio": (
+        "queueber/rpc/kj_bridge.py",
+        "queueber/client/",
+        "queueber/worker/",
+        "queueber/streams.py",
+    ),
     "trio": (
         "queueber/app.py",
         "queueber/rpc/kj_bridge.py",

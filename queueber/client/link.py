@@ -12,6 +12,7 @@ from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.schema import wire
 from queueber.schema.codec_queues import read_server_info
+from queueber.streams import connect_stream
 
 _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
 
@@ -59,7 +60,7 @@ async def open_link(address: str) -> Link:
     """Connect and hear what the server says of itself; `Unavailable` when there is none."""
     host, port = split_address(address)
     try:
-        stream = await capnp.AsyncIoStream.create_connection(host, port)
+        stream = await connect_stream(host, port)
     except OSError as error:
         raise Unavailable(
             f"cannot reach a server at {address} ({_reason(error)}); "

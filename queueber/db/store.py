@@ -8,7 +8,7 @@ refusal (`Unavailable`) instead of a sleep.
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Self
 from weakref import WeakSet
@@ -114,18 +114,15 @@ class Store:
         self, family: Family, start: bytes, stop: bytes, limit: int
     ) -> list[tuple[bytes, bytes]]:
         """Up to `limit` entries with `start <= key < stop`, in order."""
-        found = []
-        for entry in self.walk(family, start, stop):
-            found.append(entry)
-            if len(found) >= limit:
-                break
-        return found
+        options = _up_to(stop)
+        entries = self._families[family].items(from_key=start, read_opt=options)
+        # In raw mode all are bytes, which the stub does not know.
+        return list(islice(entries, limit))  # type: ignore[arg-type]
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Every entry with `start <= key < stop`, read as it is asked for."""
-        options = rocksdict.ReadOptions()
-        options.set_iterate_upper_bound(stop)
-        options.set_total_order_seek(True)
+        # The iterator looks at the options' bytes as long as it is read: they must live on here.
+        options = _up_to(stop)
         yield from self._families[family].items(from_key=start, read_opt=options)
 
     def first_key(
@@ -135,9 +132,7 @@ class Store:
 
         Raises `ScanIncomplete` rather than pass over more than `skips_max` deleted entries.
         """
-        options = rocksdict.ReadOptions()
-        options.set_iterate_upper_bound(stop)
-        options.set_total_order_seek(True)
+        options = _up_to(stop)
         options.set_max_skippable_internal_keys(skips_max)
         iterator = self._families[family].iter(options)
         iterator.seek(start)
@@ -230,6 +225,13 @@ class Store:
             with contextlib.suppress(Exception):
                 handle.close()
         self._families = {}
+
+
+def _up_to(stop: bytes) -> rocksdict.ReadOptions:
+    options = rocksdict.ReadOptions()
+    options.set_iterate_upper_bound(stop)
+    options.set_total_order_seek(True)
+    return options
 
 
 def _refuse_other_families(path: Path) -> None:

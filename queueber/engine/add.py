@@ -109,6 +109,8 @@ def _store(
     if batch_number:
         count_added(queue, change, batch_number, ids, now_ms)
     _place(change, items, ids, marks, now_ms)
+    if not (items.delays_ms or items.keys or items.attributes):
+        change.keep_fresh(ids, contents)
     return ids
 
 

@@ -28,8 +28,8 @@ from queueber.errors import invariant
 
 class Change:
     __slots__ = (
-        "_agenda", "_batches", "_drawn", "_dropped", "_due_ms", "_engine", "_loaded", "_loads",
-        "_made_ready", "_queue", "_store", "_vanished", "batch", "counters", "log_head",
+        "_agenda", "_batches", "_drawn", "_dropped", "_due_ms", "_engine", "_fresh", "_loaded",
+        "_loads", "_made_ready", "_queue", "_store", "_vanished", "batch", "counters", "log_head",
     )  # fmt: skip
 
     def __init__(self, engine: Engine, queue: QueueState) -> None:
@@ -47,6 +47,7 @@ class Change:
         self._loads: dict[bytes, LoadRecord | None] = {}
         self._loaded: list[int] = []
         self._made_ready: list[tuple[int, Sequence[Entry]]] = []
+        self._fresh: tuple[Sequence[bytes], Sequence[bytes]] = (), ()
         self._drawn: list[tuple[int, int]] = []
         self._dropped: dict[int, set[bytes]] = {}
 
@@ -78,6 +79,10 @@ class Change:
         # I6: something may lie before the mark when a delay ended late or the clock stepped back.
         counters.levels[level] = (count + len(entries), min(low, first))
         self._made_ready.append((level, entries))
+
+    def keep_fresh(self, ids: Sequence[bytes], contents: Sequence[bytes]) -> None:
+        """The contents of items that were made ready, in case they are polled soon."""
+        self._fresh = ids, contents
 
     def load_ready(self, level: int, count: int, first: bytes) -> None:
         """Entries of a level that the store has taken in as a file; `first` is their first one."""
@@ -214,6 +219,8 @@ class Change:
         if self.log_head is not None:
             queue.results.head = self.log_head
         self._note_ready()
+        if self._fresh[0]:
+            self._engine.fresh.keep(queue.queue_id, *self._fresh)
         for record in self._batches.values():
             if record.live == 0 and not record.loads:
                 queue.finished_batches.add(record.name)
@@ -233,6 +240,7 @@ class Change:
             queue.windows[level].drop_first(count)
         for level, dues in self._dropped.items():
             queue.windows[level].discard(dues)
+            self._engine.fresh.take(queue.queue_id, [due[TIME_BYTES:] for due in dues])
         for level, entries in self._made_ready:
             window = queue.windows.get(level)
             if window is None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from queueber.db.families import Family
 from queueber.db.keys import due_part
-from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, mark_group_max
+from queueber.db.marks import is_plain, mark_group_max, mark_size
 from queueber.db.records import decode_lease, split_held
 from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
@@ -146,18 +146,22 @@ class Choice:
 
     def _count_fitting(self, group: list[Entry]) -> int:
         """How many of the first entries go into the answer."""
-        room, is_first = self._room, self._is_first
+        marks = [mark for _, mark in group]
+        needed = {mark: mark_size(mark) + ITEM_WIRE_BYTES for mark in set(marks)}
+        self.is_plain = self.is_plain and all(map(is_plain, needed))
+        total = sum([needed[mark] for mark in marks])
         fitting = len(group)
-        for at, (_, mark) in enumerate(group):
-            if mark[SIZE_BYTES:] != PLAIN_TAIL:
-                self.is_plain = False
-            needed = int.from_bytes(mark[:SIZE_BYTES]) + ITEM_WIRE_BYTES
-            if needed > room and not is_first:
-                fitting = at
-                break
-            room -= needed
-            is_first = False
-        self._room, self._is_first = room, is_first
+        if total > self._room:
+            room, fitting = self._room, 0
+            for fitting, mark in enumerate(marks):
+                if needed[mark] > room and (fitting or not self._is_first):
+                    break
+                room -= needed[mark]
+            else:
+                fitting = len(group)
+            total = self._room - room
+        self._room -= total
+        self._is_first = self._is_first and not fitting
         return fitting
 
     def taken(self) -> list[tuple[int, list[Entry]]]:

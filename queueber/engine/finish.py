@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.marks import PLAIN_TAIL, SIZE_BYTES, mark_attempts, mark_group_max
+from queueber.db.marks import is_plain, mark_attempts, mark_group_max, mark_size
 from queueber.engine.batches import Side, count_ended
 from queueber.engine.change import Change
 from queueber.engine.state import QueueState
@@ -22,10 +22,11 @@ def finish(
     """
     prefix = queue.prefix
     change.batch.delete_many(Family.ITEMS, [prefix + item_id for item_id, _ in items])
-    sizes = [int.from_bytes(mark[:SIZE_BYTES]) for _, mark in items]
-    change.counters.contents_bytes -= sum(sizes)
-    special = [item for item in items if item[1][SIZE_BYTES:] != PLAIN_TAIL]
-    if special:
+    marks = [mark for _, mark in items]
+    sizes = {mark: mark_size(mark) for mark in set(marks)}
+    change.counters.contents_bytes -= sum([sizes[mark] for mark in marks])
+    if not all(map(is_plain, sizes)):
+        special = [item for item in items if not is_plain(item[1])]
         failed = [prefix + item_id for item_id, mark in special if mark_attempts(mark)]
         change.batch.delete_many(Family.ATTEMPTS, failed)
         if side is not None:  # the dead are no suspects any more

@@ -1,13 +1,13 @@
 """Take items out of the leases that hold them: how every outcome of work begins."""
 
 from collections.abc import Sequence
+from itertools import chain, groupby
 
 from queueber.db.families import Family
 from queueber.db.keys import due_part
-from queueber.db.records import HELD_BYTES, decode_lease, encode_lease, split_held
+from queueber.db.records import decode_lease, encode_lease, split_held
 from queueber.engine.change import Change
 from queueber.engine.state import Engine, QueueState
-from queueber.limits import ID_BYTES
 
 Marks = list[bytes | None]
 
@@ -27,17 +27,19 @@ def take_held(
     `leases` has one for each id. An expired lease holds nothing, even if the sweeper has not
     reached it: accepting it would make the outcome depend on the sweeper's timing.
     """
-    if len(ids) == 1 or leases.count(leases[0]) == len(leases):
-        return _take_of_lease(engine, queue, change, leases[0], ids, now_ms)
-    marks: Marks = [None] * len(ids)
+    prefix = queue.prefix
     places: dict[bytes, list[int]] = {}
-    for place, lease_id in enumerate(leases):
-        places.setdefault(lease_id, []).append(place)
-    for lease_id, of_lease in places.items():
+    # Most often the items of a lease stand together, and all of them are named.
+    for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
+        places.setdefault(lease_id, []).extend(run)
+    entries = engine.store.get_many(Family.LEASES, [prefix + each for each in places])
+    marks: Marks = []
+    for (lease_id, of_lease), entry in zip(places.items(), entries, strict=True):
         asked = [ids[place] for place in of_lease]
-        taken = _take_of_lease(engine, queue, change, lease_id, asked, now_ms)
-        for place, mark in zip(of_lease, taken, strict=True):
-            marks[place] = mark
+        marks += _take_of_lease(queue, change, lease_id, entry, asked, now_ms)
+    order = list(chain.from_iterable(places.values()))
+    if order != list(range(len(ids))):
+        marks = [mark for _, mark in sorted(zip(order, marks, strict=True))]
     return marks
 
 
@@ -56,39 +58,37 @@ def take_from_any_lease(
 
 
 def _take_of_lease(
-    engine: Engine,
     queue: QueueState,
     change: Change,
     lease_id: bytes,
-    ids: Sequence[bytes],
+    entry: bytes | None,
+    ids: list[bytes],
     now_ms: int,
 ) -> Marks:
-    prefix = queue.prefix
-    lease_key = prefix + lease_id
-    entry = engine.store.get(Family.LEASES, lease_key)
     if entry is None:
         return [None] * len(ids)
     expires_at_ms, held = decode_lease(entry)
     if expires_at_ms <= now_ms:
         return [None] * len(ids)
 
-    remaining = dict(split_held(held))
-    marks = [remaining.pop(item_id, None) for item_id in ids]
-    taken = [prefix + i for i, mark in zip(ids, marks, strict=True) if mark is not None]
-    if not taken:
-        return marks
+    prefix, remaining = queue.prefix, dict(split_held(held))
+    marks: Marks
+    if list(remaining) == ids:
+        marks, remaining = list(remaining.values()), {}
+        taken = [prefix + item_id for item_id in ids]
+    else:
+        marks = [remaining.pop(item_id, None) for item_id in ids]
+        taken = [prefix + i for i, mark in zip(ids, marks, strict=True) if mark is not None]
+        if not taken:
+            return marks
 
     batch, counters = change.batch, change.counters
     batch.delete_many(Family.IN_PROGRESS, taken)
     if remaining:
-        kept = b"".join(
-            held[at : at + HELD_BYTES]
-            for at in range(0, len(held), HELD_BYTES)
-            if held[at : at + ID_BYTES] in remaining
-        )
-        batch.put(Family.LEASES, lease_key, encode_lease(expires_at_ms, kept))
+        kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
+        batch.put(Family.LEASES, prefix + lease_id, encode_lease(expires_at_ms, kept))
     else:
-        batch.delete(Family.LEASES, lease_key)
+        batch.delete(Family.LEASES, prefix + lease_id)
         batch.delete(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id))
         counters.leases -= 1
     counters.in_progress -= len(taken)

@@ -6,7 +6,7 @@ Which ones, and how many may go together, is said in `choice.py`.
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.keys import TIME_BYTES, due_part
+from queueber.db.keys import TIME_BYTES, time_part
 from queueber.db.marks import (
     mark_attempts,
     mark_batch,
@@ -16,6 +16,7 @@ from queueber.db.records import decode_details, decode_item, encode_lease, unpac
 from queueber.engine.batches import batch_name
 from queueber.engine.change import Change
 from queueber.engine.choice import Choice, Company
+from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
 from queueber.model import NO_DETAILS, NOTHING_POLLED, ItemDetails, Polled
@@ -51,33 +52,21 @@ def poll(
     if not groups:
         return [NOTHING_POLLED] * len(counts)
 
-    prefix = queue.prefix
-    ids = [due[TIME_BYTES:] for group in groups for due, _ in group]
-    stored = engine.store.get_many(Family.ITEMS, [prefix + item_id for item_id in ids])
-    invariant(None not in stored, "I2", queue=queue.name, missing=stored.count(None))
-    records = [value for value in stored if value is not None]
-
     change = Change(engine, queue)
-    batch, counters = change.batch, change.counters
+    counters = change.counters
     expires_at_ms = now_ms + lease_ms
     lease_ids = engine.ids.mint(len(groups), now_ms)
+    _hold(queue, change, lease_ids, groups, expires_at_ms)
+    ids = [due[TIME_BYTES:] for group in groups for due, _ in group]
+    contents, records = _read(engine, queue, ids)
     answers: list[Polled] = []
     start = 0
     for lease_id, group in zip(lease_ids, groups, strict=True):
         end = start + len(group)
-        of_group, marks = ids[start:end], [mark for _, mark in group]
-        held = [i + mark for i, mark in zip(of_group, marks, strict=True)]
-        batch.put_many(
-            Family.IN_PROGRESS,
-            [(prefix + i, lease_id + mark) for i, mark in zip(of_group, marks, strict=True)],
-        )
-        batch.put(Family.LEASES, prefix + lease_id, encode_lease(expires_at_ms, b"".join(held)))
-        batch.put(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id), b"")
-        contents = [decode_item(record) for record in records[start:end]]
-        details = NO_DETAILS
+        of_group, details = ids[start:end], NO_DETAILS
         if not choice.is_plain:
-            details = _details(engine, queue, marks, records[start:end])
-        answers.append(Polled(lease_id, of_group, contents, details))
+            details = _details(engine, queue, of_group, [mark for _, mark in group], records)
+        answers.append(Polled(lease_id, of_group, contents[start:end], details))
         start = end
     for level, taken in choice.taken():
         change.draw_ready(level, taken)
@@ -93,13 +82,56 @@ def poll(
     return answers
 
 
+def _hold(
+    queue: QueueState,
+    change: Change,
+    lease_ids: Sequence[bytes],
+    groups: Sequence[list[Entry]],
+    expires_at_ms: int,
+) -> None:
+    """Write the leases, and what each of them holds."""
+    prefix = queue.prefix
+    held: list[tuple[bytes, bytes]] = []
+    leases: list[tuple[bytes, bytes]] = []
+    for lease_id, group in zip(lease_ids, groups, strict=True):
+        held += [(prefix + due[TIME_BYTES:], lease_id + mark) for due, mark in group]
+        entry = b"".join([due[TIME_BYTES:] + mark for due, mark in group])
+        leases.append((prefix + lease_id, encode_lease(expires_at_ms, entry)))
+    expiry = prefix + time_part(expires_at_ms)
+    change.batch.put_many(Family.IN_PROGRESS, held)
+    change.batch.put_many(Family.LEASES, leases)
+    change.batch.put_many(Family.LEASE_EXPIRY, [(expiry + each, b"") for each in lease_ids])
+
+
+def _read(
+    engine: Engine, queue: QueueState, ids: Sequence[bytes]
+) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """The contents of items, and the records of those that had to be read, by id."""
+    fresh = engine.fresh.take(queue.queue_id, ids)
+    if None not in fresh:
+        return fresh, {}  # type: ignore[return-value]
+    missing = [item_id for item_id, known in zip(ids, fresh, strict=True) if known is None]
+    stored = engine.store.get_many(Family.ITEMS, [queue.prefix + each for each in missing])
+    invariant(None not in stored, "I2", queue=queue.name, missing=stored.count(None))
+    records = {i: record for i, record in zip(missing, stored, strict=True) if record is not None}
+    contents = [
+        decode_item(records[item_id]) if known is None else known
+        for item_id, known in zip(ids, fresh, strict=True)
+    ]
+    return contents, records
+
+
 def _details(
-    engine: Engine, queue: QueueState, marks: list[bytes], records: list[bytes]
+    engine: Engine,
+    queue: QueueState,
+    ids: list[bytes],
+    marks: list[bytes],
+    records: dict[bytes, bytes],
 ) -> ItemDetails:
     keys, attributes = [""] * len(marks), [_NO_ATTRIBUTES] * len(marks)
     for at, mark in enumerate(marks):
         if mark_has_details(mark):
-            key, packed = decode_details(records[at])
+            key, packed = decode_details(records[ids[at]])
             keys[at] = key.decode()
             attributes[at] = unpack_attributes(packed) if packed else _NO_ATTRIBUTES
     attempts = [mark_attempts(mark) + 1 for mark in marks]

@@ -46,6 +46,7 @@ def _take_ready(engine: Engine, queue: QueueState, change: Change, limit: int) -
     level = min(queue.counters.levels)
     entries = queue.first_ready(engine.store, level, limit)
     change.draw_ready(level, entries)
+    engine.fresh.forget(queue.queue_id)
     return _items(entries)
 
 

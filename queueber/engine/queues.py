@@ -74,6 +74,7 @@ def delete_queue(engine: Engine, name: str) -> bool:
     engine.retired_last_id = max(engine.retired_last_id, queue.counters.last_id)
     del engine.queues[name], engine.by_id[queue.queue_id]
     engine.agenda.forget(queue.queue_id)
+    engine.fresh.forget(queue.queue_id)
     engine.reclaims.append(queue.prefix)
     engine.stale_stages += [load.directory for load in queue.loads.values()]
     queue.is_deleted = True

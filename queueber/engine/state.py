@@ -19,6 +19,7 @@ from queueber.db.load_records import LoadRecord, decode_load, is_load_key, loads
 from queueber.db.records import decode_queue
 from queueber.db.store import Store
 from queueber.engine.agenda import Agenda
+from queueber.engine.fresh import FreshContents
 from queueber.engine.log import Log, open_log
 from queueber.engine.log_trim import trim_due_ms
 from queueber.engine.ready_window import Entry, ReadyWindow
@@ -112,6 +113,7 @@ class Engine:
     """The prefixes of deleted queues whose room on disk is still to be given back."""
     stale_stages: list[str]
     """The directories of loads that have ended: their files may go."""
+    fresh: FreshContents
 
     def queue(self, name: str) -> QueueState:
         found = self.queues.get(name)
@@ -146,7 +148,16 @@ def read_engine(store: Store, ids: IdSource) -> Engine:
         for key, _ in store.walk(Family.DEFAULT, RECLAIM_KEY, RECLAIM_KEY + HIGHEST_PREFIX)
     ]
     return Engine(
-        store, ids, agenda, queues, by_id, next_queue_id, retired_last_id, reclaims, stale_stages=[]
+        store,
+        ids,
+        agenda,
+        queues,
+        by_id,
+        next_queue_id,
+        retired_last_id,
+        reclaims,
+        stale_stages=[],
+        fresh=FreshContents(),
     )
 
 

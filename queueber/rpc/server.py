@@ -11,6 +11,7 @@ import structlog
 from queueber.errors import Unavailable
 from queueber.rpc.faults import early_fault
 from queueber.schema import wire
+from queueber.streams import serve_streams
 
 _log = structlog.get_logger("queueber.rpc")
 
@@ -59,9 +60,7 @@ class RpcServer:
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, with the port that was chosen when it was 0."""
-        self._listener = await capnp.AsyncIoStream.create_server(
-            self._connected, host, port, backlog=1024
-        )
+        self._listener = await serve_streams(self._connected, host, port, backlog=1024)
         name = self._listener.sockets[0].getsockname()
         return name[0], name[1]
 

@@ -1,0 +1,141 @@
+"""Contents of new items in memory: what is kept, for how long, and that it never matters but for
+time."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from queueber.db.families import Family
+from queueber.engine.cancel import cancel
+from queueber.engine.fresh import FreshContents
+from queueber.engine.purge import purge
+from queueber.engine.queues import delete_queue
+from queueber.model import ItemState
+from tests.support.rig import QUEUE, Rig
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    made = Rig()
+    yield made
+    made.close()
+
+
+def kept(fresh: FreshContents, *ids: bytes, queue_id: int = 1) -> list[bytes | None]:
+    """What is there of them, which is still there afterwards."""
+    found = fresh.take(queue_id, ids)
+    for item_id, contents in zip(ids, found, strict=True):
+        if contents is not None:
+            fresh.keep(queue_id, [item_id], [contents])
+    return found
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, *, of_all: int, of_queue: int) -> None:
+    monkeypatch.setattr("queueber.engine.fresh.FRESH_BYTES_MAX", of_all)
+    monkeypatch.setattr("queueber.engine.fresh.FRESH_QUEUE_BYTES_MAX", of_queue)
+
+
+def test_contents_are_taken_once() -> None:
+    fresh = FreshContents()
+    fresh.keep(1, [b"a", b"b"], [b"A", b"B"])
+
+    assert fresh.take(1, [b"b", b"x"]) == [b"B", None]
+    assert fresh.take(1, [b"b", b"a"]) == [None, b"A"]
+    assert fresh.take(1, [b"a"]) == [None]
+
+
+def test_queues_do_not_see_each_other() -> None:
+    fresh = FreshContents()
+    fresh.keep(1, [b"a"], [b"of 1"])
+    fresh.keep(2, [b"a"], [b"of 2"])
+
+    fresh.forget(1)
+
+    assert fresh.take(1, [b"a"]) == [None]
+    assert fresh.take(2, [b"a"]) == [b"of 2"]
+
+
+def test_oldest_stay_when_a_queue_has_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, of_all=10_000, of_queue=1000)
+    fresh = FreshContents()
+    fresh.keep(1, [b"a", b"b"], [bytes(200), bytes(200)])
+    fresh.keep(1, [b"c"], [bytes(200)])
+    fresh.keep(2, [b"c"], [bytes(200)])
+
+    assert kept(fresh, b"a", b"b", b"c") == [bytes(200), bytes(200), None]
+    assert kept(fresh, b"c", queue_id=2) == [bytes(200)]
+
+
+def test_room_is_there_again_after_items_were_taken_or_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limit(monkeypatch, of_all=1000, of_queue=1000)
+    fresh = FreshContents()
+    for round_number in range(5):
+        fresh.keep(1, [b"a"], [bytes(700)])
+        fresh.keep(2, [b"a"], [bytes(700)])
+        assert kept(fresh, b"a") == [bytes(700)], round_number
+        assert fresh.take(2, [b"a"]) == [None]
+        if round_number % 2:
+            fresh.take(1, [b"a"])
+        else:
+            fresh.forget(1)
+
+
+def test_poll_of_new_items_reads_no_contents(rig: Rig) -> None:
+    rig.add(b"x", b"y")
+    rig.store.get_many = None  # type: ignore[method-assign,assignment]
+
+    assert rig.poll(2).contents == [b"x", b"y"]
+
+
+def test_poll_reads_what_is_not_kept(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, of_all=450, of_queue=450)
+    rig.add(b"x", b"y")
+    rig.add(b"z")
+
+    assert rig.poll(3).contents == [b"x", b"y", b"z"]
+
+
+def test_item_that_comes_back_has_its_contents(rig: Rig) -> None:
+    rig.add(b"x")
+    rig.poll(1, lease_ms=10)
+    rig.now_ms += 11
+    rig.sweep_all()
+
+    assert rig.poll(1).contents == [b"x"]
+
+
+def test_refused_add_keeps_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = rig.add(b"x")
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.store, "write", lambda batch: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            rig.add(b"y")
+
+    assert kept(rig.engine.fresh, *ids, queue_id=rig.queue.queue_id) == [b"x"]
+    assert len(rig.engine.fresh._queues[rig.queue.queue_id].contents) == 1
+
+
+def test_items_that_leave_otherwise_are_not_kept(rig: Rig) -> None:
+    fresh, queue_id = rig.engine.fresh, rig.queue.queue_id
+    cancelled, *others = rig.add(b"x", b"y", b"z")
+
+    cancel(rig.engine, rig.queue, [cancelled], rig.now_ms)
+    assert kept(fresh, cancelled, *others, queue_id=queue_id) == [None, b"y", b"z"]
+
+    purge(rig.engine, rig.queue, ItemState.READY, 10, rig.now_ms)
+    assert kept(fresh, *others, queue_id=queue_id) == [None, None]
+
+    (last,) = rig.add(b"x")
+    delete_queue(rig.engine, QUEUE)
+    assert kept(fresh, last, queue_id=queue_id) == [None]
+
+
+def test_contents_in_memory_are_those_on_disk(rig: Rig) -> None:
+    ids = rig.add(b"x" * 1000, b"")
+
+    stored = rig.store.get_many(Family.ITEMS, [rig.queue.prefix + each for each in ids])
+
+    assert None not in stored
+    assert kept(rig.engine.fresh, *ids, queue_id=rig.queue.queue_id) == [b"x" * 1000, b""]
