@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long check format lint types bench bench-spark clean
+.PHONY: help setup demo test test-long check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,7 +44,14 @@ $(BENCH_READY): $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark,bench]'
 	@touch $@
 
-bench: $(BENCH_READY)  ## Measure the engine, the server and loads from Spark (half an hour)
+bench: $(BENCH_READY)  ## Compare with other queues, in 20 minutes, and write docs/performance.md (Debian, root)
+	$(BIN)/python -m bench.peers --page
+
+COMMIT ?= HEAD
+bench-quick: $(BENCH_READY)  ## Compare this tree with COMMIT (HEAD), in two minutes
+	$(BIN)/python -m bench.quick $(COMMIT)
+
+bench-parts: $(BENCH_READY)  ## Measure the engine, the server and loads from Spark alone (half an hour)
 	$(BIN)/python -m bench.engine
 	$(BIN)/python -m bench.outcomes
 	$(BIN)/python -m bench.worker

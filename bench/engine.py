@@ -97,9 +97,13 @@ class EngineQueue:
 @contextmanager
 def engine_queue(folder: Path, name: str = "bench") -> Iterator[EngineQueue]:
     with Store(folder) as store:
-        engine = open_engine(store, IdSource(Random()))
-        create_queue(engine, name, QueueSettings(), SystemClock().now_ms())
-        yield EngineQueue(engine, engine.queue(name))
+        yield new_engine_queue(store, name)
+
+
+def new_engine_queue(store: Store, name: str = "bench") -> EngineQueue:
+    engine = open_engine(store, IdSource(Random()))
+    create_queue(engine, name, QueueSettings(), SystemClock().now_ms())
+    return EngineQueue(engine, engine.queue(name))
 
 
 def run_each(call: Call, sync: Callable[[], None], seconds: float) -> Round:

@@ -44,7 +44,7 @@ def scratch(parent: Path) -> Iterator[Path]:
     is_ours = not parent.exists()
     parent.mkdir(parents=True, exist_ok=True)
     try:
-        kind = _filesystem(parent)
+        kind = filesystem(parent)
         if kind in _DISKLESS:
             raise SystemExit(f"{parent} is {kind}, where a sync costs nothing; choose a --dir")
         with tempfile.TemporaryDirectory(prefix="bench-", dir=parent) as folder:
@@ -54,7 +54,7 @@ def scratch(parent: Path) -> Iterator[Path]:
             shutil.rmtree(parent, ignore_errors=True)
 
 
-def _filesystem(path: Path) -> str:
+def filesystem(path: Path) -> str:
     """The type of the mount that holds the path: the longest mount point that is a parent."""
     resolved = path.resolve()
     best, kind = "", "unknown"
@@ -198,7 +198,7 @@ def start_report(
         **(programs or {}),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
-        "disk": _filesystem(folder),
+        "disk": filesystem(folder),
         "fsync p50 µs": round(fsync_p50_us(folder)),
     }
     report = Report(title, vars(arguments), facts)

@@ -6,23 +6,22 @@ It listens on a Unix socket alone, in a directory that only its own user and roo
 import contextlib
 import os
 import pwd
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from bench.debian import install
 
 _USER = "postgres"
 _START_SECONDS_MAX = 60.0
-_STOP_SECONDS_MAX = 120.0
-_POLICY = Path("/usr/sbin/policy-rc.d")
+_STOP_SECONDS_MAX = 30.0
 
-_SETTINGS = {
+_FOR_LOADS = {
     # What a durable queue needs stays as it comes: fsync, synchronous_commit and full_page_writes
     # are on. The rest is what one sets for large loads, and favours PostgreSQL.
-    "listen_addresses": "",
     "shared_buffers": "1GB",
     "max_wal_size": "32GB",  # no checkpoint in the middle of a load
     "min_wal_size": "16GB",  # files of the log are used again; see bench/spark_copy.py
@@ -30,7 +29,6 @@ _SETTINGS = {
     "wal_buffers": "64MB",
     "maintenance_work_mem": "256MB",
     "autovacuum": "off",  # its share of the work would come later
-    "logging_collector": "off",
 }
 
 
@@ -42,48 +40,15 @@ def _binaries() -> Path | None:
     return found[-1].parent if found else None
 
 
-def postgres_binaries() -> Path:
+def postgres_binaries(otherwise: str = "leave 'copy' out of --contenders") -> Path:
     """Where `initdb` and `postgres` are; installs Debian's package if need and rights be."""
     binaries = _binaries()
     if binaries is None:
-        _install()
+        install(["postgresql"], title="PostgreSQL", otherwise=otherwise)
         binaries = _binaries()
     if binaries is None:
-        raise SystemExit(
-            "PostgreSQL is missing: install the package postgresql, or leave 'copy' out of "
-            "--contenders"
-        )
+        raise SystemExit("PostgreSQL is missing: its package postgresql has no initdb")
     return binaries
-
-
-def _install() -> None:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with _services_kept_down():
-        for command in (
-            ["apt-get", "-qq", "update"],
-            ["apt-get", "-qq", "install", "-y", "--no-install-recommends", "postgresql"],
-        ):
-            done = subprocess.run(
-                command, env=environment, check=False, capture_output=True, text=True
-            )
-            if done.returncode != 0:
-                raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr.strip()}")
-
-
-@contextlib.contextmanager
-def _services_kept_down() -> Iterator[None]:
-    """Let the package start no cluster: Debian asks this script before it starts a service."""
-    if _POLICY.exists():
-        yield
-        return
-    _POLICY.write_text("#!/bin/sh\nexit 101\n")
-    _POLICY.chmod(0o755)
-    try:
-        yield
-    finally:
-        _POLICY.unlink()
 
 
 def postgres_version(binaries: Path) -> str:
@@ -94,7 +59,9 @@ def postgres_version(binaries: Path) -> str:
 
 
 @contextlib.contextmanager
-def running_postgres(binaries: Path, folder: Path) -> Iterator[str]:
+def running_postgres(
+    binaries: Path, folder: Path, settings: Mapping[str, str] = _FOR_LOADS
+) -> Iterator[str]:
     """A new cluster below `folder`, as the conninfo that reaches it."""
     folder = folder.resolve()
     # The path of a socket has at most 107 bytes, so it cannot be in just any folder.
@@ -119,7 +86,10 @@ def running_postgres(binaries: Path, folder: Path) -> Iterator[str]:
             )  # fmt: skip
             if made.wait() != 0:
                 raise SystemExit(f"initdb failed:\n{log_file.read_text()}")
-            options = {**_SETTINGS, "unix_socket_directories": str(socket_dir)}
+            options = {
+                **settings, "listen_addresses": "", "logging_collector": "off",
+                "unix_socket_directories": str(socket_dir),
+            }  # fmt: skip
             server = command("postgres", *(f"--{name}={value}" for name, value in options.items()))
             try:
                 _wait_until_ready(binaries, socket_dir, server, log_file)
@@ -137,9 +107,9 @@ def _hand_over(*folders: Path) -> str | None:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
         folder.chmod(0o700)
         # Our own scratch directory is closed to others; passing through is enough.
-        scratch = folder.parent
-        if scratch.stat().st_uid == 0 and scratch.stat().st_mode & 0o777 == 0o700:
-            scratch.chmod(0o711)
+        for above in folder.parents:
+            if above.stat().st_uid == 0 and above.stat().st_mode & 0o777 == 0o700:
+                above.chmod(0o711)
         test = ["setpriv", f"--reuid={_USER}", "--clear-groups", "test", "-w", str(folder)]
         if subprocess.run(test, check=False).returncode != 0:
             raise SystemExit(f"the user {_USER} cannot reach {folder}; choose another --dir")
@@ -161,4 +131,8 @@ def _stop(server: "subprocess.Popen[bytes]") -> None:
     """Nothing that it holds is wanted any more, so it need not write it out first."""
     if server.poll() is None:
         server.send_signal(signal.SIGQUIT)
-        server.wait(_STOP_SECONDS_MAX)
+        try:
+            server.wait(_STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            server.kill()  # its other processes end when they miss it
+            server.wait()

@@ -1,0 +1,122 @@
+"""`python -m bench.peers`: Queueber beside its peers, in one run."""
+
+import argparse
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from bench.debian import install
+from bench.measure import Shape, bench_parser, filesystem, fsync_p50_us, progress, scratch
+from bench.peers.contest import CALLERS, SIZES, Contender, Plan, spread, started, turns
+from bench.peers.limit import measure_limit
+from bench.peers.page import show, write_page
+from bench.peers.registry import PEERS
+from bench.peers.results import Result
+
+_DESCRIPTION = """Run Queueber and what its users would pick instead side by side: all servers are
+up the whole time on loopback, each is driven through its usual Python client from a process of its
+own, and they take turns. One item's life is add, lease, acknowledge. Debian's packages of the peers
+are installed if they are missing and we may. The result goes to bench/results/ and, with --page,
+into docs/performance.md."""
+
+_HERE = Path(__file__).parent.parent
+RESULTS = _HERE / "results" / "peers.json"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = bench_parser(_DESCRIPTION)
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="who")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of a short round")
+    parser.add_argument("--repeat", type=int, default=3, help="short rounds of each kind")
+    parser.add_argument(
+        "--sustain", type=float, default=60.0, help="seconds at 1 KiB; half of them at 100 B"
+    )
+    parser.add_argument("--deep", type=int, default=5_000_000, help="items that wait")
+    parser.add_argument(
+        "--deep-seconds", type=float, default=20.0, help="that a peer may fill, and drain"
+    )
+    parser.add_argument("--no-limit", action="store_true", help="leave RocksDB alone out")
+    parser.add_argument("--page", action="store_true", help="write docs/performance.md and plots")
+    return parser.parse_args()
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    sustain = {1024: arguments.sustain, 100: arguments.sustain / 2}
+    return Plan(
+        seconds=arguments.seconds,
+        repeat=arguments.repeat,
+        sustain_seconds=sustain if arguments.sustain else {},
+        deep_items=arguments.deep,
+        deep_seconds=arguments.deep_seconds,
+    )
+
+
+def _machine(folder: Path) -> dict[str, object]:
+    return {
+        "cores": os.cpu_count(),
+        "memory GB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
+        "system": f"{platform.system()} {platform.release()}",
+        "disk": filesystem(folder),
+        "fdatasync p50 µs": round(fsync_p50_us(folder)),
+        "python": platform.python_version(),
+        "rocksdict": version("rocksdict"),
+        "pycapnp": version("pycapnp"),
+    }
+
+
+def _line(contender: Contender) -> dict[str, object]:
+    peer = contender.peer
+    return {
+        "version": peer.version(),
+        "client": f"{peer.library} {version(peer.library)}",
+        "synced": peer.durability,
+        "notes": peer.notes,
+        "figures": {
+            **{name: spread(rounds) for name, rounds in contender.rounds.items()},
+            **contender.figures,
+        },
+    }
+
+
+def main() -> None:
+    arguments = _arguments()
+    peers = [PEERS[name] for name in PEERS if name in arguments.peers]
+    for peer in peers:
+        install(peer.packages, title=peer.name, otherwise="leave it out of --peers")
+    plan = _plan(arguments)
+    with scratch(arguments.dir) as folder:
+        machine = _machine(folder)
+        with started(peers, folder) as contenders, progress() as bar:
+            planned = list(turns(contenders, plan))
+            task = bar.add_task("peers", total=len(planned))
+            for name, run in planned:
+                bar.update(task, description=name)
+                run()
+                bar.advance(task)
+            lines = {each.peer.name: _line(each) for each in contenders}
+        limits: dict[str, list[float]] = {}
+        shapes = [Shape(items, size) for size in SIZES for items in CALLERS]
+        for shape in [] if arguments.no_limit else shapes * plan.repeat:
+            for name, rate in measure_limit(folder, shape).items():
+                limits.setdefault(name, []).append(rate)
+    result = Result(
+        taken_at=datetime.now(UTC).isoformat(timespec="minutes"),
+        command=" ".join(["python -m bench.peers", *sys.argv[1:]]),
+        machine=machine,
+        peers=lines,
+        limit={name: spread(rates) for name, rates in limits.items()},
+    )
+    show(result)
+    file = arguments.json or RESULTS
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(result.shown(), indent=1) + "\n")
+    if arguments.page:
+        write_page(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The comparison: every peer's server is up the whole time, and each measures in its turn."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from bench.measure import SECOND_NS, Shape, percentile_us
+from bench.peers.driver import DriverProcess, Order, Tally
+from bench.peers.peer import Peer, Server
+from bench.peers.usage import usage_of
+
+CALLERS = {1: 32, 100: 8}
+"""By items a call."""
+SIZES = (100, 1024)
+_SUSTAIN_CALLERS = 32
+_SUSTAIN_ITEMS = 10
+_SUSTAIN_WAITING = 1000
+_PROBES = 1000
+_DRAIN_ITEMS = 1000
+_DRAIN_CALLERS = 8
+_GRACE_SECONDS = 120.0
+"""How much longer than ordered an answer may take."""
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    seconds: float
+    """Of a short round."""
+    repeat: int
+    sustain_seconds: dict[int, float]
+    """By bytes of an item."""
+    deep_items: int
+    deep_seconds: float
+    """How long a peer may fill, and drain; ours goes on to the end."""
+
+
+@dataclass(slots=True)
+class Contender:
+    peer: Peer
+    server: Server
+    driver: DriverProcess
+    rounds: dict[str, list[float]] = field(default_factory=dict)
+    """Items a second, by column."""
+    figures: dict[str, Figures] = field(default_factory=dict)
+    """All else, by column."""
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def order(self, order: Order) -> Tally:
+        return self.driver.run(order, order.seconds + _GRACE_SECONDS)
+
+    def new_queue(self) -> str:
+        return f"bench{next(self.numbers)}"
+
+    def resident_mb(self) -> float:
+        return usage_of(self.server.process_ids()).resident_bytes / 1e6
+
+
+@contextlib.contextmanager
+def started(peers: Sequence[Peer], folder: Path) -> Iterator[list[Contender]]:
+    with contextlib.ExitStack() as stack:
+        contenders = []
+        for number, peer in enumerate(peers):
+            own = folder / str(number)
+            own.mkdir()
+            server = stack.enter_context(peer.running(own))
+            driver = DriverProcess(peer, server.address)
+            stack.callback(driver.stop)
+            contenders.append(Contender(peer, server, driver))
+        yield contenders
+
+
+def column(work: str, shape: Shape) -> str:
+    name = "add" if work == "add" else "poll+ack"
+    return f"{name} {shape.items}, {shape.content_bytes} B"
+
+
+# --- short rounds ---------------------------------------------------------------------------------
+
+
+def run_short(contender: Contender, shape: Shape, seconds: float) -> None:
+    """Add for a while, then take and acknowledge as long, or until there is nothing left."""
+    queue = contender.new_queue()
+    for work in ("add", "take"):
+        tally = contender.order(
+            Order(
+                work, queue, shape.content_bytes,
+                items=shape.items, callers=CALLERS[shape.items], seconds=seconds,
+            )
+        )  # fmt: skip
+        contender.rounds.setdefault(column(work, shape), []).append(_rate(tally))
+
+
+def _rate(tally: Tally) -> float:
+    elapsed = tally.ended_ns - tally.started_ns
+    return tally.items * SECOND_NS / elapsed if elapsed else 0.0
+
+
+def spread(rounds: Sequence[float]) -> Figures:
+    return {"items/s": median(rounds), "lowest": min(rounds), "highest": max(rounds)}
+
+
+# --- producers and consumers together -------------------------------------------------------------
+
+
+def run_sustained(contender: Contender, content_bytes: int, seconds: float) -> None:
+    before = usage_of(contender.server.process_ids())
+    tally = contender.order(
+        Order(
+            "sustain", contender.new_queue(), content_bytes, items=_SUSTAIN_ITEMS,
+            callers=_SUSTAIN_CALLERS, seconds=seconds, count=_SUSTAIN_WAITING,
+        )
+    )  # fmt: skip
+    after = usage_of(contender.server.process_ids())
+    contender.figures[f"sustained, {content_bytes} B"] = {
+        "items/s": _rate(tally),
+        "p50 ms": percentile_us(tally.samples_ns, 0.5) / 1000,
+        "p99 ms": percentile_us(tally.samples_ns, 0.99) / 1000,
+        "resident MB": after.resident_bytes / 1e6,
+        "written B/item": (after.written_bytes - before.written_bytes) / max(1, tally.items),
+    }
+
+
+# --- a deep queue ---------------------------------------------------------------------------------
+
+
+def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
+    """Poll when hardly anything waits, when millions do, and after those have passed."""
+    queue, size = contender.new_queue(), SIZES[0]
+    seconds = _GRACE_SECONDS if to_the_end else plan.deep_seconds
+
+    def fill(count: int) -> int:
+        return contender.order(Order("fill", queue, size, seconds=seconds, count=count)).items
+
+    def probe() -> float:
+        tally = contender.order(Order("probe", queue, size, count=_PROBES))
+        return percentile_us(tally.samples_ns, 0.99) / 1000
+
+    figures: Figures = {}
+    fill(_PROBES + _DRAIN_ITEMS)
+    figures["empty p99 ms"] = probe()
+    figures["waiting"] = fill(plan.deep_items)
+    figures["waiting p99 ms"] = probe()
+    figures["resident MB"] = contender.resident_mb()
+    drained = contender.order(
+        Order(
+            "drain", queue, size,
+            items=_DRAIN_ITEMS, callers=_DRAIN_CALLERS, seconds=seconds,
+        )
+    )  # fmt: skip
+    figures["passed"] = drained.items
+    fill(_PROBES)
+    figures["passed p99 ms"] = probe()
+    contender.figures["deep"] = figures
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+Turn = tuple[str, Callable[[], None]]
+
+
+def turns(contenders: Sequence[Contender], plan: Plan) -> Iterator[Turn]:
+    """What is to be done, in order, each named by who does it."""
+    shapes = [Shape(items, size) for size in SIZES for items in CALLERS]
+    for _ in range(plan.repeat):
+        for shape in shapes:
+            for each in contenders:
+                yield each.peer.name, lambda c=each, s=shape: run_short(c, s, plan.seconds)  # type: ignore[misc]
+    for size, seconds in plan.sustain_seconds.items():
+        for each in contenders:
+            yield each.peer.name, lambda c=each, b=size, s=seconds: run_sustained(c, b, s)  # type: ignore[misc]
+    if plan.deep_items:
+        for number, each in enumerate(contenders):
+            yield each.peer.name, lambda c=each, n=number: run_deep(c, plan, to_the_end=n == 0)  # type: ignore[misc]

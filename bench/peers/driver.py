@@ -1,0 +1,275 @@
+"""The callers: a process for each peer, which does what it is ordered to and tells what came of it.
+
+Callers of a client that blocks have a thread each, with a loop that never waits; all others share
+one loop. What they do is written once.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+
+from bench.measure import SECOND_NS
+from bench.peers.peer import Client, Peer
+
+_STAMP_BYTES = 8
+_ROOM_SECONDS = 0.2
+_EMPTY_NS = SECOND_NS // 4
+"""When nobody got anything for so long, there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done to a queue: 'add', 'take' (and acknowledge), 'sustain', 'probe', 'fill'
+    or 'drain'."""
+
+    work: str
+    queue: str
+    content_bytes: int
+    items: int = 1
+    """A call."""
+    callers: int = 1
+    seconds: float = 0.0
+    """When it is over; `take` and `drain` also are when there is nothing left."""
+    count: int = 0
+    """Items of `fill`, at most; calls of `probe`; of `sustain`, those that may wait at a time."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of it."""
+
+    items: int = 0
+    started_ns: int = field(default_factory=time.perf_counter_ns)
+    ended_ns: int = field(default_factory=time.perf_counter_ns)
+    samples_ns: list[int] = field(default_factory=list)
+    """How long each call took; of `sustain`, how long each item was on its way."""
+
+    def is_over(self, seconds: float) -> bool:
+        return time.perf_counter_ns() - self.started_ns > seconds * SECOND_NS
+
+    def count(self, items: int, began_ns: int) -> None:
+        self.ended_ns = time.perf_counter_ns()
+        self.items += items
+        self.samples_ns.append(self.ended_ns - began_ns)
+
+
+Caller = Callable[[int, Client], Awaitable[None]]
+
+
+class Driver:
+    def __init__(self, peer: Peer, address: str) -> None:
+        self._peer = peer
+        self._address = address
+
+    def run(self, order: Order) -> Tally:
+        if order.work == "fill":
+            return self._fill(order)
+        self._contents = [os.urandom(order.content_bytes) for _ in range(order.items)]
+        self._tally = Tally()
+        self._room: _Room | _RoomOfThreads = (
+            _RoomOfThreads(order.count) if self._peer.is_blocking else _Room(order.count)
+        )
+        work: Caller = {
+            "add": self._add, "take": self._take, "drain": self._take, "probe": self._probe,
+            "sustain": self._sustain,
+        }[order.work]  # fmt: skip
+        self._order = order
+        if self._peer.is_blocking:
+            self._run_threads(work)
+        else:
+            asyncio.run(self._run_tasks(work))
+        return self._tally
+
+    def _fill(self, order: Order) -> Tally:
+        tally = Tally()
+        contents = os.urandom(order.content_bytes)
+        step = max(1, order.count // 100)
+        while tally.items < order.count and not tally.is_over(order.seconds):
+            asyncio.run(self._peer.fill(self._address, order.queue, contents, step))
+            tally.count(step, tally.started_ns)
+        return tally
+
+    # --- side by side -----------------------------------------------------------------------------
+
+    async def _run_tasks(self, work: Caller) -> None:
+        order = self._order
+        async with self._peer.connect(self._address, order.callers, order.queue) as clients:
+            self._tally.started_ns = time.perf_counter_ns()
+            async with asyncio.TaskGroup() as group:
+                for number, client in enumerate(clients):
+                    group.create_task(work(number, client))  # type: ignore[arg-type]
+
+    def _run_threads(self, work: Caller) -> None:
+        order = self._order
+        failures: list[BaseException] = []
+        start = threading.Barrier(order.callers, action=self._start)
+
+        async def run_one(number: int) -> None:
+            async with self._peer.connect(self._address, 1, order.queue) as clients:
+                start.wait()
+                await work(number, clients[0])
+
+        def run(number: int) -> None:
+            try:
+                asyncio.run(run_one(number))
+            except BaseException as error:  # noqa: BLE001  raised below
+                failures.append(error)
+                start.abort()
+
+        threads = [threading.Thread(target=run, args=(n,)) for n in range(order.callers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def _start(self) -> None:
+        self._tally.started_ns = time.perf_counter_ns()
+
+    # --- what a caller does -----------------------------------------------------------------------
+
+    async def _add(self, _: int, client: Client) -> None:
+        while not self._tally.is_over(self._order.seconds):
+            began_ns = time.perf_counter_ns()
+            await client.add(self._contents)
+            self._tally.count(len(self._contents), began_ns)
+
+    async def _take(self, _: int, client: Client) -> None:
+        while not self._tally.is_over(self._order.seconds):
+            began_ns = time.perf_counter_ns()
+            taken = await client.take(self._order.items)
+            if taken.contents:
+                await client.ack(taken)
+                self._tally.count(len(taken.contents), began_ns)
+            elif began_ns > self._tally.ended_ns + _EMPTY_NS:
+                # Not before: some bring nothing for a moment, though there is more.
+                return
+
+    async def _probe(self, _: int, client: Client) -> None:
+        """Polls alone are timed."""
+        for _ in range(self._order.count):
+            began_ns = time.perf_counter_ns()
+            taken = await client.take(self._order.items)
+            self._tally.count(len(taken.contents), began_ns)
+            if not taken.contents:
+                return
+            await client.ack(taken)
+
+    async def _sustain(self, number: int, client: Client) -> None:
+        if number % 2:
+            await self._consume(client)
+        else:
+            await self._produce(client)
+
+    async def _produce(self, client: Client) -> None:
+        order, tally = self._order, self._tally
+        rest = self._contents[0][_STAMP_BYTES:]
+        while not tally.is_over(order.seconds):
+            if not await self._room.take(order.items):
+                continue
+            stamp = time.perf_counter_ns().to_bytes(_STAMP_BYTES)
+            await client.add([stamp + rest] * order.items)
+
+    async def _consume(self, client: Client) -> None:
+        order, tally = self._order, self._tally
+        while not tally.is_over(order.seconds):
+            taken = await client.take(order.items)
+            now_ns = time.perf_counter_ns()
+            self._room.give(len(taken.contents))
+            tally.samples_ns += [
+                now_ns - int.from_bytes(contents[:_STAMP_BYTES]) for contents in taken.contents
+            ]
+            if taken.contents:
+                await client.ack(taken)
+                tally.items += len(taken.contents)
+                tally.ended_ns = time.perf_counter_ns()
+
+
+class _Room:
+    """How many more items may wait. Producers stand in line for it."""
+
+    def __init__(self, items: int) -> None:
+        self._items = items
+        self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    async def take(self, items: int) -> bool:
+        """Have room for some; False when there was none for a while."""
+        if self._items < items or self._line:
+            turn = asyncio.get_running_loop().create_future()
+            self._line.append((items, turn))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(turn, _ROOM_SECONDS)
+            return not turn.cancelled()
+        self._items -= items
+        return True
+
+    def give(self, items: int) -> None:
+        self._items += items
+        while self._line and self._items >= self._line[0][0]:
+            wanted, turn = self._line.popleft()
+            if not turn.done():
+                self._items -= wanted
+                turn.set_result(None)
+
+
+class _RoomOfThreads:
+    """The same for callers that block."""
+
+    def __init__(self, items: int) -> None:
+        self._items = items
+        self._changed = threading.Condition()
+
+    async def take(self, items: int) -> bool:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._items >= items, _ROOM_SECONDS):
+                return False
+            self._items -= items
+            return True
+
+    def give(self, items: int) -> None:
+        with self._changed:
+            self._items += items
+            self._changed.notify()
+
+
+# --- the process ----------------------------------------------------------------------------------
+
+
+def _obey(orders: "Connection[Tally | BaseException, Order | None]", driver: Driver) -> None:
+    while (order := orders.recv()) is not None:
+        try:
+            orders.send(driver.run(order))
+        except BaseException as error:  # noqa: BLE001  raised in the process that measures
+            orders.send(RuntimeError(f"{type(error).__name__}: {error}"))
+
+
+class DriverProcess:
+    def __init__(self, peer: Peer, address: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._orders, theirs = context.Pipe()
+        arguments = (theirs, Driver(peer, address))
+        self._process = context.Process(target=_obey, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def run(self, order: Order, answer_seconds_max: float) -> Tally:
+        self._orders.send(order)
+        if not self._orders.poll(answer_seconds_max):
+            raise RuntimeError(f"{order} took longer than {answer_seconds_max} s")
+        answer = self._orders.recv()
+        if isinstance(answer, BaseException):
+            raise answer
+        tally: Tally = answer
+        return tally
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.join()

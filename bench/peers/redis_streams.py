@@ -1,0 +1,142 @@
+"""Redis Streams: a log with a consumer group, synced before every reply."""
+
+import contextlib
+import subprocess
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.exceptions import ResponseError
+
+from bench.debian import find_program
+from bench.peers.peer import WAIT_SECONDS, Client, Server, Taken
+from bench.peers.processes import (
+    LOOPBACK,
+    data_folder,
+    free_ports,
+    port_answers,
+    process_ids,
+    running_process,
+)
+
+_GROUP = "workers"
+_WAIT_MS = round(WAIT_SECONDS * 1000)
+_FIELD = b"c"
+_NEW = ">"
+"""What no consumer of the group has been given yet."""
+_FILL_SCRIPT = """
+for _ = 1, ARGV[2] do
+    redis.call('XADD', KEYS[1], '*', ARGV[3], ARGV[1])
+end
+"""
+_FILL_ITEMS_MAX = 10_000
+"""Of one script, which nothing can interrupt."""
+
+
+class RedisStreams:
+    name = "Redis Streams"
+    durability = "yes"
+    notes = "everything is held in memory"
+    packages = ("redis-server",)
+    library = "redis"
+    is_blocking = False
+
+    def version(self) -> str:
+        done = subprocess.run([_server(), "--version"], check=True, capture_output=True, text=True)
+        return done.stdout.split("v=")[1].split()[0]
+
+    @contextlib.contextmanager
+    def running(self, folder: Path) -> Iterator[Server]:
+        (port,) = free_ports(1)
+        with data_folder(folder, "redis") as data_dir:
+            settings = {
+                "bind": LOOPBACK,
+                "port": str(port),
+                "dir": str(data_dir),
+                "appendonly": "yes",
+                "appendfsync": "always",
+                # A rewrite in the middle of a round would be a matter of luck; this favours Redis,
+                # whose log only grows meanwhile.
+                "auto-aof-rewrite-percentage": "0",
+                "save": "",
+            }
+            command = [_server()]
+            for name, value in settings.items():
+                command += [f"--{name}", value]
+            with running_process(command, data_dir, lambda: port_answers(port)) as root:
+                yield Server(str(port), lambda: process_ids(root))
+
+    @contextlib.asynccontextmanager
+    async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:
+        async with _connected(address, callers) as redis:
+            await _create(redis, queue)
+            yield [_Client(redis, queue, f"caller-{caller}") for caller in range(callers)]
+
+    async def fill(self, address: str, queue: str, contents: bytes, count: int) -> None:
+        """By a script inside of the server, unsynced until its end."""
+        async with _connected(address, 1) as redis:
+            await _create(redis, queue)
+            await redis.config_set("appendfsync", "no")
+            add = redis.register_script(_FILL_SCRIPT)
+            for start in range(0, count, _FILL_ITEMS_MAX):
+                items = min(_FILL_ITEMS_MAX, count - start)
+                await add(keys=[queue], args=[contents, items, _FIELD])
+            await redis.config_set("appendfsync", "always")
+            # The first write syncs all that came before it, at the cost of the filling.
+            await redis.set(f"{queue}:filled", count)
+
+
+class _Client:
+    def __init__(self, redis: "Redis", queue: str, consumer: str) -> None:
+        self._redis = redis
+        self._queue = queue
+        self._consumer = consumer
+
+    async def add(self, contents: Sequence[bytes]) -> None:
+        if len(contents) == 1:
+            await self._redis.xadd(self._queue, {_FIELD: contents[0]})
+            return
+        pipeline = self._redis.pipeline(transaction=False)
+        for each in contents:
+            pipeline.xadd(self._queue, {_FIELD: each})
+        await pipeline.execute()
+
+    async def take(self, count: int) -> Taken:
+        answer: Any = await self._redis.xreadgroup(
+            _GROUP, self._consumer, {self._queue: _NEW}, count=count, block=_WAIT_MS
+        )
+        entries = answer[0][1] if answer else []
+        return Taken([fields[_FIELD] for _, fields in entries], [entry for entry, _ in entries])
+
+    async def ack(self, taken: Taken) -> None:
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.xack(self._queue, _GROUP, *taken.token)
+        pipeline.xdel(self._queue, *taken.token)  # acknowledged entries stay in a stream
+        await pipeline.execute()
+
+
+def _server() -> str:
+    return find_program(
+        "redis-server", title="Redis", package="redis-server",
+        otherwise="leave 'redis' out of --peers",
+    )  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def _connected(address: str, callers: int) -> AsyncIterator["Redis"]:
+    # Protocol 3 has other shapes of answers, and nothing that a queue needs.
+    pool = BlockingConnectionPool(
+        host=LOOPBACK, port=int(address), max_connections=callers, timeout=None, protocol=2
+    )
+    async with Redis(connection_pool=pool) as redis:
+        yield redis
+    await pool.aclose()
+
+
+async def _create(redis: "Redis", queue: str) -> None:
+    try:
+        await redis.xgroup_create(queue, _GROUP, id="0", mkstream=True)
+    except ResponseError as error:
+        if "BUSYGROUP" not in str(error):  # it is there already
+            raise

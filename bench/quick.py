@@ -1,0 +1,113 @@
+"""This tree beside another commit: the columns of the comparison with peers, as ratios."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from bench.measure import bench_parser, progress, scratch, start_report
+
+_DESCRIPTION = """Measure Queueber as it is in this working tree and as it was at another commit,
+in turns, and print the ratio for each column: what a change costs or gains, before it lands. Server
+and client are those of each tree; the callers are this one's."""
+
+_HERE = Path(__file__).parent.parent
+_RUN_SECONDS_MAX = 300
+
+Figures = dict[str, float]
+
+
+@contextlib.contextmanager
+def _checkout(commit: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as parent:
+        path = Path(parent) / "tree"
+        add = ["git", "worktree", "add", "--detach", str(path), commit]
+        done = subprocess.run(add, cwd=_HERE, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(done.stderr.strip())
+        try:
+            yield path
+        finally:
+            remove = ["git", "worktree", "remove", "--force", str(path)]
+            subprocess.run(remove, cwd=_HERE, check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def _packages(tree: Path) -> Iterator[Path]:
+    """A path where the product is that of a tree, and the benchmarks are ours."""
+    with tempfile.TemporaryDirectory() as parent:
+        path = Path(parent)
+        (path / "queueber").symlink_to(tree / "queueber")
+        (path / "bench").symlink_to(_HERE / "bench")
+        yield path
+
+
+def _measure(packages: Path, folder: Path, seconds: float) -> Figures:
+    """Items a second, and of the rest what grows when it gets better."""
+    with tempfile.TemporaryDirectory(dir=folder.resolve()) as own:
+        file = Path(own) / "figures.json"
+        command = [
+            sys.executable, "-m", "bench.peers", "--peers", "queueber", "--no-limit",
+            "--repeat", "1", "--seconds", str(seconds), "--sustain", str(4 * seconds),
+            "--deep", "200000", "--dir", own, "--json", str(file),
+        ]  # fmt: skip
+        environment = {**os.environ, "PYTHONPATH": str(packages)}
+        done = subprocess.run(
+            command, cwd=packages, env=environment, check=False, capture_output=True, text=True,
+            timeout=_RUN_SECONDS_MAX,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+        figures = json.loads(file.read_text())["peers"]["Queueber"]["figures"]
+    found: Figures = {}
+    for column, of_column in figures.items():
+        for name, figure in of_column.items():
+            if name == "items/s":
+                found[column] = figure
+            elif name.endswith(" ms") and figure:
+                found[f"{column}: {name}"] = 1 / figure
+    return found
+
+
+def main() -> None:
+    parser = bench_parser(_DESCRIPTION)
+    parser.add_argument("commit", nargs="?", default="HEAD", help="what to compare with")
+    parser.add_argument("--seconds", type=float, default=0.7, help="of a short round")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds in each tree")
+    arguments = parser.parse_args()
+    here: list[Figures] = []
+    there: list[Figures] = []
+    with (
+        scratch(arguments.dir) as folder,
+        _checkout(arguments.commit) as tree,
+        _packages(tree) as theirs,
+        _packages(_HERE) as ours,
+        progress() as bar,
+    ):
+        report = start_report(f"This tree against {arguments.commit}", arguments, folder)
+        for _ in bar.track(range(arguments.repeat), description="in turns"):
+            there.append(_measure(theirs, folder, arguments.seconds))
+            here.append(_measure(ours, folder, arguments.seconds))
+    rows: list[dict[str, object]] = []
+    for column in here[0]:
+        # Each pair ran back to back, so that the machine's mood falls out of the ratio.
+        ratios = sorted(mine[column] / its[column] for mine, its in zip(here, there, strict=True))
+        rows.append(
+            {
+                "column": column,
+                "ratio": median(ratios),
+                "from": ratios[0],
+                "to": ratios[-1],
+            }
+        )
+    report.table("Above 1: this tree is better", rows)
+    report.write_json(arguments.json)
+
+
+if __name__ == "__main__":
+    main()
