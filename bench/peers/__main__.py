@@ -99,10 +99,9 @@ def main() -> None:
                 bar.advance(task)
             lines = {each.peer.name: _line(each) for each in contenders}
         limits: dict[str, list[float]] = {}
-        shapes = [Shape(items, size) for size in SIZES for items in CALLERS]
-        for shape in [] if arguments.no_limit else shapes * plan.repeat:
-            for name, rate in measure_limit(folder, shape).items():
-                limits.setdefault(name, []).append(rate)
+        for shape in [Shape(items, size) for size in SIZES for items in CALLERS]:
+            if not arguments.no_limit:
+                limits |= measure_limit(folder, shape, plan.repeat)
     result = Result(
         taken_at=datetime.now(UTC).isoformat(timespec="minutes"),
         command=" ".join(["python -m bench.peers", *sys.argv[1:]]),

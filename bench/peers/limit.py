@@ -15,7 +15,7 @@ from bench.peers.contest import CALLERS, column
 from queueber.db.families import Family
 from queueber.db.store import Batch, Store
 
-_ITEMS = {1: 20_000, 100: 200_000}
+_ITEMS = {1: 10_000, 100: 100_000}
 """By items a call: so many that a round takes a good part of a second."""
 
 Entry = tuple[Family, bytes, bytes | None]
@@ -102,12 +102,14 @@ def _replay(
     return done.items_per_second
 
 
-def measure_limit(folder: Path, shape: Shape) -> dict[str, float]:
-    """Items a second, by column."""
+def measure_limit(folder: Path, shape: Shape, repeat: int) -> dict[str, list[float]]:
+    """Items a second of each round, by column."""
     added, taken = _record(folder, shape)
     callers = CALLERS[shape.items]
-    with tempfile.TemporaryDirectory(dir=folder) as path, Store(Path(path)) as store:
-        return {
-            column("add", shape): _replay(store, added, callers, 1) * shape.items,
-            column("take", shape): _replay(store, taken, callers, 2) * shape.items,
-        }
+    rounds: dict[str, list[float]] = {}
+    for _ in range(repeat):
+        with tempfile.TemporaryDirectory(dir=folder) as path, Store(Path(path)) as store:
+            for work, batches, writes in (("add", added, 1), ("take", taken, 2)):
+                rate = _replay(store, batches, callers, writes) * shape.items
+                rounds.setdefault(column(work, shape), []).append(rate)
+    return rounds

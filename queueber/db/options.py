@@ -36,10 +36,15 @@ def family_options(family: Family, cache: rocksdict.Cache | None = None) -> rock
     table = rocksdict.BlockBasedOptions()
     if cache is not None:
         table.set_block_cache(cache)
-    # Index and filter blocks live in the cache, so that memory does not grow with the queue.
+    # Index and filter blocks live in the cache, so that memory does not grow with the queue. They
+    # come in parts: a filter for a whole file is so large that the cache drops it again, and every
+    # get would read it anew.
     table.set_cache_index_and_filter_blocks(True)
     table.set_pin_l0_filter_and_index_blocks_in_cache(True)
     table.set_bloom_filter(10, False)
+    table.set_partition_filters(True)
+    table.set_index_type(rocksdict.BlockBasedIndexType.two_level_index_search())
+    table.set_pin_top_level_index_and_filter(True)
     table.set_format_version(5)
 
     options = rocksdict.Options(raw_mode=True)

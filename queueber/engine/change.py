@@ -218,9 +218,8 @@ class Change:
             self._agenda.schedule(queue.queue_id, self._due_ms)
         if self.log_head is not None:
             queue.results.head = self.log_head
-        self._note_ready()
-        if self._fresh[0]:
-            self._engine.fresh.keep(queue.queue_id, *self._fresh)
+        is_fresh = bool(self._fresh[0]) and self._engine.fresh.keep(queue.queue_id, *self._fresh)
+        self._note_ready(is_fresh=is_fresh)
         for record in self._batches.values():
             if record.live == 0 and not record.loads:
                 queue.finished_batches.add(record.name)
@@ -231,7 +230,7 @@ class Change:
             elif digest in queue.loads:
                 self._engine.stale_stages.append(queue.loads.pop(digest).directory)
 
-    def _note_ready(self) -> None:
+    def _note_ready(self, *, is_fresh: bool) -> None:
         queue = self._queue
         for level in self._loaded:
             # What was read before may not be first any more.
@@ -245,7 +244,7 @@ class Change:
             window = queue.windows.get(level)
             if window is None:
                 window = queue.windows[level] = ReadyWindow(is_complete=True)
-            window.insert(entries)
+            window.insert(entries, is_fresh=is_fresh)
         if len(queue.windows) != len(self.counters.levels):
             queue.windows = {
                 level: window

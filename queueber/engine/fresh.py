@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from queueber.limits import FRESH_BYTES_MAX, FRESH_QUEUE_BYTES_MAX
 
-_ENTRY_BYTES = 200
-"""What an entry takes beside its contents."""
+_ENTRY_BYTES = 350
+"""What an item takes beside its contents, here and in the window of ready entries."""
 
 
 class FreshContents:
@@ -18,16 +18,18 @@ class FreshContents:
         self._bytes = 0
         self._queues: dict[int, _OfQueue] = {}
 
-    def keep(self, queue_id: int, ids: Sequence[bytes], contents: Sequence[bytes]) -> None:
-        """All of them, or none if there is no room."""
+    def keep(self, queue_id: int, ids: Sequence[bytes], contents: Sequence[bytes]) -> bool:
+        """All of them, or none if there is no room; whether they are here."""
         size = sum(map(len, contents)) + _ENTRY_BYTES * len(ids)
         known = self._queues.get(queue_id)
         if known is None:
             known = self._queues[queue_id] = _OfQueue()
-        if self._bytes + size <= FRESH_BYTES_MAX and known.bytes + size <= FRESH_QUEUE_BYTES_MAX:
-            known.contents.update(zip(ids, contents, strict=True))
-            known.bytes += size
-            self._bytes += size
+        if self._bytes + size > FRESH_BYTES_MAX or known.bytes + size > FRESH_QUEUE_BYTES_MAX:
+            return False
+        known.contents.update(zip(ids, contents, strict=True))
+        known.bytes += size
+        self._bytes += size
+        return True
 
     def take(self, queue_id: int, ids: Iterable[bytes]) -> list[bytes | None]:
         """Their contents, as far as they are here; they are not any more."""

@@ -25,9 +25,14 @@ class ReadyWindow:
         self.entries: deque[Entry] = deque()
         self.is_complete = is_complete
 
-    def insert(self, new: Sequence[Entry]) -> None:
-        """Take note of entries that were just written, given in order."""
+    def insert(self, new: Sequence[Entry], *, is_fresh: bool = False) -> None:
+        """Take note of entries that were just written, given in order.
+
+        When their contents are kept too, `is_fresh`, they need not be read back at all: then only
+        the room for contents limits how many there are.
+        """
         entries = self.entries
+        least = max(READY_WINDOW_ENTRIES, len(entries))
         if entries and new[0] < entries[-1]:
             # Rare: a delay that ended late, or a clock that stepped back.
             last = entries[-1]
@@ -35,7 +40,9 @@ class ReadyWindow:
             self.entries = entries = deque(sorted(entries))
         elif self.is_complete:
             entries.extend(new)
-        while len(entries) > READY_WINDOW_ENTRIES:
+        if is_fresh:
+            return
+        while len(entries) > least:
             entries.pop()
             self.is_complete = False
 

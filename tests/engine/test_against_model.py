@@ -90,7 +90,7 @@ class EngineAgainstModel(LoadRules):
         # A window of a few entries is refilled and cut far more often than the real one; what is
         # kept for days is kept for a moment.
         self.patch.setattr("queueber.engine.ready_window.READY_WINDOW_ENTRIES", 4)
-        self.patch.setattr("queueber.engine.fresh.FRESH_QUEUE_BYTES_MAX", 1000)
+        self.patch.setattr("queueber.engine.fresh.FRESH_QUEUE_BYTES_MAX", 3000)
         self.patch.setattr(
             "queueber.engine.choice.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
         )

@@ -56,7 +56,7 @@ def test_queues_do_not_see_each_other() -> None:
 
 
 def test_oldest_stay_when_a_queue_has_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, of_all=10_000, of_queue=1000)
+    limit(monkeypatch, of_all=10_000, of_queue=1500)
     fresh = FreshContents()
     fresh.keep(1, [b"a", b"b"], [bytes(200), bytes(200)])
     fresh.keep(1, [b"c"], [bytes(200)])
@@ -69,7 +69,7 @@ def test_oldest_stay_when_a_queue_has_no_more_room(monkeypatch: pytest.MonkeyPat
 def test_room_is_there_again_after_items_were_taken_or_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    limit(monkeypatch, of_all=1000, of_queue=1000)
+    limit(monkeypatch, of_all=1200, of_queue=1200)
     fresh = FreshContents()
     for round_number in range(5):
         fresh.keep(1, [b"a"], [bytes(700)])
@@ -90,7 +90,7 @@ def test_poll_of_new_items_reads_no_contents(rig: Rig) -> None:
 
 
 def test_poll_reads_what_is_not_kept(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit(monkeypatch, of_all=450, of_queue=450)
+    limit(monkeypatch, of_all=900, of_queue=900)
     rig.add(b"x", b"y")
     rig.add(b"z")
 

@@ -199,6 +199,13 @@ def test_poll_gives_contents_back_exactly(rig: Rig, size: int) -> None:
 # --- the window -----------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def nothing_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items whose contents are kept in memory are in the window, however many they are."""
+    monkeypatch.setattr("queueber.engine.fresh.FRESH_BYTES_MAX", 0)
+
+
+@pytest.mark.usefixtures("nothing_fresh")
 def test_poll_across_several_windows_keeps_the_order_to_the_last_item(rig: Rig) -> None:
     count = 3 * READY_WINDOW_ENTRIES + 17
     ids = rig.add(*[b"%d" % n for n in range(count)])
@@ -215,6 +222,7 @@ def test_poll_across_several_windows_keeps_the_order_to_the_last_item(rig: Rig) 
     assert rig.stats().ready == 0
 
 
+@pytest.mark.usefixtures("nothing_fresh")
 def test_poll_of_more_than_a_window_at_once_gives_them_all(rig: Rig) -> None:
     ids = rig.add(*[b""] * (READY_WINDOW_ENTRIES + 500))
 
@@ -224,6 +232,7 @@ def test_poll_of_more_than_a_window_at_once_gives_them_all(rig: Rig) -> None:
     assert rig.poll(1000).ids == ids[READY_WINDOW_ENTRIES + 300 :]
 
 
+@pytest.mark.usefixtures("nothing_fresh")
 def test_poll_interleaved_with_adds_beyond_the_window_keeps_the_order(rig: Rig) -> None:
     """What is added while the window is full lies behind it, on disk only."""
     ids = rig.add(*[b""] * READY_WINDOW_ENTRIES)
@@ -238,6 +247,7 @@ def test_poll_interleaved_with_adds_beyond_the_window_keeps_the_order(rig: Rig) 
     assert polled == ids
 
 
+@pytest.mark.usefixtures("nothing_fresh")
 def test_poll_of_an_early_item_that_came_late_finds_it_in_a_full_window(rig: Rig) -> None:
     rig.now_ms += 10_000
     ids = rig.add(*[b""] * (READY_WINDOW_ENTRIES + 5))

@@ -58,6 +58,7 @@ def new_head() -> bytes:
 
 steps = st.lists(
     st.one_of(
+        st.tuples(st.just("insert fresh"), st.sets(st.integers(0, 30), min_size=1, max_size=7)),
         st.tuples(st.just("insert"), st.sets(st.integers(0, 30), min_size=1, max_size=7)),
         st.tuples(st.just("take"), st.sets(st.integers(1, 6), min_size=1, max_size=1)),
         st.tuples(st.just("discard"), st.sets(st.integers(0, 30), min_size=1, max_size=7)),
@@ -77,14 +78,15 @@ def test_window_through_any_steps_is_the_front_of_the_index(
     index: list[Entry] = []
 
     for step, numbers in steps:
-        if step == "insert":
+        if step in {"insert", "insert fresh"}:
             new = sorted(each for each in map(entry, numbers) if each not in index)
             if not new:
                 continue
             write(store, head, new)
             index = sorted(index + new)
-            window.insert(new)
-            assert len(window.entries) <= ENTRIES_MAX
+            before, is_fresh = len(window.entries), step == "insert fresh"
+            window.insert(new, is_fresh=is_fresh)
+            assert is_fresh or len(window.entries) <= max(ENTRIES_MAX, before)
         elif step == "take":
             (count,) = numbers
             window.fill(store, head, LOW, count)
@@ -124,6 +126,16 @@ def test_insert_on_both_sides_of_a_short_window_keeps_what_lies_behind_it_out(
 
     assert list(window.entries) == [entry(25), entry(30), entry(40)]
     assert not window.is_complete
+
+
+def test_fresh_entries_are_all_kept_and_others_do_not_push_them_out() -> None:
+    window = ReadyWindow(is_complete=True)
+    fresh = [entry(number) for number in range(10, 20)]
+
+    window.insert(fresh, is_fresh=True)
+    assert (list(window.entries), window.is_complete) == (fresh, True)
+    window.insert([entry(20), entry(21)])
+    assert (list(window.entries), window.is_complete) == (fresh, False)
 
 
 def test_fill_starts_at_the_low_mark(store: Store) -> None:
