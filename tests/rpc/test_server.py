@@ -278,7 +278,7 @@ def test_a_sweep_of_100_000_due_items_lets_calls_be_answered() -> None:
             queue.add([b"x"] * 1000)
         leases = [queue.poll(1000, lease=60) for _ in range(100)]
         with ThreadPoolExecutor(100) as pool:
-            assert all(pool.map(lambda lease: lease.extend(0.2), leases))
+            assert all(pool.map(lambda lease: lease.extend(2.0), leases))
         assert queue.stats().in_progress == 100_000
 
         slowest = 0.0

@@ -7,6 +7,7 @@ import pytest
 from tests.support.spark_driver import CLUSTER, running_driver
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("master", [CLUSTER])
 def test_driver_runs_tasks_and_nothing_is_left(tmp_path: Path, master: str) -> None:
     with running_driver("count_rows", folder=tmp_path, master=master) as driver:
@@ -17,6 +18,7 @@ def test_driver_runs_tasks_and_nothing_is_left(tmp_path: Path, master: str) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_executors_of_a_killed_driver_end(tmp_path: Path) -> None:
     with running_driver("count_rows", "hold", folder=tmp_path, master=CLUSTER) as driver:
         driver.wait_line("holding")
