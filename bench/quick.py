@@ -53,8 +53,8 @@ def _measure(packages: Path, folder: Path, seconds: float) -> Figures:
         file = Path(own) / "figures.json"
         command = [
             sys.executable, "-m", "bench.peers", "--peers", "queueber", "--no-limit",
-            "--repeat", "1", "--seconds", str(seconds), "--sustain", str(4 * seconds),
-            "--deep", "200000", "--dir", own, "--json", str(file),
+            "--repeat", "1", "--seconds", str(seconds), "--sustain", str(3 * seconds),
+            "--deep", "100000", "--dir", own, "--json", str(file),
         ]  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": str(packages)}
         done = subprocess.run(
@@ -77,8 +77,8 @@ def _measure(packages: Path, folder: Path, seconds: float) -> Figures:
 def main() -> None:
     parser = bench_parser(_DESCRIPTION)
     parser.add_argument("commit", nargs="?", default="HEAD", help="what to compare with")
-    parser.add_argument("--seconds", type=float, default=0.7, help="of a short round")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds in each tree")
+    parser.add_argument("--seconds", type=float, default=0.4, help="of a short round")
+    parser.add_argument("--repeat", type=int, default=4, help="rounds in each tree")
     arguments = parser.parse_args()
     here: list[Figures] = []
     there: list[Figures] = []
@@ -90,9 +90,11 @@ def main() -> None:
         progress() as bar,
     ):
         report = start_report(f"This tree against {arguments.commit}", arguments, folder)
-        for _ in bar.track(range(arguments.repeat), description="in turns"):
-            there.append(_measure(theirs, folder, arguments.seconds))
-            here.append(_measure(ours, folder, arguments.seconds))
+        for number in bar.track(range(arguments.repeat), description="in turns"):
+            turns = [(theirs, there), (ours, here)]
+            # Who comes second has the disk and the caches as the first has left them.
+            for packages, figures in turns if number % 2 else reversed(turns):
+                figures.append(_measure(packages, folder, arguments.seconds))
     rows: list[dict[str, object]] = []
     for column in here[0]:
         # Each pair ran back to back, so that the machine's mood falls out of the ratio.
