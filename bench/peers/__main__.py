@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.debian import install
 from bench.measure import Shape, bench_parser, filesystem, fsync_p50_us, progress, scratch
 from bench.peers.contest import CALLERS, SIZES, Contender, Plan, spread, started, turns
 from bench.peers.limit import measure_limit
@@ -85,8 +84,6 @@ def _line(contender: Contender) -> dict[str, object]:
 def main() -> None:
     arguments = _arguments()
     peers = [PEERS[name] for name in PEERS if name in arguments.peers]
-    for peer in peers:
-        install(peer.packages, title=peer.name, otherwise="leave it out of --peers")
     plan = _plan(arguments)
     with scratch(arguments.dir) as folder:
         machine = _machine(folder)

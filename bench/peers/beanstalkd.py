@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import greenstalk
@@ -12,11 +12,7 @@ from bench.debian import find_program
 from bench.peers.peer import LEASE_SECONDS, Client, Server, Taken
 from bench.peers.processes import (
     LOOPBACK,
-    data_folder,
-    free_ports,
-    port_answers,
-    process_ids,
-    running_process,
+    running_on_a_port,
 )
 
 _JOB_BYTES_MAX = 16 * 1024 * 1024
@@ -38,16 +34,15 @@ class Beanstalkd:
         done = subprocess.run([_server(), "-v"], check=True, capture_output=True, text=True)
         return done.stdout.split()[-1]
 
-    @contextlib.contextmanager
-    def running(self, folder: Path) -> Iterator[Server]:
-        (port,) = free_ports(1)
-        with data_folder(folder, "beanstalkd") as data_dir:
-            command = [
+    def running(self, folder: Path) -> contextlib.AbstractContextManager[Server]:
+        return running_on_a_port(
+            folder,
+            "beanstalkd",
+            lambda port, data_dir: [
                 _server(), "-b", str(data_dir), "-f0", "-z", str(_JOB_BYTES_MAX),
                 "-l", LOOPBACK, "-p", str(port),
-            ]  # fmt: skip
-            with running_process(command, data_dir, lambda: port_answers(port)) as root:
-                yield Server(str(port), lambda: process_ids(root))
+            ],
+        )  # fmt: skip
 
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:

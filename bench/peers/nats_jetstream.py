@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import nats
@@ -15,11 +15,7 @@ from bench.debian import find_program
 from bench.peers.peer import LEASE_SECONDS, WAIT_SECONDS, Client, Server, Taken
 from bench.peers.processes import (
     LOOPBACK,
-    data_folder,
-    free_ports,
-    port_answers,
-    process_ids,
-    running_process,
+    running_on_a_port,
 )
 
 _CONSUMER = "workers"
@@ -42,16 +38,15 @@ class NatsJetStream:
         done = subprocess.run([_server(), "--version"], check=True, capture_output=True, text=True)
         return done.stdout.split()[-1].removeprefix("v")
 
-    @contextlib.contextmanager
-    def running(self, folder: Path) -> Iterator[Server]:
-        (port,) = free_ports(1)
-        with data_folder(folder, "nats") as data_dir:
-            command = [
+    def running(self, folder: Path) -> contextlib.AbstractContextManager[Server]:
+        return running_on_a_port(
+            folder,
+            "nats",
+            lambda port, data_dir: [
                 _server(), "--addr", LOOPBACK, "--port", str(port),
                 "--jetstream", "--store_dir", str(data_dir),
-            ]  # fmt: skip
-            with running_process(command, data_dir, lambda: port_answers(port)) as root:
-                yield Server(str(port), lambda: process_ids(root))
+            ],
+        )  # fmt: skip
 
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.peers.peer import Server
+
 LOOPBACK = "127.0.0.1"
 
 _START_SECONDS_MAX = 60.0
@@ -152,3 +154,17 @@ def _left_of(family: set[tuple[int, int]]) -> list[int]:
         for process_id, started_at in family
         if process_id in alive and alive[process_id].started_at == started_at
     ]
+
+
+@contextlib.contextmanager
+def running_on_a_port(
+    folder: Path, name: str, command: Callable[[int, Path], Sequence[str]]
+) -> Iterator[Server]:
+    """A server of one process, made by a command for its port and its data; its address is the
+    port."""
+    (port,) = free_ports(1)
+    with (
+        data_folder(folder, name) as data_dir,
+        running_process(command(port, data_dir), data_dir, lambda: port_answers(port)) as root,
+    ):
+        yield Server(str(port), lambda: process_ids(root))

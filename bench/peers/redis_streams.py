@@ -2,7 +2,7 @@
 
 import contextlib
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,7 @@ from bench.debian import find_program
 from bench.peers.peer import WAIT_SECONDS, Client, Server, Taken
 from bench.peers.processes import (
     LOOPBACK,
-    data_folder,
-    free_ports,
-    port_answers,
-    process_ids,
-    running_process,
+    running_on_a_port,
 )
 
 _GROUP = "workers"
@@ -46,26 +42,8 @@ class RedisStreams:
         done = subprocess.run([_server(), "--version"], check=True, capture_output=True, text=True)
         return done.stdout.split("v=")[1].split()[0]
 
-    @contextlib.contextmanager
-    def running(self, folder: Path) -> Iterator[Server]:
-        (port,) = free_ports(1)
-        with data_folder(folder, "redis") as data_dir:
-            settings = {
-                "bind": LOOPBACK,
-                "port": str(port),
-                "dir": str(data_dir),
-                "appendonly": "yes",
-                "appendfsync": "always",
-                # A rewrite in the middle of a round would be a matter of luck; this favours Redis,
-                # whose log only grows meanwhile.
-                "auto-aof-rewrite-percentage": "0",
-                "save": "",
-            }
-            command = [_server()]
-            for name, value in settings.items():
-                command += [f"--{name}", value]
-            with running_process(command, data_dir, lambda: port_answers(port)) as root:
-                yield Server(str(port), lambda: process_ids(root))
+    def running(self, folder: Path) -> contextlib.AbstractContextManager[Server]:
+        return running_on_a_port(folder, "redis", _command)
 
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:
@@ -85,6 +63,24 @@ class RedisStreams:
             await redis.config_set("appendfsync", "always")
             # The first write syncs all that came before it, at the cost of the filling.
             await redis.set(f"{queue}:filled", count)
+
+
+def _command(port: int, data_dir: Path) -> list[str]:
+    settings = {
+        "bind": LOOPBACK,
+        "port": str(port),
+        "dir": str(data_dir),
+        "appendonly": "yes",
+        "appendfsync": "always",
+        # A rewrite in the middle of a round would be a matter of luck; this favours Redis, whose
+        # log only grows meanwhile.
+        "auto-aof-rewrite-percentage": "0",
+        "save": "",
+    }
+    command = [_server()]
+    for name, value in settings.items():
+        command += [f"--{name}", value]
+    return command
 
 
 class _Client:
