@@ -21,11 +21,10 @@ class FreshContents:
     def keep(self, queue_id: int, ids: Sequence[bytes], contents: Sequence[bytes]) -> bool:
         """All of them, or none if there is no room; whether they are here."""
         size = sum(map(len, contents)) + _ENTRY_BYTES * len(ids)
-        known = self._queues.get(queue_id)
-        if known is None:
-            known = self._queues[queue_id] = _OfQueue()
+        known = self._queues.get(queue_id) or _OfQueue()
         if self._bytes + size > FRESH_BYTES_MAX or known.bytes + size > FRESH_QUEUE_BYTES_MAX:
             return False
+        self._queues[queue_id] = known
         known.contents.update(zip(ids, contents, strict=True))
         known.bytes += size
         self._bytes += size
