@@ -20,8 +20,8 @@ class Lease(Leased):
     def remove(self, ids: ItemIds | None = None) -> list[bool]:
         """Remove items that are done, all of them when none are named: for each, whether it is
         gone."""
-        chosen = self._chosen(ids)
-        return wait_for(self._calls.outcomes.remove(chosen, self.id)) if chosen else []
+        removal = self._removal(ids)
+        return wait_for(removal) if removal else []
 
     def complete(self, results: Completed) -> list[bool]:
         """Remove items that are done and keep their results in the queue's log.
@@ -58,8 +58,8 @@ class AsyncLease(Leased):
 
     async def remove(self, ids: ItemIds | None = None) -> list[bool]:
         """Remove items that are done, all of them when none are named."""
-        chosen = self._chosen(ids)
-        return await wait_for_async(self._calls.outcomes.remove(chosen, self.id)) if chosen else []
+        removal = self._removal(ids)
+        return await wait_for_async(removal) if removal else []
 
     async def complete(self, results: Completed) -> list[bool]:
         """Remove items that are done and keep their results in the queue's log."""

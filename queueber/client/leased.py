@@ -1,6 +1,7 @@
 """The items of a lease, as every face shows them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -60,6 +61,14 @@ class Leased:
 
     def __len__(self) -> int:
         return len(self._polled.ids)
+
+    def _removal(self, ids: ItemIds | None) -> "Future[list[bool]] | None":
+        """The call that removes those items, or all; None when there are none."""
+        if ids is None:
+            held = self._polled.ids
+            return self._calls.outcomes.remove_whole(held, self.id) if held else None
+        chosen = to_ids("ids", ids)
+        return self._calls.outcomes.remove(chosen, self.id) if chosen else None
 
     def _chosen(self, ids: ItemIds | None) -> list[bytes]:
         return self.ids if ids is None else to_ids("ids", ids)

@@ -36,6 +36,8 @@ class _Held:
     results: Sequence[bytes] = ()
     errors: Sequence[str] = ()
     delay_ms: int = _QUEUE_BACKOFF
+    is_whole: bool = False
+    """Whether they are all that the lease was given with."""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,11 @@ class OutcomeCalls:
 
     def remove(self, ids: ItemIds, lease: bytes) -> "Future[list[bool]]":
         return self._put(self._removes, _Held(to_ids("ids", ids), to_id("lease", lease)))
+
+    def remove_whole(self, ids: Sequence[bytes], lease: bytes) -> "Future[list[bool]]":
+        """All that a lease was given with: it is enough to name the lease then."""
+        held = _Held(ids, lease, is_whole=True)
+        return self._caller.put(self._removes, held, len(ids), group=True)
 
     def complete(
         self, ids: ItemIds, results: CompletedResults, lease: bytes
@@ -110,13 +117,33 @@ class OutcomeCalls:
         self._releases.put(operation)
 
     async def _send_removes(self, operations: list[Operation[_Held]]) -> None:
+        is_whole = operations[0].payload.is_whole
+
         def send(queue: Any) -> Any:
             request = queue.removeMany_request()
-            _write_held(request.init("req"), operations)
+            body = request.init("req")
+            if is_whole:
+                body.leases = [operation.payload.lease_id for operation in operations]
+                body.counts = [operation.parts for operation in operations]
+            else:
+                _write_held(body, operations)
             return request.send()
 
         response = await self._caller.call(send, is_repeatable=False)
-        answer_each(operations, list(response.resp.removed))
+        removed = list(response.resp.removed)
+        if not is_whole:
+            answer_each(operations, removed)
+            return
+        rest = []
+        for operation, is_removed in zip(operations, removed, strict=True):
+            if is_removed:
+                operation.answer([True] * operation.parts)
+            else:
+                # Some of them are not held any more: only item by item can be said which.
+                operation.payload.is_whole = False
+                rest.append(operation)
+        if rest:
+            await self._send_removes(rest)
 
     async def _send_completes(self, operations: list[Operation[_Held]]) -> None:
         results = [result for operation in operations for result in operation.payload.results]

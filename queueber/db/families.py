@@ -5,8 +5,8 @@ deleting it is one range deletion in each. Numbers are big-endian, times are mil
 epoch in 8 bytes, ids and leases are UUIDv7 in 16: keys sort as their parts do.
 
 An item is in `items` from add to its end, and all that time in exactly one of `visibility_index`
-(ready), `delayed`, `in_progress` and `dead`. Contents are written once, in `items`; what moves is
-small: an entry with the item's mark (see `marks.py`).
+(ready), `delayed`, a lease of `leases` (in progress) and `dead`. Contents are written once, in
+`items`; what moves is small: an entry with the item's mark (see `marks.py`).
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,6 @@ class Family(Enum):
         _SMALL,
     )
     DELAYED = ("delayed", "queue, visible-at, id", "mark", _SMALL)
-    IN_PROGRESS = ("in_progress", "queue, id", "lease, mark", _SMALL)
     PLACES = (
         "places",
         "queue, id",
@@ -56,6 +55,12 @@ class Family(Enum):
     DEAD = ("dead", "queue, id", "died-at, reason (1 byte), mark", _SMALL)
     LEASES = ("leases", "queue, lease", "LeaseEntry: expiry and the items it holds", _SMALL)
     LEASE_EXPIRY = ("lease_expiry", "queue, expiry, lease", "empty", _SMALL)
+    HOLDERS = (
+        "holders",
+        "queue, block of ids (15 bytes), lease",
+        "empty: the lease holds items whose ids begin so",
+        _SMALL,
+    )
     ATTEMPTS = ("attempts", "queue, id", "the times of an item's failures, its last error", _SMALL)
     KEYS = ("keys", "queue, digest of the key", "id, forget-at", _SMALL)
     PRODUCERS = (

@@ -11,12 +11,14 @@ To change what is stored:
 2: the families of `families.py`, the records of `schema/storage.capnp`, `marks.py`,
    `bookkeeping.py` and `log_records.py`: marks, dead letters, keys, producers, batches, logs.
    Stores of this format were never released.
-3: the family `loads`, open loads in batches, attributes in results.
+3: the family `loads`, open loads in batches, attributes in results. Stores of this format were
+   never released.
+4: the family `holders` in place of `in_progress`: leases alone say what is in progress.
 """
 
 from queueber.errors import StorageCorrupt
 
-FORMAT = 3
+FORMAT = 4
 
 
 def check_format(found: bytes | None, *, is_empty: bool) -> bytes | None:

@@ -8,13 +8,14 @@ the suspects of priority 9, and so on.
 
 from hashlib import blake2b
 
-from queueber.limits import LEVELS
+from queueber.limits import ID_BYTES, LEVELS
 
 PREFIX_BYTES = 4
 TIME_BYTES = 8
 DUE_BYTES = 24
 LEVEL_BYTES = 1
 DIGEST_BYTES = 16
+ID_BLOCK_BYTES = ID_BYTES - 1
 
 LOWEST_DUE = bytes(DUE_BYTES)
 
@@ -62,6 +63,11 @@ _LEVEL_PARTS = [bytes([level]) for level in range(LEVELS)]
 def is_where_its_id_says(due: bytes) -> bool:
     """Whether the time of a due part is the one in its id, so that the id alone finds it."""
     return due[2:8] == due[8:14]
+
+
+def id_block(item_id: bytes) -> bytes:
+    """The block of an id: what it has in common with 255 others."""
+    return item_id[:ID_BLOCK_BYTES]
 
 
 def text_digest(text: str, kind: bytes = b"") -> bytes:

@@ -147,16 +147,12 @@ def split_held(held: bytes) -> list[tuple[bytes, bytes]]:
     ]
 
 
-# --- in-progress entries: plain bytes -------------------------------------------------------------
-
-
-def encode_in_progress(lease_id: bytes, mark: bytes) -> bytes:
-    return lease_id + mark
-
-
-def decode_in_progress(value: bytes) -> tuple[bytes, bytes]:
-    """Lease and mark."""
-    return value[:ID_BYTES], value[ID_BYTES:]
+def is_held(held: bytes, item_id: bytes) -> bool:
+    """Whether the item is among those that a lease holds."""
+    at = held.find(item_id)
+    while at > 0 and at % HELD_BYTES:
+        at = held.find(item_id, at + 1)  # it was part of another's mark
+    return at >= 0
 
 
 # --- QueueRecord ----------------------------------------------------------------------------------

@@ -110,6 +110,18 @@ class Store:
         values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[arg-type,assignment]
         return values
 
+    def get_neighbours(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
+        """As `get_many`, in half the time if the keys are in order with few others between them."""
+        options = _up_to(keys[-1] + b"\0")
+        # Past so many deleted ones they are no neighbours; what was not reached is got one by one.
+        options.set_max_skippable_internal_keys(len(keys))
+        entries = self._families[family].items(from_key=keys[0], read_opt=options)
+        found: dict[bytes, bytes | None] = dict(islice(entries, len(keys)))  # type: ignore[arg-type]
+        missing = [key for key in keys if key not in found]
+        if missing:
+            found.update(zip(missing, self.get_many(family, missing), strict=True))
+        return [found[key] for key in keys]
+
     def scan(
         self, family: Family, start: bytes, stop: bytes, limit: int
     ) -> list[tuple[bytes, bytes]]:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from queueber.db.bookkeeping import decode_dead
 from queueber.db.families import Family
 from queueber.db.keys import due_part
-from queueber.db.records import decode_in_progress
 from queueber.engine.batches import Side
 from queueber.engine.change import Change
 from queueber.engine.dead import drop_dead
 from queueber.engine.finish import finish
+from queueber.engine.holders import find_holders
 from queueber.engine.leases import take_from_any_lease
 from queueber.engine.places import take_waiting
 from queueber.engine.state import Engine, QueueState
@@ -24,23 +24,23 @@ def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int)
     distinct = list(dict.fromkeys(ids))
     change = Change(engine, queue)
     keys = [queue.prefix + item_id for item_id in distinct]
-    in_progress = engine.store.get_many(Family.IN_PROGRESS, keys)
     dead = engine.store.get_many(Family.DEAD, keys)
     places = engine.store.get_many(Family.PLACES, keys)
-    held: list[tuple[bytes, bytes]] = []
     letters: list[tuple[bytes, bytes]] = []
     waiting: list[tuple[bytes, bytes]] = []
-    for item_id, lease, letter, place in zip(distinct, in_progress, dead, places, strict=True):
-        if lease is not None:
-            held.append((item_id, decode_in_progress(lease)[0]))
-        elif letter is not None:
+    others: list[bytes] = []
+    for item_id, letter, place in zip(distinct, dead, places, strict=True):
+        if letter is not None:
             letters.append((item_id, decode_dead(letter)[2]))
+            continue
+        at_ms = made_at_ms(item_id) if place is None else int.from_bytes(place)
+        mark = take_waiting(engine, queue, change, due_part(at_ms, item_id))
+        if mark is not None:
+            waiting.append((item_id, mark))
         else:
-            at_ms = made_at_ms(item_id) if place is None else int.from_bytes(place)
-            mark = take_waiting(engine, queue, change, due_part(at_ms, item_id))
-            if mark is not None:
-                waiting.append((item_id, mark))
+            others.append(item_id)
 
+    held = find_holders(engine, queue, others)
     waiting += take_from_any_lease(engine, queue, change, held)
     if letters:
         drop_dead(queue, change, letters)

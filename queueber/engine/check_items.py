@@ -10,6 +10,7 @@ from queueber.db.keys import (
     LEVEL_BYTES,
     TIME_BYTES,
     due_part,
+    id_block,
     is_where_its_id_says,
     split_due_part,
     time_part,
@@ -17,7 +18,6 @@ from queueber.db.keys import (
 from queueber.db.marks import decode_mark, mark_level
 from queueber.db.records import (
     decode_details,
-    decode_in_progress,
     decode_item,
     decode_lease,
     split_held,
@@ -41,7 +41,6 @@ class Entry(NamedTuple):
     item_id: bytes
     mark: bytes
     due: bytes = b""
-    lease_id: bytes = b""
 
 
 class ItemsCheck(QueueCheck):
@@ -58,8 +57,17 @@ class ItemsCheck(QueueCheck):
 
     def run(self) -> Iterator[Violation]:
         items = yield from self._check_items()
-        for family in (Family.VISIBILITY_INDEX, Family.DELAYED, Family.IN_PROGRESS, Family.DEAD):
-            yield from self._check_entries(family)
+        for family in (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD):
+            for chunk in self._walk(family):
+                entries = [_read_entry(family, key, value) for key, value in chunk]
+                yield from self._check_entries(family, entries)
+                for (key, _), entry in zip(chunk, entries, strict=True):
+                    if family is Family.VISIBILITY_INDEX:
+                        yield from self._check_ready(key[0], entry)
+                    elif family is Family.DELAYED:
+                        yield from self._check_delayed(entry)
+                    else:
+                        self._counted.dead += 1
         yield from self._check_leases()
         yield from self._check_expiry()
         yield from self._check_counts(items)
@@ -93,25 +101,14 @@ class ItemsCheck(QueueCheck):
                 yield self._broken("I8", f"item {chunk[-1][0].hex()} is newer than last_id")
         return count
 
-    def _check_entries(self, family: Family) -> Iterator[Violation]:
-        for chunk in self._walk(family):
-            entries = [_read_entry(family, key, value) for key, value in chunk]
-            ids = [entry.item_id for entry in entries]
-            self._entries_digest += _digest(ids)
-            items = self._get_many(Family.ITEMS, ids)
-            histories = self._get_many(Family.ATTEMPTS, ids)
-            for (key, _), entry, item, history in zip(
-                chunk, entries, items, histories, strict=True
-            ):
-                yield from self._check_entry(family, entry, item, history)
-                if family is Family.VISIBILITY_INDEX:
-                    yield from self._check_ready(key[0], entry)
-                elif family is Family.DELAYED:
-                    yield from self._check_delayed(entry)
-                elif family is Family.IN_PROGRESS:
-                    yield from self._check_held(entry)
-                else:
-                    self._counted.dead += 1
+    def _check_entries(self, family: Family, entries: list[Entry]) -> Iterator[Violation]:
+        """What holds of an item wherever it is."""
+        ids = [entry.item_id for entry in entries]
+        self._entries_digest += _digest(ids)
+        items = self._get_many(Family.ITEMS, ids)
+        histories = self._get_many(Family.ATTEMPTS, ids)
+        for entry, item, history in zip(entries, items, histories, strict=True):
+            yield from self._check_entry(family, entry, item, history)
 
     def _check_entry(
         self, family: Family, entry: Entry, item: bytes | None, history: bytes | None
@@ -154,34 +151,30 @@ class ItemsCheck(QueueCheck):
         if entry.due < time_part(self._counters.delayed_due_ms):
             yield self._broken("I6", f"delayed has {entry.due.hex()} below its mark")
 
-    def _check_held(self, entry: Entry) -> Iterator[Violation]:
-        self._counted.in_progress += 1
-        lease = self._get(Family.LEASES, entry.lease_id)
-        held = [] if lease is None else split_held(decode_lease(lease)[1])
-        if (entry.item_id, entry.mark) not in held:
-            yield self._broken(
-                "I3", f"{entry.item_id.hex()} names lease {entry.lease_id.hex()}, not its holder"
-            )
-
     def _check_leases(self) -> Iterator[Violation]:
+        holders = 0
         for lease_id, value in self._entries(Family.LEASES):
             self._counted.leases += 1
             expires_at_ms, held_bytes = decode_lease(value)
-            ids = [item_id for item_id, _ in split_held(held_bytes)]
-            if len(set(ids)) < len(ids):
-                yield self._broken("I3", f"lease {lease_id.hex()} holds an item twice")
-            if not ids:
+            held = split_held(held_bytes)
+            self._counted.in_progress += len(held)
+            if not held:
                 yield self._broken("I3", f"lease {lease_id.hex()} holds nothing")
-            entries = self._get_many(Family.IN_PROGRESS, ids) if ids else []
-            for item_id, entry in zip(ids, entries, strict=True):
-                if entry is None or decode_in_progress(entry)[0] != lease_id:
-                    yield self._broken(
-                        "I3", f"lease {lease_id.hex()} holds {item_id.hex()}, which is elsewhere"
-                    )
+                continue
+            yield from self._check_entries(Family.LEASES, [Entry(*each) for each in held])
+            if len({item_id for item_id, _ in held}) < len(held):
+                yield self._broken("I3", f"lease {lease_id.hex()} holds an item twice")
+            for block in {id_block(item_id) for item_id, _ in held}:
+                holders += 1
+                if self._get(Family.HOLDERS, block + lease_id) is None:
+                    yield self._broken("I3", f"holders misses {lease_id.hex()} for {block.hex()}")
             if self._get(Family.LEASE_EXPIRY, due_part(expires_at_ms, lease_id)) is None:
                 yield self._broken("I4", f"lease {lease_id.hex()} has no expiry entry")
             if lease_id > self._counters.last_id:
                 yield self._broken("I8", f"lease {lease_id.hex()} is newer than last_id")
+        found = sum(1 for _ in self._entries(Family.HOLDERS))
+        if found != holders:
+            yield self._broken("I3", f"{found} entries in holders, but leases need {holders}")
 
     def _check_expiry(self) -> Iterator[Violation]:
         for due, _ in self._entries(Family.LEASE_EXPIRY):
@@ -199,9 +192,6 @@ def _read_entry(family: Family, key: bytes, value: bytes) -> Entry:
         return Entry(due[TIME_BYTES:], value, due=due)
     if family is Family.DELAYED:
         return Entry(key[TIME_BYTES:], value, due=key)
-    if family is Family.IN_PROGRESS:
-        lease_id, mark = decode_in_progress(value)
-        return Entry(key, mark, lease_id=lease_id)
     return Entry(key, decode_dead(value)[2])
 
 

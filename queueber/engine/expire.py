@@ -23,6 +23,7 @@ from queueber.db.marks import mark_group_max, with_group_max
 from queueber.db.records import HELD_BYTES, decode_lease, split_held
 from queueber.engine.change import Change
 from queueber.engine.charge import Failure, charge
+from queueber.engine.holders import holder_keys
 from queueber.engine.lifecycle import DeathReason
 from queueber.engine.lookahead import look_ahead
 from queueber.engine.ready_window import Entry
@@ -136,10 +137,11 @@ def _end_leases(
     ready: list[Entry] = []
     failures: list[Failure] = []
     items = 0
-    for _, held_bytes in leases:
+    for due, held_bytes in leases:
         held = split_held(held_bytes)
         items += len(held)
-        batch.delete_many(Family.IN_PROGRESS, [prefix + item_id for item_id, _ in held])
+        holders = holder_keys(prefix, due[TIME_BYTES:], [item_id for item_id, _ in held])
+        batch.delete_many(Family.HOLDERS, holders)
         together = company or len(held)
         if together == 1:
             ((item_id, mark),) = held

@@ -5,8 +5,9 @@ from itertools import chain, groupby
 
 from queueber.db.families import Family
 from queueber.db.keys import due_part
-from queueber.db.records import decode_lease, encode_lease, split_held
+from queueber.db.records import HELD_BYTES, decode_lease, encode_lease, split_held
 from queueber.engine.change import Change
+from queueber.engine.holders import holder_keys
 from queueber.engine.state import Engine, QueueState
 
 Marks = list[bytes | None]
@@ -43,6 +44,34 @@ def take_held(
     return marks
 
 
+def take_whole(
+    engine: Engine,
+    queue: QueueState,
+    change: Change,
+    leases: Sequence[bytes],
+    counts: Sequence[int],
+    now_ms: int,
+) -> list[list[tuple[bytes, bytes]]]:
+    """For each lease all that it holds, if that is as many items as its count says: else none.
+
+    A lease never gets items that it did not have at first, so the number says which they are.
+    """
+    entries = engine.store.get_many(Family.LEASES, [queue.prefix + each for each in leases])
+    taken: list[list[tuple[bytes, bytes]]] = []
+    ended: set[bytes] = set()
+    for lease_id, count, entry in zip(leases, counts, entries, strict=True):
+        expires_at_ms, held = (0, b"") if entry is None else decode_lease(entry)
+        is_whole = len(held) == count * HELD_BYTES and expires_at_ms > now_ms
+        if not is_whole or lease_id in ended:
+            taken.append([])
+            continue
+        ended.add(lease_id)
+        items = split_held(held)
+        _end_lease(queue, change, lease_id, expires_at_ms, [item_id for item_id, _ in items])
+        taken.append(items)
+    return taken
+
+
 def take_from_any_lease(
     engine: Engine, queue: QueueState, change: Change, held: Sequence[tuple[bytes, bytes]]
 ) -> list[tuple[bytes, bytes]]:
@@ -72,24 +101,30 @@ def _take_of_lease(
         return [None] * len(ids)
 
     prefix, remaining = queue.prefix, dict(split_held(held))
-    marks: Marks
     if list(remaining) == ids:
-        marks, remaining = list(remaining.values()), {}
-        taken = [prefix + item_id for item_id in ids]
-    else:
-        marks = [remaining.pop(item_id, None) for item_id in ids]
-        taken = [prefix + i for i, mark in zip(ids, marks, strict=True) if mark is not None]
-        if not taken:
-            return marks
-
-    batch, counters = change.batch, change.counters
-    batch.delete_many(Family.IN_PROGRESS, taken)
-    if remaining:
+        _end_lease(queue, change, lease_id, expires_at_ms, ids)
+        return list(remaining.values())
+    marks: Marks = [remaining.pop(item_id, None) for item_id in ids]
+    taken = [i for i, mark in zip(ids, marks, strict=True) if mark is not None]
+    if not remaining:
+        _end_lease(queue, change, lease_id, expires_at_ms, taken)
+    elif taken:
         kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
-        batch.put(Family.LEASES, prefix + lease_id, encode_lease(expires_at_ms, kept))
-    else:
-        batch.delete(Family.LEASES, prefix + lease_id)
-        batch.delete(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id))
-        counters.leases -= 1
-    counters.in_progress -= len(taken)
+        change.batch.put(Family.LEASES, prefix + lease_id, encode_lease(expires_at_ms, kept))
+        still = set(holder_keys(prefix, lease_id, remaining))
+        left = [key for key in holder_keys(prefix, lease_id, taken) if key not in still]
+        change.batch.delete_many(Family.HOLDERS, left)
+        change.counters.in_progress -= len(taken)
     return marks
+
+
+def _end_lease(
+    queue: QueueState, change: Change, lease_id: bytes, expires_at_ms: int, ids: Sequence[bytes]
+) -> None:
+    """A lease goes with all that it still held."""
+    prefix, batch = queue.prefix, change.batch
+    batch.delete(Family.LEASES, prefix + lease_id)
+    batch.delete(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id))
+    batch.delete_many(Family.HOLDERS, holder_keys(prefix, lease_id, ids))
+    change.counters.leases -= 1
+    change.counters.in_progress -= len(ids)

@@ -8,10 +8,10 @@
      └─ with a delay ─▶ DELAYED ◀──────── fail ────────┘
                                         cancel, purge: from everywhere ────────────────▶ GONE
 
-An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, IN_PROGRESS when
-`in_progress` has it, DEAD when `dead` has it, and GONE when `items` has it no more. Only writes
-move an item: time alone never does, so the counters are exact without a scan. What is due because
-time passed is moved by `sweep`, which a poll runs first when it finds that something is due.
+An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, IN_PROGRESS when a
+lease of `leases` holds it, DEAD when `dead` has it, and GONE when `items` has it no more. Only
+writes move an item: time alone never does, so the counters are exact without a scan. What is due
+because time passed is moved by `sweep`, which a poll runs first when it finds something due.
 """
 
 from enum import Enum
@@ -65,9 +65,10 @@ TRANSITIONS: dict[tuple[State, str], State] = {
 """Every pair that is not here leaves the item as it was."""
 
 INVARIANTS: dict[str, str] = {
-    "I1": "an item is in exactly one of visibility_index, delayed, in_progress and dead",
+    "I1": "an item is in exactly one of visibility_index, delayed, leases and dead",
     "I2": "an entry of those four names an item that exists, and its mark fits it",
-    "I3": "a lease holds at least one item, and exactly the in-progress items that name it",
+    "I3": "a lease holds at least one item, and none twice; holders has it with exactly the blocks "
+    "of ids of which it holds some",
     "I4": "a lease has exactly one expiry entry, at its expiry, and each such entry has its lease",
     "I5": "the counters of a queue equal what a full count finds",
     "I6": "nothing lies before a low-water mark: of a level, of leases, delays, things to forget",

@@ -16,27 +16,20 @@ from queueber.db.keys import (
 from queueber.db.marks import decode_mark, mark_batch
 from queueber.db.records import (
     decode_details,
-    decode_in_progress,
     decode_item,
     decode_lease,
+    split_held,
     unpack_attributes,
 )
 from queueber.engine.lifecycle import DeathReason
 from queueber.engine.state import Engine, QueueState
 from queueber.engine.view import View, level_end, live_view
 from queueber.ids import made_at_ms
-from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
+from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, ItemState, Peeked
 
 Found = tuple[bytes, bytes]
 """A key without the queue's prefix, and its value."""
-
-_FAMILIES = {
-    ItemState.READY: Family.VISIBILITY_INDEX,
-    ItemState.DELAYED: Family.DELAYED,
-    ItemState.IN_PROGRESS: Family.IN_PROGRESS,
-    ItemState.DEAD: Family.DEAD,
-}
 
 
 def peek(
@@ -59,10 +52,11 @@ def look(
 ) -> tuple[list[Peeked], bytes]:
     """A page of the items of a state, and where the next one begins: empty when there is none.
 
-    Ready items come in the order of priority and age, delayed ones in that of their time, others in
-    that of their ids. A page holds at least one item, if there is one, and else stays below
-    `bytes_max`. A cursor is the place right after an item, so of two ranges that meet at one each
-    item is in one: `after` begins a range, `before` ends it. The first bytes of a cursor will do.
+    Ready items come in the order of priority and age, delayed ones in that of their time, those in
+    progress in that of their leases, dead ones in that of their ids. A page holds at least one
+    item, if there is one, and else stays below `bytes_max`. A cursor is the place right after an
+    item, so of two ranges that meet at one each item is in one: `after` begins a range, `before`
+    ends it. The first bytes of a cursor will do.
 
     Only items of `batch` are shown, if one is named. Then a page looks at so many entries and no
     more, and may be empty though there is a next one.
@@ -100,34 +94,57 @@ def _wire_bytes(seen: Peeked) -> int:
 
 
 def _find(view: View, state: ItemState, after: bytes, before: bytes, limit: int) -> list[Found]:
-    prefix, family = view.prefix, _FAMILIES[state]
     start = after + b"\0" if after else b""
     if state is ItemState.READY:
-        found: list[tuple[bytes, bytes]] = []
-        for level, (_, low) in sorted(view.counters.levels.items()):
-            head = level_part(level)
-            if after >= head + b"\xff" * 8:
-                continue
-            if len(found) >= limit or (before and head >= before):
-                break
-            # Before the low mark lie only deleted entries, perhaps a great many.
-            first = prefix + max(head + low, start)
-            end = level_end(prefix, level)
-            found += view.reads.scan(family, first, end, limit - len(found))
+        found = _find_ready(view, start, before, limit)
+    elif state is ItemState.DELAYED:
+        low = time_part(view.counters.delayed_due_ms)
+        found = _scan(view, Family.DELAYED, max(low, start), limit)
+    elif state is ItemState.IN_PROGRESS:
+        found = _find_held(view, start, limit)
     else:
-        low = b""
-        if state is ItemState.DELAYED:
-            low = time_part(view.counters.delayed_due_ms)
-        elif state is ItemState.DEAD:
-            low = view.dead_low
-        found = view.reads.scan(family, prefix + max(low, start), prefix_end(prefix), limit)
-    cut = [(key[PREFIX_BYTES:], value) for key, value in found]
-    return [each for each in cut if each[0] <= before] if before else cut
+        found = _scan(view, Family.DEAD, max(view.dead_low, start), limit)
+    return [each for each in found if each[0] <= before] if before else found
+
+
+def _scan(view: View, family: Family, start: bytes, limit: int) -> list[Found]:
+    found = view.reads.scan(family, view.prefix + start, prefix_end(view.prefix), limit)
+    return [(key[PREFIX_BYTES:], value) for key, value in found]
+
+
+def _find_ready(view: View, start: bytes, before: bytes, limit: int) -> list[Found]:
+    prefix, found = view.prefix, list[Found]()
+    for level, (_, low) in sorted(view.counters.levels.items()):
+        head, end = level_part(level), level_end(prefix, level)
+        if prefix + start >= end:
+            continue
+        if len(found) >= limit or (before and head >= before):
+            break
+        # Before the low mark lie only deleted entries, perhaps a great many.
+        first = prefix + max(head + low, start)
+        of_level = view.reads.scan(Family.VISIBILITY_INDEX, first, end, limit - len(found))
+        found += [(key[PREFIX_BYTES:], value) for key, value in of_level]
+    return found
+
+
+def _find_held(view: View, start: bytes, limit: int) -> list[Found]:
+    """Items in progress: as key their lease and id, as value when that ends, and their mark."""
+    prefix, found = view.prefix, list[Found]()
+    first = prefix + start[:ID_BYTES]
+    for key, value in view.reads.walk(Family.LEASES, first, prefix_end(prefix)):
+        lease_id = key[PREFIX_BYTES:]
+        expires_at_ms, held = decode_lease(value)
+        end = time_part(expires_at_ms)
+        items = [(lease_id + item_id, end + mark) for item_id, mark in sorted(split_held(held))]
+        found += [item for item in items if item[0] >= start]
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def _mark_of(state: ItemState, value: bytes) -> bytes:
     if state is ItemState.IN_PROGRESS:
-        return decode_in_progress(value)[1]
+        return value[TIME_BYTES:]
     return decode_dead(value)[2] if state is ItemState.DEAD else value
 
 
@@ -141,10 +158,9 @@ def _delayed(view: View, key: bytes, mark: bytes, without: frozenset[Column]) ->
     return _seen(view, item_id, mark, at_ms, without)
 
 
-def _in_progress(view: View, item_id: bytes, value: bytes, without: frozenset[Column]) -> Peeked:
-    lease_id, mark = decode_in_progress(value)
-    lease = view.reads.get(Family.LEASES, view.prefix + lease_id)
-    expires_at_ms = decode_lease(lease or b"")[0]
+def _in_progress(view: View, key: bytes, value: bytes, without: frozenset[Column]) -> Peeked:
+    lease_id, item_id = key[:ID_BYTES], key[ID_BYTES:]
+    expires_at_ms, mark = int.from_bytes(value[:TIME_BYTES]), value[TIME_BYTES:]
     return _seen(view, item_id, mark, expires_at_ms, without, lease_id=lease_id)
 
 

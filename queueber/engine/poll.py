@@ -16,6 +16,7 @@ from queueber.db.records import decode_details, decode_item, encode_lease, unpac
 from queueber.engine.batches import batch_name
 from queueber.engine.change import Change
 from queueber.engine.choice import Choice, Company
+from queueber.engine.holders import holder_keys
 from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
@@ -91,15 +92,15 @@ def _hold(
 ) -> None:
     """Write the leases, and what each of them holds."""
     prefix = queue.prefix
-    held: list[tuple[bytes, bytes]] = []
     leases: list[tuple[bytes, bytes]] = []
+    holders: list[bytes] = []
     for lease_id, group in zip(lease_ids, groups, strict=True):
-        held += [(prefix + due[TIME_BYTES:], lease_id + mark) for due, mark in group]
-        entry = b"".join([due[TIME_BYTES:] + mark for due, mark in group])
-        leases.append((prefix + lease_id, encode_lease(expires_at_ms, entry)))
+        held = b"".join([due[TIME_BYTES:] + mark for due, mark in group])
+        leases.append((prefix + lease_id, encode_lease(expires_at_ms, held)))
+        holders += holder_keys(prefix, lease_id, [due[TIME_BYTES:] for due, _ in group])
     expiry = prefix + time_part(expires_at_ms)
-    change.batch.put_many(Family.IN_PROGRESS, held)
     change.batch.put_many(Family.LEASES, leases)
+    change.batch.put_many(Family.HOLDERS, [(key, b"") for key in holders])
     change.batch.put_many(Family.LEASE_EXPIRY, [(expiry + each, b"") for each in lease_ids])
 
 
@@ -111,7 +112,8 @@ def _read(
     if None not in fresh:
         return fresh, {}  # type: ignore[return-value]
     missing = [item_id for item_id, known in zip(ids, fresh, strict=True) if known is None]
-    stored = engine.store.get_many(Family.ITEMS, [queue.prefix + each for each in missing])
+    # Added one after the other, they lie side by side.
+    stored = engine.store.get_neighbours(Family.ITEMS, [queue.prefix + each for each in missing])
     invariant(None not in stored, "I2", queue=queue.name, missing=stored.count(None))
     records = {i: record for i, record in zip(missing, stored, strict=True) if record is not None}
     contents = [

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from queueber.db.families import Family
 from queueber.db.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
-from queueber.db.records import decode_in_progress
+from queueber.db.records import decode_lease, split_held
 from queueber.engine.batches import Side
 from queueber.engine.change import Change
 from queueber.engine.dead import drop_dead, first_dead
@@ -63,9 +63,13 @@ def _take_delayed(engine: Engine, queue: QueueState, change: Change, limit: int)
 
 def _take_in_progress(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:
     prefix = queue.prefix
-    found = engine.store.scan(Family.IN_PROGRESS, prefix, prefix_end(prefix), limit)
-    held = [(key[PREFIX_BYTES:], decode_in_progress(value)[0]) for key, value in found]
-    return take_from_any_lease(engine, queue, change, held)
+    held: list[tuple[bytes, bytes]] = []
+    for key, value in engine.store.walk(Family.LEASES, prefix, prefix_end(prefix)):
+        lease_id = key[PREFIX_BYTES:]
+        held += [(item_id, lease_id) for item_id, _ in sorted(split_held(decode_lease(value)[1]))]
+        if len(held) >= limit:
+            break
+    return take_from_any_lease(engine, queue, change, held[:limit])
 
 
 def _take_dead(engine: Engine, queue: QueueState, change: Change, limit: int) -> Items:

@@ -16,8 +16,8 @@ from queueber.engine.state import Engine, QueueState
 
 _NAMES_KEPT = 1000
 
-_WHOLE_RANGES = (Family.DELAYED, Family.IN_PROGRESS, Family.DEAD)
-_POINTS = (Family.ITEMS, Family.LEASES, Family.ATTEMPTS, Family.BATCHES, Family.BATCH_NAMES)
+_WHOLE_RANGES = (Family.DELAYED, Family.LEASES, Family.DEAD)
+_POINTS = (Family.ITEMS, Family.ATTEMPTS, Family.BATCHES, Family.BATCH_NAMES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from queueber.errors import InvalidArgument
 from queueber.rpc.calls import (
     Answer,
     QueueMethods,
@@ -86,7 +87,14 @@ class ItemMethods(QueueMethods):
     @call
     def removeMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        removed = self._service.remove(self._queue, *_held(request))
+        if len(request.counts):
+            if len(request.ids):
+                raise InvalidArgument("counts: ids were given, too; give the one or the other")
+            removed = self._service.remove_whole(
+                self._queue, many("leases", request.leases), many("counts", request.counts)
+            )
+        else:
+            removed = self._service.remove(self._queue, *_held(request))
         return respond(context, "removed", removed)
 
     @call

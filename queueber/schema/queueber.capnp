@@ -180,10 +180,11 @@ interface Service extends(Queue) {
 struct RemoveManyRequest {
   ids @0 :List(Data);
   leases @1 :List(Data);       # one for each id, or a single one for all of them
+  counts @2 :List(UInt32);     # instead of ids, one for each lease: how many items it was given with
 }
 
 struct RemoveManyResponse {
-  removed @0 :List(Bool);      # one for each id
+  removed @0 :List(Bool);      # one for each id; or for each lease, false unless it held them all
 }
 
 struct ExtendManyRequest {

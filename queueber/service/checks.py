@@ -52,6 +52,19 @@ def check_many(field: str, count: int) -> None:
         )
 
 
+def check_counts(counts: Sequence[int], leases: int) -> None:
+    """How many items each of the leases was given with."""
+    if len(counts) != leases:
+        raise InvalidArgument(f"counts: {len(counts)} for {leases} leases; give one for each")
+    if 0 in counts:
+        raise InvalidArgument("counts: one is 0; a lease holds at least one item")
+    if sum(counts) > MANY_MAX:
+        raise ResourceExhausted(
+            f"counts: the call is for {sum(counts)} items; the limit is {MANY_MAX}, send several "
+            "calls"
+        )
+
+
 def one_for_each(field: str, values: Sequence[T], count: int) -> Sequence[T]:
     """The values themselves when there are `count`; a single one stands for all."""
     if len(values) == 1 and count > 1:

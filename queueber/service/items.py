@@ -9,7 +9,7 @@ from queueber.engine.complete import complete
 from queueber.engine.extend import extend
 from queueber.engine.fail import fail
 from queueber.engine.release import release
-from queueber.engine.remove import remove
+from queueber.engine.remove import remove, remove_whole
 from queueber.engine.state import QueueState
 from queueber.model import Added, FailOutcome, NewItems
 from queueber.service.check_items import (
@@ -19,7 +19,13 @@ from queueber.service.check_items import (
     check_new_items,
     check_results,
 )
-from queueber.service.checks import check_ids, check_lease_ms, check_many, one_for_each
+from queueber.service.checks import (
+    check_counts,
+    check_ids,
+    check_lease_ms,
+    check_many,
+    one_for_each,
+)
 from queueber.service.polls import Polls
 
 _log = structlog.get_logger("queueber.service")
@@ -44,6 +50,19 @@ class Items(Polls):
         leases = self._check_outcome(queue, ids, leases)
         removed = remove(self._engine, queue, ids, leases, self._clock.now_ms())
         _log.debug("removed", queue=queue.name, ids=ids, removed=removed)
+        self._settle(queue)
+        return self._durable(removed)
+
+    def remove_whole(
+        self, queue: QueueState, leases: Sequence[bytes], counts: Sequence[int]
+    ) -> Awaitable[list[bool]]:
+        """All that each lease was given with, if it still holds that; for each, whether it did."""
+        self._check_alive(queue)
+        check_many("leases", len(leases))
+        check_ids("leases", leases)
+        check_counts(counts, len(leases))
+        removed = remove_whole(self._engine, queue, leases, counts, self._clock.now_ms())
+        _log.debug("removed", queue=queue.name, leases=leases, removed=removed)
         self._settle(queue)
         return self._durable(removed)
 

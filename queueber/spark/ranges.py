@@ -10,7 +10,12 @@ from queueber.model import ItemState
 ROWS_LEAST = 5000
 """A task with fewer rows would take longer to start than to read."""
 _PROBES_A_RANGE = 4
-_KEY_BYTES = {ItemState.READY: 24, ItemState.DELAYED: 24}
+_KEY_BYTES = {
+    ItemState.READY: 24,
+    ItemState.DELAYED: 24,
+    ItemState.IN_PROGRESS: 32,
+    ItemState.DEAD: 16,
+}
 _EVERYTHING = ("contents", "keys", "batches", "attributes")
 
 
@@ -55,7 +60,7 @@ def split_items(snapshot: Snapshot, state: ItemState, count: int, splits: int) -
 
 def _cuts(snapshot: Snapshot, state: ItemState, head: bytes, probes: int) -> list[bytes]:
     """Places in the room of a level's keys, each with some items before the next."""
-    size = _KEY_BYTES.get(state, 16)
+    size = _KEY_BYTES[state]
     ceiling = (1 << (8 * size)) - 1
 
     def place(number: int) -> bytes:
@@ -86,5 +91,6 @@ def _has_some(snapshot: Snapshot, state: ItemState, after: bytes, before: bytes)
 def _first_key(snapshot: Snapshot, state: ItemState, after: bytes, before: bytes, size: int) -> int:
     """The first key after a place, which must have one, as a number."""
     (item,) = snapshot.scan(state, after=after, before=before, limit=1, without=_EVERYTHING).items
-    key = item.id if size == 16 else item.at_ms.to_bytes(8) + item.id
+    heads = {16: b"", 24: item.at_ms.to_bytes(8), 32: item.lease_id}
+    key = heads[size] + item.id
     return int.from_bytes(key)

@@ -55,7 +55,7 @@ def test_verify_prints_every_violation(cli: Cli, data_dir: Path) -> None:
 
     *violations, summary = verified.stdout.splitlines()
     assert (verified.code, verified.stderr) == (1, "")
-    assert violations[0] == (f"I2 default: in_progress has {item_id}, which does not exist")
+    assert violations[0] == (f"I2 default: leases has {item_id}, which does not exist")
     assert [line.split()[0] for line in violations] == ["I2", "I1", "I5", "I5"]
     assert summary == f"{data_dir} is damaged: 4 violations"
 

@@ -7,12 +7,10 @@ refused, so none of it are kept.
 from queueber.db.marks import Mark, encode_mark, plain_mark
 from queueber.db.records import (
     decode_details,
-    decode_in_progress,
     decode_item,
     decode_lease,
     decode_queue,
     encode_detailed_item,
-    encode_in_progress,
     encode_item,
     encode_lease,
     encode_queue,
@@ -52,7 +50,6 @@ GOLDEN_QUEUE = """
     6052e6cf8b010000 050000003a000000 0500000015000000 6f72646572730000 0600000000000000
     0700000000000000
 """
-GOLDEN_IN_PROGRESS = "018bcfe568007abc 9234567890abcdef 0000000d 00000000 0000 0000 05 00"
 GOLDEN_ATTRIBUTES = "0001 61 0000 0002 c3b6 0003 78797a"
 
 ATTRIBUTES = {"a": "", "ö": "xyz"}
@@ -89,7 +86,6 @@ def test_format_2_is_written_as_it_ever_was() -> None:
     assert encode_detailed_item(b"", b"key", b"") == bytes.fromhex(GOLDEN_KEYED_ITEM)
     assert encode_lease(*LEASE) == bytes.fromhex(GOLDEN_LEASE)
     assert encode_queue(*RECORD) == bytes.fromhex(GOLDEN_QUEUE)
-    assert encode_in_progress(ID_1, plain_mark(13)) == bytes.fromhex(GOLDEN_IN_PROGRESS)
     assert pack_attributes(ATTRIBUTES) == PACKED
 
 
@@ -101,5 +97,4 @@ def test_format_2_is_read_as_it_ever_was() -> None:
     assert decode_details(bytes.fromhex(GOLDEN_KEYED_ITEM)) == (b"key", b"")
     assert decode_lease(bytes.fromhex(GOLDEN_LEASE)) == LEASE
     assert decode_queue(bytes.fromhex(GOLDEN_QUEUE)) == RECORD
-    assert decode_in_progress(bytes.fromhex(GOLDEN_IN_PROGRESS)) == (ID_1, plain_mark(13))
     assert unpack_attributes(PACKED) == ATTRIBUTES

@@ -11,15 +11,14 @@ from queueber.db.marks import plain_mark
 from queueber.db.records import (
     HELD_BYTES,
     decode_details,
-    decode_in_progress,
     decode_item,
     decode_lease,
     decode_queue,
     encode_detailed_item,
-    encode_in_progress,
     encode_item,
     encode_lease,
     encode_queue,
+    is_held,
     pack_attributes,
     split_held,
     unpack_attributes,
@@ -228,13 +227,24 @@ def test_lease_in_canonical_form_is_understood() -> None:
     assert decode_lease(canonical) == (123, b"")
 
 
-# --- in-progress entries --------------------------------------------------------------------------
+@given(held=st.lists(st.tuples(ids, marks), max_size=5), other=ids)
+def test_an_item_is_held_exactly_if_the_lease_names_it(
+    held: list[tuple[bytes, bytes]], other: bytes
+) -> None:
+    packed = as_held(held)
+
+    assert all(is_held(packed, item_id) for item_id, _ in held)
+    assert is_held(packed, other) == (other in dict(held))
 
 
-@given(lease_id=ids, mark=marks)
-def test_in_progress_entry_round_trips(lease_id: bytes, mark: bytes) -> None:
-    assert decode_in_progress(encode_in_progress(lease_id, mark)) == (lease_id, mark)
-    assert len(encode_in_progress(lease_id, mark)) == HELD_BYTES
+def test_bytes_of_an_id_elsewhere_in_a_lease_do_not_hold_it() -> None:
+    # They begin in the mark of one item and end in the id of the next, and later stand where an
+    # id does.
+    packed = as_held([(bytes(16), b"\1" * 14), (b"\1" * 2 + b"\2" * 14, b"\3" * 14)])
+    across = b"\1" * 14 + b"\1\1"
+
+    assert not is_held(packed, across)
+    assert is_held(packed + across + bytes(14), across)
 
 
 # --- QueueRecord ----------------------------------------------------------------------------------

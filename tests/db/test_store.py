@@ -170,6 +170,24 @@ def twenty() -> Iterator[Store]:
     remove_folder(folder)
 
 
+@given(numbers=st.lists(st.integers(0, 45), min_size=1, max_size=30))
+def test_get_neighbours_finds_what_get_many_finds(twenty: Store, numbers: list[int]) -> None:
+    keys = [key(number) for number in numbers]
+
+    assert twenty.get_neighbours(Family.ITEMS, keys) == twenty.get_many(Family.ITEMS, keys)
+
+
+def test_get_neighbours_finds_what_lies_behind_many_deleted_ones(store: Store) -> None:
+    fill(store, range(2000))
+    batch = store.batch()
+    batch.delete_many(Family.ITEMS, [key(number) for number in range(1, 1999)])
+    store.write(batch)
+
+    found = store.get_neighbours(Family.ITEMS, [key(0), key(1), key(1999)])
+
+    assert found == [b"v0", None, b"v1999"]
+
+
 @settings(max_examples=200)
 @given(start=st.integers(0, 42), stop=st.integers(0, 42), limit=st.integers(1, 25))
 def test_scan_gives_what_lies_within_its_bounds_up_to_its_limit(
@@ -246,7 +264,7 @@ def test_crash_after_sync_loses_nothing(folder: Path) -> None:
 def test_new_store_holds_its_format_and_nothing_else(store: Store) -> None:
     found = dump(store)
 
-    assert found.pop("default") == [(b"format", b"\0\0\0\3")]
+    assert found.pop("default") == [(b"format", b"\0\0\0\4")]
     assert not any(found.values())
 
 
@@ -276,7 +294,7 @@ def test_close_frees_the_directory_also_while_a_batch_is_about(folder: Path) -> 
     Store(folder / "data").close()
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("number", [1, 2, 3, 5])
 def test_open_with_another_format_number_is_refused_and_leaves_it_so(
     folder: Path, number: int
 ) -> None:
@@ -285,7 +303,7 @@ def test_open_with_another_format_number_is_refused_and_leaves_it_so(
 
     for _ in range(2):  # The second time shows that the first let go of the lock.
         with pytest.raises(
-            StorageCorrupt, match=f"has format {number}, this version reads format 3"
+            StorageCorrupt, match=f"has format {number}, this version reads format 4"
         ):
             Store(folder / "data")
 

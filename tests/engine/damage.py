@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from queueber.db.bookkeeping import BatchRecord, batch_number_part, decode_batch, encode_batch
 from queueber.db.counters import decode_counters, encode_counters
 from queueber.db.families import Family
-from queueber.db.keys import LOWEST_DUE, due_part, level_part, text_digest
+from queueber.db.keys import LOWEST_DUE, due_part, id_block, level_part, text_digest
 from queueber.db.load_records import LoadRecord
 from queueber.db.log_records import LogHead, encode_log_head
 from queueber.db.marks import decode_mark, encode_mark, plain_mark
-from queueber.db.records import decode_lease, encode_in_progress, encode_lease
+from queueber.db.records import decode_lease, encode_lease
 from queueber.db.store import Batch
 from queueber.engine.invariants import check_store
 from queueber.engine.load_commit import commit_load
@@ -145,8 +145,8 @@ class Damage:
         mark = decode_mark(self.get(Family.VISIBILITY_INDEX, tail))
         self.put(Family.VISIBILITY_INDEX, tail, encode_mark(mark._replace(**values)))
 
-    def hold(self, item_id: bytes, lease_id: bytes, mark: bytes) -> None:
-        self.put(Family.IN_PROGRESS, item_id, encode_in_progress(lease_id, mark))
+    def holder_key(self, item_id: bytes, lease_id: bytes) -> bytes:
+        return id_block(item_id) + lease_id
 
     def set_head(self, head: LogHead) -> None:
         self.put(Family.LOGS, b"", encode_log_head(head))

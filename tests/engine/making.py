@@ -9,7 +9,7 @@ from queueber.model import FailOutcome, NewItems
 from tests.support.ending import expire_together
 from tests.support.rig import QUEUE, Rig
 
-PLACES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.IN_PROGRESS, Family.DEAD)
+PLACES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD)
 
 
 def allow_attempts(rig: Rig, count: int) -> None:
@@ -38,12 +38,13 @@ def make_suspects(rig: Rig, count: int) -> list[bytes]:
 
 def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, Mark]:
     """The one family that has the item, and its mark there."""
-    ((family, value),) = [
-        (family, value)
+    entries = [
+        (family, key[-16:], value)
         for family in PLACES
         for key, value in rig.dump()[family.family_name]
-        if key[-16:] == item_id
     ]
+    entries += [(Family.LEASES, held_id, mark) for held_id, mark in rig.held()]
+    ((family, value),) = [(family, value) for family, i, value in entries if i == item_id]
     return family, decode_mark(value[-MARK_BYTES:])
 
 

@@ -27,7 +27,7 @@ from queueber.engine.purge import purge
 from queueber.engine.queues import create_queue, delete_queue, queue_stats
 from queueber.engine.redrive import redrive, redrive_first
 from queueber.engine.release import release, release_lease
-from queueber.engine.remove import remove
+from queueber.engine.remove import remove, remove_whole
 from queueber.engine.results import read_results, results_of
 from queueber.engine.state import QueueState
 from queueber.engine.sweep import sweep
@@ -53,7 +53,7 @@ STATES = {
     ItemState.DEAD: "dead",
 }
 CONNECTIONS = ("near", "far")
-OUTCOMES = ("remove", "complete", "complete", "fail", "fail", "release")
+OUTCOMES = ("remove", "remove_whole", "complete", "complete", "fail", "fail", "release")
 OPERATIONS = (
     "connection_is_lost", "connection_is_lost", "answer_is_not_delivered", "cancel", "purge",
     "redrive_chosen", "redrive_slice", "pause_or_resume", "acknowledge_or_drop",
@@ -256,6 +256,17 @@ class EngineAgainstModel(LoadRules):
         ids, leases = zip(*pairs, strict=True)
         removed = remove(self.engine, self.queue(name), ids, leases, self.now_ms)
         assert removed == [self.models[name].remove(i, lease, self.now_ms) for i, lease in pairs]
+
+    def remove_whole(self, name: str, data: st.DataObject) -> None:
+        chosen = data.draw(st.lists(st.sampled_from(self.past_leases[-8:]), min_size=1, max_size=3))
+        leases = [lease for lease, _ in chosen]
+        counts = [len(ids) - data.draw(st.sampled_from([0, 0, 0, 1])) or 1 for _, ids in chosen]
+        removed = remove_whole(self.engine, self.queue(name), leases, counts, self.now_ms)
+        model = self.models[name]
+        assert removed == [
+            model.remove_whole(lease, count, self.now_ms)
+            for lease, count in zip(leases, counts, strict=True)
+        ]
 
     def complete(self, name: str, data: st.DataObject) -> None:
         pairs = self.draw_pairs(data)

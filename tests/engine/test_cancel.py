@@ -12,8 +12,8 @@ from tests.support.ending import expire_together
 from tests.support.rig import Rig
 
 ITEM_FAMILIES = (
-    Family.ITEMS, Family.VISIBILITY_INDEX, Family.DELAYED, Family.IN_PROGRESS, Family.PLACES,
-    Family.DEAD, Family.LEASES, Family.LEASE_EXPIRY, Family.ATTEMPTS,
+    Family.ITEMS, Family.VISIBILITY_INDEX, Family.DELAYED, Family.PLACES, Family.DEAD,
+    Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS, Family.ATTEMPTS,
 )  # fmt: skip
 STATES = ("ready", "moved", "delayed", "retried", "in progress", "expired", "dead")
 

@@ -17,37 +17,81 @@ from tests.support.rig import START_MS, Rig
 LEASES = [
     Case(
         "I3",
-        "a held item names a lease that does not exist",
-        lambda d: d.hold(d.held[0], STRANGER, MARK_2),
+        "a lease is not found by a block of its items",
+        lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
     ),
     Case(
         "I3",
-        "a held item names the lease of another",
-        lambda d: d.hold(d.held[0], d.other_lease, MARK_2),
+        "a lease is found by a block of which it holds nothing",
+        lambda d: d.put(Family.HOLDERS, d.holder_key(STRANGER, d.lease), b""),
     ),
     Case(
         "I3",
-        "a held item has another mark than its lease says",
-        lambda d: d.change_lease(
-            lambda held: held[: HELD_BYTES - 1] + b"\7" + held[HELD_BYTES:],
+        "a lease that does not exist is found by a block",
+        lambda d: d.put(Family.HOLDERS, d.holder_key(d.held[0], STRANGER), b""),
+    ),
+    Case(
+        "I3",
+        "a lease is found by another block than that of its items",
+        steps(
+            lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
+            lambda d: d.put(Family.HOLDERS, d.holder_key(STRANGER, d.lease), b""),
         ),
     ),
-    Case("I3", "a lease holds nothing", lambda d: d.change_lease(lambda held: b"")),
-    Case("I3", "a lease forgot an item", lambda d: d.change_lease(lambda held: held[HELD_BYTES:])),
     Case(
         "I3",
-        "a lease holds an item that is ready",
-        lambda d: d.change_lease(lambda held: held + d.ready[0] + MARK_2),
+        "a lease holds nothing",
+        steps(
+            lambda d: d.change_lease(lambda held: b""),
+            lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
+            lambda d: d.count(in_progress=-2),
+        ),
+        also={"I1"},
     ),
     Case(
-        "I3",
+        "I1",
+        "a lease forgot an item",
+        steps(
+            lambda d: d.change_lease(lambda held: held[HELD_BYTES:]),
+            lambda d: d.count(in_progress=-1),
+        ),
+    ),
+    Case(
+        "I1",
+        "a lease holds an item that is ready",
+        steps(
+            lambda d: d.change_lease(lambda held: held + d.ready[0] + MARK_2),
+            lambda d: d.put(Family.HOLDERS, d.holder_key(d.ready[0], d.lease), b""),
+            lambda d: d.count(in_progress=1),
+        ),
+    ),
+    Case(
+        "I1",
+        "a lease holds an item of another lease",
+        steps(
+            lambda d: d.change_lease(lambda held: held + d.held[2] + MARK_2),
+            lambda d: d.put(Family.HOLDERS, d.holder_key(d.held[2], d.lease), b""),
+            lambda d: d.count(in_progress=1),
+        ),
+    ),
+    Case(
+        "I2",
         "a lease holds an item that never was",
-        lambda d: d.change_lease(lambda held: held + STRANGER + MARK_2),
+        steps(
+            lambda d: d.change_lease(lambda held: held + STRANGER + MARK_2),
+            lambda d: d.put(Family.HOLDERS, d.holder_key(STRANGER, d.lease), b""),
+            lambda d: d.count(in_progress=1),
+        ),
+        also={"I1"},
     ),
     Case(
         "I3",
         "a lease holds an item twice",
-        lambda d: d.change_lease(lambda held: held + held[:HELD_BYTES]),
+        steps(
+            lambda d: d.change_lease(lambda held: held + held[:HELD_BYTES]),
+            lambda d: d.count(in_progress=1),
+        ),
+        also={"I1"},
     ),
     Case(
         "I4", "a lease has no expiry entry", lambda d: d.delete(Family.LEASE_EXPIRY, d.expiry_key())
@@ -136,8 +180,8 @@ COUNTERS = [
             lambda d: d.put(Family.LEASE_EXPIRY, due_part(START_MS + 1000, b"\xff" * 16), b""),
             lambda d: d.delete(Family.LEASES, d.lease),
             lambda d: d.delete(Family.LEASE_EXPIRY, d.expiry_key()),
-            lambda d: d.hold(d.held[0], b"\xff" * 16, MARK_2),
-            lambda d: d.hold(d.held[1], b"\xff" * 16, MARK_2),
+            lambda d: d.put(Family.HOLDERS, d.holder_key(d.held[0], b"\xff" * 16), b""),
+            lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
         ),
     ),
 ]

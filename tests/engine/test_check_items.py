@@ -98,7 +98,7 @@ WITHOUT_ITEM = [
     for family, item in {
         INDEX: lambda d: d.ready[0],
         Family.DELAYED: lambda d: d.delayed[0],
-        Family.IN_PROGRESS: lambda d: d.held[0],
+        Family.LEASES: lambda d: d.held[0],
         Family.DEAD: lambda d: d.dead,
     }.items()
 ]
@@ -136,13 +136,8 @@ MARKS = [
     ),
     Case(
         "I2",
-        "an in-progress mark and its lease have another size",
-        steps(
-            lambda d: d.hold(d.held[0], d.lease, plain_mark(3)),
-            lambda d: d.change_lease(
-                lambda held: held[:16] + plain_mark(3) + held[HELD_BYTES:],
-            ),
-        ),
+        "a mark in a lease has another size",
+        lambda d: d.change_lease(lambda held: held[:16] + plain_mark(3) + held[HELD_BYTES:]),
     ),
     Case(
         "I5",

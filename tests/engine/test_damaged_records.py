@@ -50,9 +50,7 @@ def test_open_of_a_queue_that_cannot_be_read_is_refused(store: Store, family: Fa
         open_engine(store, IdSource(Random(1)))
 
 
-@pytest.mark.parametrize(
-    "family", [Family.QUEUES, Family.COUNTERS, Family.ITEMS, Family.LEASES, Family.IN_PROGRESS]
-)
+@pytest.mark.parametrize("family", [Family.QUEUES, Family.COUNTERS, Family.ITEMS, Family.LEASES])
 def test_check_store_reports_a_value_that_cannot_be_read(store: Store, family: Family) -> None:
     damage(store, family)
 

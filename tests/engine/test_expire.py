@@ -50,7 +50,7 @@ def test_expire_at_the_very_millisecond_makes_items_ready_now(rig: Rig) -> None:
             encode_mark(Mark(2, group_max=1)),
         ),
     ]
-    for family in (Family.IN_PROGRESS, Family.LEASES, Family.LEASE_EXPIRY):
+    for family in (Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS):
         assert rig.keys(family) == []
     assert rig.stats().expired_total == 2
     rig.assert_sound()

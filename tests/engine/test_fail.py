@@ -30,8 +30,8 @@ def test_fail_of_some_answers_each_in_the_order_asked(rig: Rig) -> None:
     assert outcomes == [RETRIED, RETRIED, REFUSED, REFUSED, REFUSED]
     assert [whereabouts(rig, item_id)[0] for item_id in ids] == [
         Family.DELAYED,
-        Family.IN_PROGRESS,
-        Family.IN_PROGRESS,
+        Family.LEASES,
+        Family.LEASES,
         Family.VISIBILITY_INDEX,
     ]
     errors = {key[4:]: decode_attempts(value)[1] for key, value in rig.dump()["attempts"]}

@@ -11,8 +11,8 @@ from queueber.model import NewItems
 from tests.support.rig import Rig
 
 EMPTY_FAMILIES = {
-    Family.ITEMS, Family.VISIBILITY_INDEX, Family.DELAYED, Family.IN_PROGRESS, Family.PLACES,
-    Family.DEAD, Family.LEASES, Family.LEASE_EXPIRY, Family.ATTEMPTS,
+    Family.ITEMS, Family.VISIBILITY_INDEX, Family.DELAYED, Family.PLACES, Family.DEAD,
+    Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS, Family.ATTEMPTS,
 }  # fmt: skip
 
 

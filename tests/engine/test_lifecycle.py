@@ -17,6 +17,7 @@ from queueber.engine.purge import purge
 from queueber.engine.queues import configure_queue
 from queueber.engine.redrive import redrive, redrive_first
 from queueber.engine.release import release_lease
+from queueber.engine.remove import remove_whole
 from queueber.limits import MIB
 from queueber.model import ItemState
 from tests.support.ending import expire_together
@@ -29,7 +30,6 @@ LAST_ATTEMPT = ", the last attempt"
 PLACES = {
     State.READY: Family.VISIBILITY_INDEX,
     State.DELAYED: Family.DELAYED,
-    State.IN_PROGRESS: Family.IN_PROGRESS,
     State.DEAD: Family.DEAD,
 }
 
@@ -67,6 +67,7 @@ def state_of(rig: Rig, item_id: bytes) -> State:
         for state, family in PLACES.items()
         if item_id in [key[-16:] for key in rig.keys(family)]
     ]
+    found += [State.IN_PROGRESS for held_id, _ in rig.held() if held_id == item_id]
     if item_id not in [key[4:] for key in rig.keys(Family.ITEMS)]:
         assert found == []
         return State.GONE
@@ -93,6 +94,9 @@ OPERATIONS: dict[str, Callable[[Rig, Subject], object]] = {
     "expire_together": lambda rig, subject: expire_together(
         rig.engine, rig.queue, [subject.lease_id], rig.now_ms
     ),
+    "remove_whole": lambda rig, subject: remove_whole(
+        rig.engine, rig.queue, [subject.lease_id], [1], rig.now_ms
+    ),
     "release_lease": lambda rig, subject: release_lease(
         rig.engine, rig.queue, subject.lease_id, rig.now_ms
     ),
@@ -103,7 +107,12 @@ OPERATIONS: dict[str, Callable[[Rig, Subject], object]] = {
     ],
     "forget": lambda rig, _: forget(rig.engine, rig.queue, rig.now_ms, 10),
 }
-STEPS = {"expire_together": "expire", "release_lease": "release", "redrive_first": "redrive"}
+STEPS = {
+    "expire_together": "expire",
+    "remove_whole": "remove",
+    "release_lease": "release",
+    "redrive_first": "redrive",
+}
 FATAL = ("expire", "expire_together", "fail")
 
 

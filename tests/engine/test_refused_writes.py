@@ -43,7 +43,7 @@ def _lease(rig: Rig) -> bytes:
 
 
 def _held(rig: Rig) -> list[bytes]:
-    return [key[4:] for key in rig.keys(Family.IN_PROGRESS)]
+    return [item_id for item_id, _ in rig.held()]
 
 
 def _make_due(rig: Rig) -> None:

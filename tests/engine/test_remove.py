@@ -5,7 +5,7 @@ import pytest
 from queueber.db.marks import plain_mark
 from queueber.db.records import decode_lease, split_held
 from queueber.engine.queues import create_queue
-from queueber.engine.remove import remove
+from queueber.engine.remove import remove, remove_whole
 from queueber.model import QueueSettings
 from tests.support.ending import expire_together
 from tests.support.rig import Rig
@@ -199,3 +199,57 @@ def test_remove_after_the_lease_was_given_up_changes_nothing(rig: Rig) -> None:
     assert rig.remove(polled.ids, polled.lease_id) == [False]
 
     assert rig.dump() == disk
+
+
+# --- whole leases ---------------------------------------------------------------------------------
+
+
+def test_remove_of_whole_leases_leaves_nothing_of_them(rig: Rig) -> None:
+    empty = rig.dump()
+    rig.add(b"a", b"b", b"c")
+    leases = [polled.lease_id for polled in rig.poll_many([2, 1])]
+
+    assert remove_whole(rig.engine, rig.queue, leases, [2, 1], rig.now_ms) == [True, True]
+
+    assert {**rig.dump(), "counters": []} == {**empty, "counters": []}
+    assert (rig.stats().removed_total, rig.stats().leases) == (3, 0)
+    rig.assert_sound()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_remove_of_a_lease_that_holds_another_number_of_items_changes_nothing(
+    rig: Rig, count: int
+) -> None:
+    rig.add(b"a", b"b", b"c")
+    polled = rig.poll(3)
+    rig.remove(polled.ids[:1], polled.lease_id)
+    disk, memory = rig.dump(), rig.memory()
+
+    removed = remove_whole(rig.engine, rig.queue, [polled.lease_id], [count], rig.now_ms)
+
+    assert removed == [False]
+    assert (rig.dump(), rig.memory()) == (disk, memory)
+
+
+def test_remove_of_a_whole_lease_that_ran_out_or_never_was_changes_nothing(rig: Rig) -> None:
+    rig.add(b"a")
+    lease_id = rig.poll(lease_ms=100).lease_id
+    rig.now_ms += 100
+    disk, memory = rig.dump(), rig.memory()
+
+    removed = remove_whole(rig.engine, rig.queue, [lease_id, bytes(16)], [1, 1], rig.now_ms)
+
+    assert removed == [False, False]
+    assert (rig.dump(), rig.memory()) == (disk, memory)
+
+
+def test_remove_of_a_whole_lease_named_twice_counts_once_and_spares_others(rig: Rig) -> None:
+    rig.add(b"a", b"b", b"c")
+    one, two = rig.poll_many([2, 1])
+
+    removed = remove_whole(rig.engine, rig.queue, [one.lease_id] * 2, [2, 2], rig.now_ms)
+
+    assert removed == [True, False]
+    assert (rig.stats().removed_total, rig.stats().leases) == (2, 1)
+    assert [item_id for item_id, _ in rig.held()] == two.ids
+    rig.assert_sound()

@@ -119,9 +119,13 @@ def test_many_polls_removes_and_extends_in_one_call() -> None:
         pairs = {"ids": [ids[0], ids[2], ids[1]], "leases": [leases[0], leases[0], leases[0]]}
         removed = (await service.removeMany(req=pairs)).resp.removed
         assert list(removed) == [True, False, True]
+        whole = {"leases": [leases[1], leases[2]], "counts": [2, 2]}
+        assert list((await service.removeMany(req=whole)).resp.removed) == [True, False]
+        both = service.removeMany(req={"ids": ids[:1], "leases": leases[:1], "counts": [1]})
+        assert (await refusal(both)).startswith("INVALID_ARGUMENT: counts: ids were given, too")
         wrong = service.removeMany(req={"ids": ids[:3], "leases": leases[:2]})
         assert (await refusal(wrong)).startswith("INVALID_ARGUMENT: leases: 2 for 3")
-        assert (await service.stats()).stats.inProgress == 3
+        assert (await service.stats()).stats.inProgress == 1
 
     with running_server() as server:
         with_service(server, scenario)

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.errors import InvalidArgument, ResourceExhausted
+from queueber.errors import InvalidArgument, QueueberError, ResourceExhausted
 from queueber.limits import LEASE_MS_MAX, MANY_MAX, QUEUE_NAME_CHARS_MAX
 from queueber.service.checks import (
     check_count,
+    check_counts,
     check_ids,
     check_lease_ms,
     check_many,
@@ -110,6 +111,26 @@ def test_check_ids_of_another_width_name_the_field_and_both_widths(field: str, s
 def test_check_many_within_the_limits_is_taken() -> None:
     check_many("ids", 1)
     check_many("ids", MANY_MAX)
+
+
+def test_check_counts_within_the_limits_is_taken() -> None:
+    check_counts([1, MANY_MAX - 1], 2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "leases", "code", "text"),
+    [
+        ([1], 2, InvalidArgument, "counts: 1 for 2 leases; give one for each"),
+        ([1, 0], 2, InvalidArgument, "counts: one is 0; a lease holds at least one item"),
+        ([1, MANY_MAX], 2, ResourceExhausted, f"counts: the call is for {MANY_MAX + 1} items"),
+    ],
+    ids=["not one for each", "none", "too many"],
+)
+def test_check_counts_says_what_is_wrong(
+    counts: list[int], leases: int, code: type[QueueberError], text: str
+) -> None:
+    with pytest.raises(code, match=text):
+        check_counts(counts, leases)
 
 
 def test_check_many_of_none_names_the_field() -> None:

@@ -35,6 +35,17 @@ async def test_remove_with_a_lease_for_each_answers_for_each(rig: ServiceRig) ->
 
 
 @on_service()
+async def test_remove_of_whole_leases_answers_for_each(rig: ServiceRig) -> None:
+    await rig.add(b"a", b"b", b"c")
+    one, two = await rig.service.poll_many(rig.queue, [2, 1], lease_ms=1000)
+    leases = [one.lease_id, two.lease_id, ID]
+
+    assert await rig.service.remove_whole(rig.queue, leases, [2, 2, 1]) == [True, False, False]
+
+    assert await rig.service.remove(rig.queue, two.ids, [two.lease_id]) == [True]
+
+
+@on_service()
 async def test_extend_with_one_duration_for_all_is_extend_with_it_for_each(
     rig: ServiceRig,
 ) -> None:

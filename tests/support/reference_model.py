@@ -129,6 +129,8 @@ class ModelQueue:
         ids = [item_id for item_id, item in self.items.items() if item.state == state]
         if state == "ready":
             return sorted(ids, key=lambda i: (self.level(i), *self._age(i)))
+        if state == "held":
+            return sorted(ids, key=lambda i: (self.items[i].lease, i))
         return sorted(ids, key=self._age) if state == "delayed" else sorted(ids)
 
     def level(self, item_id: bytes) -> int:
@@ -291,6 +293,10 @@ class ModelQueue:
         self.totals["removed"] += 1
         self._end(item_id, "done", now_ms)
         return True
+
+    def remove_whole(self, lease: bytes, count: int, now_ms: int) -> bool:
+        held = [i for i in self.held_by(lease) if self.holds(i, lease, now_ms)]
+        return len(held) == count and all(self.remove(i, lease, now_ms) for i in held)
 
     def complete(
         self, pairs: Sequence[tuple[bytes, bytes]], results: list[bytes], now_ms: int

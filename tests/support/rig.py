@@ -9,6 +9,7 @@ from typing import NoReturn
 from queueber.db.counters import Counters
 from queueber.db.families import Family
 from queueber.db.log_records import LogHead
+from queueber.db.records import decode_lease, split_held
 from queueber.db.store import Batch, Store
 from queueber.engine.add import add
 from queueber.engine.complete import complete
@@ -144,6 +145,11 @@ class Rig:
 
     def keys(self, family: Family) -> list[bytes]:
         return [key for key, _ in self.dump()[family.family_name]]
+
+    def held(self) -> list[tuple[bytes, bytes]]:
+        """The items in progress, each with its mark, in the order of their ids."""
+        leases = [decode_lease(value)[1] for _, value in self.dump()["leases"]]
+        return sorted(item for held in leases for item in split_held(held))
 
     def memory(self) -> Memory:
         engine = self.engine
