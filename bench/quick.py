@@ -78,7 +78,7 @@ def main() -> None:
     parser = bench_parser(_DESCRIPTION)
     parser.add_argument("commit", nargs="?", default="HEAD", help="what to compare with")
     parser.add_argument("--seconds", type=float, default=0.4, help="of a short round")
-    parser.add_argument("--repeat", type=int, default=4, help="rounds in each tree")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds in each tree")
     arguments = parser.parse_args()
     here: list[Figures] = []
     there: list[Figures] = []

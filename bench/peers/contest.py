@@ -166,13 +166,14 @@ Turn = tuple[str, Callable[[], None]]
 def turns(contenders: Sequence[Contender], plan: Plan) -> Iterator[Turn]:
     """What is to be done, in order, each named by who does it."""
     shapes = [Shape(items, size) for size in SIZES for items in CALLERS]
+    # First, while the stores are empty: what is written then is written for these items alone.
+    for size, seconds in plan.sustain_seconds.items():
+        for each in contenders:
+            yield each.peer.name, lambda c=each, b=size, s=seconds: run_sustained(c, b, s)  # type: ignore[misc]
     for _ in range(plan.repeat):
         for shape in shapes:
             for each in contenders:
                 yield each.peer.name, lambda c=each, s=shape: run_short(c, s, plan.seconds)  # type: ignore[misc]
-    for size, seconds in plan.sustain_seconds.items():
-        for each in contenders:
-            yield each.peer.name, lambda c=each, b=size, s=seconds: run_sustained(c, b, s)  # type: ignore[misc]
     if plan.deep_items:
         for number, each in enumerate(contenders):
             yield each.peer.name, lambda c=each, n=number: run_deep(c, plan, to_the_end=n == 0)  # type: ignore[misc]

@@ -70,15 +70,25 @@ def _detailed_head(size: int, key_size: int, attributes_size: int) -> bytes:
 
 def decode_item(value: bytes) -> bytes:
     """The contents alone."""
-    if len(value) >= _ITEM_HEAD_BYTES:
-        _, _, root, low, high = _ITEM_HEAD.unpack_from(value)
-        if root == _ITEM_ROOT and low == _ITEM_LIST_LOW and high & 7 == DATA_LIST:
-            return value[_ITEM_HEAD_BYTES : _ITEM_HEAD_BYTES + (high >> 3)]
-        if root == _DETAILED_ROOT and low & 3 == 1 and high & 7 == DATA_LIST:
-            start = _ITEM_HEAD_BYTES + (low >> 2) * WORD
-            return value[start : start + (high >> 3)]
+    span = _contents_span(value[:_ITEM_HEAD_BYTES])
+    if span is not None:
+        return value[span]
     with storage.StoredItem.from_bytes(value) as item:
         return bytes(item.contents)
+
+
+# Items of a queue are often of one size, and then their heads are the same.
+@lru_cache(maxsize=1024)
+def _contents_span(head: bytes) -> slice | None:
+    """Where the contents are in a record of ours, which its head alone says."""
+    if len(head) == _ITEM_HEAD_BYTES:
+        _, _, root, low, high = _ITEM_HEAD.unpack(head)
+        if root == _ITEM_ROOT and low == _ITEM_LIST_LOW and high & 7 == DATA_LIST:
+            return slice(_ITEM_HEAD_BYTES, _ITEM_HEAD_BYTES + (high >> 3))
+        if root == _DETAILED_ROOT and low & 3 == 1 and high & 7 == DATA_LIST:
+            start = _ITEM_HEAD_BYTES + (low >> 2) * WORD
+            return slice(start, start + (high >> 3))
+    return None
 
 
 def decode_details(value: bytes) -> tuple[bytes, bytes]:
