@@ -218,7 +218,10 @@ class Change:
             self._agenda.schedule(queue.queue_id, self._due_ms)
         if self.log_head is not None:
             queue.results.head = self.log_head
-        is_fresh = bool(self._fresh[0]) and self._engine.fresh.keep(queue.queue_id, *self._fresh)
+        engine = self._engine
+        is_fresh = bool(self._fresh[0]) and engine.fresh.keep(
+            queue.queue_id, *self._fresh, engine.shrink_windows
+        )
         self._note_ready(is_fresh=is_fresh)
         for record in self._batches.values():
             if record.live == 0 and not record.loads:

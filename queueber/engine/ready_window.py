@@ -40,10 +40,16 @@ class ReadyWindow:
             self.entries = entries = deque(sorted(entries))
         elif self.is_complete:
             entries.extend(new)
-        if is_fresh:
-            return
-        while len(entries) > least:
-            entries.pop()
+        if not is_fresh:
+            self._cut(least)
+
+    def shrink(self) -> None:
+        """Contents are not kept any more, so that more entries than usual are of no use."""
+        self._cut(READY_WINDOW_ENTRIES)
+
+    def _cut(self, least: int) -> None:
+        while len(self.entries) > least:
+            self.entries.pop()
             self.is_complete = False
 
     def fill(self, store: Store, head: bytes, low: bytes, count: int) -> None:

@@ -115,6 +115,10 @@ class Engine:
     """The directories of loads that have ended: their files may go."""
     fresh: FreshContents
 
+    def shrink_windows(self, queue_id: int) -> None:
+        for window in self.by_id[queue_id].windows.values():
+            window.shrink()
+
     def queue(self, name: str) -> QueueState:
         found = self.queues.get(name)
         if found is None:

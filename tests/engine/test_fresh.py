@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from queueber.db.families import Family
+from queueber.engine.add import add
 from queueber.engine.cancel import cancel
 from queueber.engine.fresh import FreshContents
 from queueber.engine.purge import purge
-from queueber.engine.queues import delete_queue
-from queueber.model import ItemState
+from queueber.engine.queues import create_queue, delete_queue
+from queueber.model import ItemState, NewItems, QueueSettings
 from tests.support.rig import QUEUE, Rig
 
 
@@ -139,3 +140,57 @@ def test_contents_in_memory_are_those_on_disk(rig: Rig) -> None:
 
     assert None not in stored
     assert kept(rig.engine.fresh, *ids, queue_id=rig.queue.queue_id) == [b"x" * 1000, b""]
+
+
+def fill(fresh: FreshContents, queue_id: int, count: int, dropped: list[int]) -> list[bool]:
+    ids = [b"%d" % number for number in range(count)]
+    return [fresh.keep(queue_id, [each], [bytes(650)], dropped.append) for each in ids]
+
+
+def test_queues_that_nobody_uses_make_room_idlest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, of_all=30_000, of_queue=20_000)
+    fresh, dropped = FreshContents(), list[int]()
+    assert fill(fresh, 1, 10, dropped) == [True] * 10
+    assert fill(fresh, 2, 10, dropped) == [True] * 10
+    assert kept(fresh, b"0") == [bytes(650)], "1 is used after 2"
+
+    kept_of_3 = fill(fresh, 3, 130, dropped)
+
+    assert kept_of_3[:10] == [True] * 10
+    assert dropped == [2], "20 of 3 found room then, which is all that a queue may have"
+    assert kept_of_3.count(True) == 20
+    assert kept(fresh, b"0", queue_id=2) == [None]
+    assert kept(fresh, b"0") == kept(fresh, b"0", queue_id=3) == [bytes(650)]
+
+
+def test_queues_in_use_make_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, of_all=20_000, of_queue=15_000)
+    fresh, dropped = FreshContents(), list[int]()
+    fill(fresh, 1, 12, dropped)
+
+    for number in range(300):
+        fresh.take(1, [b"not there"])
+        fresh.keep(2, [b"%d" % number], [bytes(650)], dropped.append)
+
+    assert dropped == []
+    assert kept(fresh, b"0", b"11") == [bytes(650)] * 2
+
+
+def test_window_of_a_queue_that_made_room_is_short_again_and_serves_all_in_order(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, of_all=1_000_000, of_queue=1_000_000)
+    monkeypatch.setattr("queueber.engine.ready_window.READY_WINDOW_ENTRIES", 8)
+    ids = rig.add(*[b"%d" % number for number in range(2000)])
+    (window,) = rig.queue.windows.values()
+    assert len(window.entries) == 2000
+    create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
+    other = rig.engine.queue("other")
+
+    for _ in range(110):
+        add(rig.engine, other, NewItems([bytes(9000)]), rig.now_ms)
+
+    assert len(window.entries) == 8
+    polled = rig.poll(2000)
+    assert (polled.ids, polled.contents) == (ids, [b"%d" % number for number in range(2000)])
+    rig.assert_sound()
