@@ -64,6 +64,7 @@ class Origin:
     """Of the first attempt at that add."""
     contents: str
     delay_ms: float
+    key: str
     batch: str
 
 
@@ -81,6 +82,8 @@ class Facts:
         """By lease: when the connection that it was bound to ended."""
         self.holds: dict[str, list[Hold]] = defaultdict(list)
         self.origins: dict[str, Origin] = {}
+        self.unanswered: list[Call] = []
+        """Adds of which nobody knows whether they happened; of a producer's repeats the first."""
         for call in history.calls:
             if call.may_have_happened:
                 self.by_operation[call.operation].append(call)
@@ -98,15 +101,21 @@ class Facts:
     # --- reading the history ----------------------------------------------------------------------
 
     def _read_adds(self) -> None:
-        first_begins: dict[tuple[Any, ...], float] = {}
-        for call in self.by_operation["add"]:
-            if producer := call.given("producer"):
-                turn = tuple(producer)
-                first_begins[turn] = min(first_begins.get(turn, inf), call.began_ms)
-        for call in self.by_operation["add"]:
+        adds = sorted(self.by_operation["add"], key=lambda add: add.began_ms)
+        firsts: dict[tuple[Any, ...], Call] = {}
+        answered: set[tuple[Any, ...]] = set()
+        for call in adds:
+            if turn := tuple(call.given("producer")):
+                firsts.setdefault(turn, call)
+                if call.answer.get("ids"):
+                    answered.add(turn)
+        for call in adds:
             turn = tuple(call.given("producer"))
-            began_ms = min(call.began_ms, first_begins.get(turn, inf))
+            began_ms = firsts.get(turn, call).began_ms
+            if not call.is_ok and turn not in answered and firsts.get(turn, call) is call:
+                self.unanswered.append(call)
             contents, delays = call.given("contents"), call.given("delays_ms")
+            keys = call.given("keys")
             duplicates = call.answer.get("duplicates") or ()
             for at, item in enumerate(call.answer.get("ids", ())):
                 if duplicates and duplicates[at]:
@@ -118,6 +127,7 @@ class Facts:
                         began_ms,
                         contents[at],
                         delays[at] if delays else 0,
+                        keys[at] if keys else "",
                         call.arguments.get("batch", ""),
                     ),
                 )

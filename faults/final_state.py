@@ -35,6 +35,8 @@ class FinalState:
     results: Sequence[FoundResult] = ()
     first_offset: int = 0
     """Of the results that are kept; those before it were read and deleted, or were old."""
+    are_results_limited: bool = False
+    """Whether results go for their age or number, though nobody has read them."""
     receipts: Mapping[str, FoundReceipt] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
     """Of the queue's statistics: added, removed, completed, cancelled; those that are known."""

@@ -19,9 +19,10 @@ them; a column may be empty, as in `NewItems`):
 | purge | state | count |
 | redrive | ids (none: all) | count |
 | receipt, wait_batch | batch | added, done, dead, live, complete |
-| read_results | | results ([offset, id, result] each), first_offset |
+| read_results | | results ([offset, id, result] each) |
+| ack_results | reader, offset | |
 | pause | for_ms (0: until resumed) | |
-| resume, ack_results | | |
+| resume | | |
 
 What happens to the server and to its callers is written down as well: `restart`, `clock_step` (ms)
 and `hang_up` (leases: those that were bound to the connection). They are ok when they are over.

@@ -1,33 +1,32 @@
 """Additions: what is sent again adds nothing, and the queue's totals fit what was done."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
-from faults.facts import Facts, Violation
+from faults.facts import Facts, Origin, Violation
 from faults.history import Call
 
 
 def keys(facts: Facts) -> Iterator[Violation]:
     """Within the window, a key stands for one item."""
     window_ms = facts.final.dedup_window_ms - facts.slack_ms
-    stored: dict[str, list[tuple[str, Call]]] = {}
-    for call in facts.by_operation["add"]:
-        duplicates = call.answer.get("duplicates") or [False] * len(call.answer.get("ids", ()))
-        for item, key, is_duplicate in zip(
-            call.answer.get("ids", ()), call.given("keys"), duplicates, strict=False
-        ):
-            if key and not is_duplicate:
-                stored.setdefault(key, []).append((item, call))
+    stored: dict[str, list[tuple[str, Origin]]] = {}
+    for item, origin in facts.origins.items():
+        if origin.key:
+            stored.setdefault(origin.key, []).append((item, origin))
     for key, adds in stored.items():
-        for at, (item, first) in enumerate(adds):
-            for other, second in adds[at + 1 :]:
-                early, late = sorted((first, second), key=lambda call: call.began_ms)
-                is_within = late.ended_ms < early.began_ms + window_ms
-                if item == other or not is_within:
-                    continue
-                if not facts.is_step_within(early.began_ms, late.ended_ms, forward=True):
-                    text = f"{item} and {other} were both added with it"
-                    yield Violation("key", key, text, (early, late))
+        for (item, one), (other, two) in combinations(adds, 2):
+            since_ms = min(one.began_ms, two.began_ms)
+            until_ms = max(one.call.ended_ms, two.call.ended_ms)
+            # They can lie no further apart than the begin of either and the end of the other.
+            apart_ms = max(
+                one.call.ended_ms - two.began_ms,
+                two.call.ended_ms - one.began_ms,
+            )
+            if apart_ms < window_ms and not facts.is_step_within(since_ms, until_ms, forward=True):
+                text = f"{item} and {other} were both added with it"
+                yield Violation("key", key, text, (one.call, two.call))
 
 
 def repeats(facts: Facts) -> Iterator[Violation]:
@@ -46,9 +45,8 @@ def repeats(facts: Facts) -> Iterator[Violation]:
 
 def totals(facts: Facts) -> Iterator[Violation]:
     """The queue has counted what was acknowledged, and no more than was tried."""
-    adds = facts.by_operation["add"]
     known = set(facts.origins) | set(facts.holds) | set(facts.final.items)
-    tried = sum(len(call.given("contents")) for call in adds if not call.is_ok)
+    tried = sum(len(call.given("contents")) for call in facts.unanswered)
     yield from _within(facts, "added", len(known), len(facts.origins) + tried)
     for operation, total in (("remove", "removed"), ("complete", "completed")):
         yield from _within(facts, total, *_counted(facts, operation))

@@ -33,11 +33,10 @@ def phantom(facts: Facts) -> Iterator[Violation]:
     """An item that appears was added, or may have been by a call whose answer was lost."""
     tried: Counter[str] = Counter()
     begins: dict[str, float] = {}
-    for add in facts.by_operation["add"]:
-        if not add.is_ok:
-            tried.update(add.given("contents"))
-            for each in add.given("contents"):
-                begins[each] = min(add.began_ms, begins.get(each, add.began_ms))
+    for add in facts.unanswered:
+        tried.update(add.given("contents"))
+        for each in add.given("contents"):
+            begins[each] = min(add.began_ms, begins.get(each, add.began_ms))
     seen: dict[str, str] = {}
     for item, printed, call in facts.seen():
         origin = facts.origins.get(item)

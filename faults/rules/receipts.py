@@ -42,8 +42,8 @@ def bounds(facts: Facts) -> Iterator[Violation]:
         tried = sum(facts.origins[item].began_ms <= after_ms for item in of_batch)
         tried += sum(
             len(add.given("contents"))
-            for add in facts.by_operation["add"]
-            if not add.is_ok and add.arguments.get("batch") == batch and add.began_ms <= after_ms
+            for add in facts.unanswered
+            if add.arguments.get("batch") == batch and add.began_ms <= after_ms
         )
         if not added <= found.added <= tried:
             text = f"{found}, but {added} to {tried} were added"

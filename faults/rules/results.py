@@ -22,6 +22,12 @@ def results(facts: Facts) -> Iterator[Violation]:
                 yield Violation("results", item, text, calls)
         if item in facts.final.items:
             yield Violation("results", item, "has a result, and is there at the end")
+    acknowledged = max(
+        (call.arguments["offset"] for call in facts.by_operation["ack_results"]), default=0
+    )
+    if facts.final.first_offset > acknowledged and not facts.final.are_results_limited:
+        text = f"those before {facts.final.first_offset} are gone, and nobody had read them"
+        yield Violation("results", "all", text)
     # Those that were deleted unseen may be any.
     room = sum(offset not in by_offset for offset in range(facts.final.first_offset))
     for item, all_named in facts.named["complete"].items():

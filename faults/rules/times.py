@@ -1,29 +1,41 @@
 """Times: what is delayed, dead or paused is not given to anybody before its time."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 
 from faults.facts import Facts, Violation
 from faults.history import Call
 
 
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    call: Call
+    began_ms: float
+    """The earliest time from which it may count."""
+    known_ms: float
+    """Polls that began before may have been given the item before it was delayed."""
+    delay_ms: float
+
+
 def early(facts: Facts) -> Iterator[Violation]:
     """An item is not given before its delay has passed."""
     for item, holds in facts.holds.items():
-        delays: list[tuple[Call, float, float]] = []
+        delays: list[_Delay] = []
         if (origin := facts.origins.get(item)) is not None:
-            delays.append((origin.call, -inf, origin.began_ms + origin.delay_ms))
+            delays.append(_Delay(origin.call, origin.began_ms, -inf, origin.delay_ms))
         for named in facts.named["fail"].get(item, ()):
             if named.is_done and named.detail[1] == "retried" and named.detail[0] > 0:
                 call = named.call
-                delays.append((call, call.ended_ms, call.began_ms + named.detail[0]))
-        for delayed, since_ms, until_ms in delays:
+                delays.append(_Delay(call, call.began_ms, call.ended_ms, named.detail[0]))
+        for delay in delays:
+            until_ms = delay.began_ms + delay.delay_ms - facts.slack_ms
             for hold in holds:
-                if hold.poll.began_ms < since_ms or hold.poll.ended_ms >= until_ms - facts.slack_ms:
+                if hold.poll.began_ms < delay.known_ms or hold.poll.ended_ms >= until_ms:
                     continue
-                if not facts.is_step_within(delayed.began_ms, hold.poll.ended_ms, forward=True):
+                if not facts.is_step_within(delay.began_ms, hold.poll.ended_ms, forward=True):
                     text = "was given before its delay had passed"
-                    yield Violation("early", item, text, (delayed, hold.poll))
+                    yield Violation("early", item, text, (delay.call, hold.poll))
 
 
 def not_dead(facts: Facts) -> Iterator[Violation]:
