@@ -22,7 +22,8 @@ def early(facts: Facts) -> Iterator[Violation]:
     """An item is not given before its delay has passed."""
     for item, holds in facts.holds.items():
         delays: list[_Delay] = []
-        if (origin := facts.origins.get(item)) is not None:
+        origin = facts.origins.get(item)
+        if origin is not None and origin.delay_ms > 0:
             delays.append(_Delay(origin.call, origin.began_ms, -inf, origin.delay_ms))
         for named in facts.named["fail"].get(item, ()):
             if named.is_done and named.detail[1] == "retried" and named.detail[0] > 0:

@@ -71,9 +71,12 @@ Chunk = tuple[int, int, int, Told | None]
 
 def _chunks(start: int, histories: int, processes: int) -> Iterator[Chunk]:
     stop = start + histories
-    firsts = range(start, stop, _CHUNK_HISTORIES)
+    bounds = [(at, min(at + _CHUNK_HISTORIES, stop)) for at in range(start, stop, _CHUNK_HISTORIES)]
+    if processes == 1:
+        yield from (_chunk(*each) for each in bounds)
+        return
     with ProcessPoolExecutor(processes) as pool:
-        chunks = [pool.submit(_chunk, at, min(at + _CHUNK_HISTORIES, stop)) for at in firsts]
+        chunks = [pool.submit(_chunk, *each) for each in bounds]
         try:
             for chunk in chunks:
                 yield chunk.result()

@@ -1,10 +1,12 @@
 """A world: a server that crashes and its callers, from a seed to the end of their history."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
 from faults.checker import check
+from faults.final_state import FinalState
 from faults.history import History
 from faults.recorder import Recorder
 from faults.simulation.caller import Caller, Rumours
@@ -21,7 +23,7 @@ _DEADLINE_SECONDS = 60.0
 """Of virtual time: whoever is not done by then never will be."""
 _QUIET_MS = 10 * max(LEASES_MS)
 """After so long without callers, every lease, delay and pause is over."""
-_SLACK_MS = 1.0
+SLACK_MS = 1.0
 """The server counts whole milliseconds; else its clock is that of all."""
 
 
@@ -33,6 +35,7 @@ class Told:
     history: History = field(default_factory=History)
     events: list[tuple[float, str]] = field(default_factory=list)
     """What happened beside the calls, and when."""
+    final: Mapping[str, FinalState] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     crashes: int = 0
 
@@ -115,9 +118,9 @@ class World:
         server = self._server.now
         await server.service._durable(None)
         engine = server.service._engine
-        final = {QUEUE: final_state(server.service, engine, engine.queue(QUEUE))}
+        self.told.final = {QUEUE: final_state(server.service, engine, engine.queue(QUEUE))}
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
-        violations = check(self._recorder.history, final, slack_ms=_SLACK_MS)
+        violations = check(self.told.history, self.told.final, slack_ms=SLACK_MS)
         self.told.wrong += [str(each) for each in violations]
 
 
