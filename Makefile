@@ -28,7 +28,7 @@ test: setup  ## Run every test
 test-long: setup  ## Run the tests that take long, too
 	$(BIN)/python -m pytest -m ""
 
-simulate: setup  ## Simulate histories for half an hour; with SEED=... tell the one of that seed
+simulate: setup  ## Simulate 50,000 histories with crashes; with SEED=... tell the one of that seed
 	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
 check: setup format lint types test  ## What CI runs: format, lint, import rules, types, tests

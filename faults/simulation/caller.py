@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeAlias
 
-from faults.history import Outcome, printed
+from faults import records
+from faults.history import Outcome
 from faults.recorder import Recorder
 from faults.simulation.network import Connection, ConnectionLost, Network
 from queueber.engine.state import QueueState
 from queueber.errors import QueueberError
-from queueber.model import Added, FailOutcome, ItemState, NewItems, Polled, Receipt, Results
+from queueber.model import Added, ItemState, NewItems, Polled, Results
 from queueber.service.service import Service
 
 _RECONNECT_MS = 5
@@ -87,7 +88,7 @@ class Caller:
     async def add(self, items: NewItems) -> Added | None:
         producer = items.producer
         arguments = {
-            "contents": [printed(each) for each in items.contents],
+            "contents": records.all_printed(items.contents),
             "keys": list(items.keys),
             "delays_ms": list(items.delays_ms),
             "batch": items.batch,
@@ -97,7 +98,7 @@ class Caller:
             "add",
             arguments,
             lambda service, queue: service.add(queue, items),
-            lambda added: {"ids": hexes(added.ids), "duplicates": list(added.duplicates)},
+            lambda added: records.added(added.ids, added.duplicates),
         )
         return added
 
@@ -115,11 +116,7 @@ class Caller:
                 wait_ms=wait_ms,
                 connection=connection if is_bound else None,
             ),
-            lambda polled: {
-                "lease": polled.lease_id.hex(),
-                "ids": hexes(polled.ids),
-                "contents": [printed(each) for each in polled.contents],
-            },
+            lambda polled: records.polled(polled.lease_id, polled.ids, polled.contents),
         )
         if polled is not None and polled.ids and is_bound:
             connection.leases.append(polled.lease_id.hex())
@@ -130,50 +127,47 @@ class Caller:
             "extend",
             {"leases": [lease.hex()], "leases_ms": [lease_ms]},
             lambda service, queue: service.extend(queue, [lease], [lease_ms]),
-            _done,
+            records.done,
         )
 
     async def remove(self, ids: Sequence[bytes], lease: bytes) -> None:
         await self.call(
             "remove",
-            _under(ids, lease),
+            records.under_lease(ids, lease),
             lambda service, queue: service.remove(queue, ids, [lease]),
-            _done,
+            records.done,
         )
 
     async def release(self, ids: Sequence[bytes], lease: bytes) -> None:
         await self.call(
             "release",
-            _under(ids, lease),
+            records.under_lease(ids, lease),
             lambda service, queue: service.release(queue, ids, [lease]),
-            _done,
+            records.done,
         )
 
     async def complete(self, ids: Sequence[bytes], lease: bytes, results: Sequence[bytes]) -> None:
         await self.call(
             "complete",
-            _under(ids, lease) | {"results": [printed(each) for each in results]},
+            records.under_lease(ids, lease) | {"results": records.all_printed(results)},
             lambda service, queue: service.complete(queue, ids, [lease], results),
-            _done,
+            records.done,
         )
 
     async def fail(self, ids: Sequence[bytes], lease: bytes, delay_ms: int) -> None:
-        def outcomes(found: list[FailOutcome]) -> dict[str, Any]:
-            return {"outcomes": [each.value for each in found]}
-
         await self.call(
             "fail",
-            _under(ids, lease) | {"delays_ms": [delay_ms] * len(ids)},
+            records.under_lease(ids, lease) | {"delays_ms": [delay_ms] * len(ids)},
             lambda service, queue: service.fail(queue, ids, [lease], ["it failed"], [delay_ms]),
-            outcomes,
+            records.outcomes,
         )
 
     async def cancel(self, ids: Sequence[bytes]) -> None:
         await self.call(
             "cancel",
-            {"ids": hexes(ids)},
+            {"ids": records.hexes(ids)},
             lambda service, queue: service.cancel(queue, ids),
-            _done,
+            records.done,
         )
 
     async def purge(self, state: ItemState, limit: int) -> None:
@@ -187,7 +181,7 @@ class Caller:
     async def redrive(self, ids: Sequence[bytes], limit: int) -> None:
         await self.call(
             "redrive",
-            {"ids": hexes(ids), "limit": limit},
+            {"ids": records.hexes(ids), "limit": limit},
             lambda service, queue: service.redrive(queue, ids, limit),
             lambda found: {"count": found[0]},
         )
@@ -208,7 +202,7 @@ class Caller:
             "receipt",
             {"batch": batch},
             lambda service, queue: service.receipt(queue, batch),
-            receipt_told,
+            records.receipt,
         )
 
     async def wait_batch(self, batch: str, wait_ms: int) -> None:
@@ -216,7 +210,7 @@ class Caller:
             "wait_batch",
             {"batch": batch, "wait_ms": wait_ms},
             lambda service, queue: service.wait_batch(queue, batch, wait_ms),
-            receipt_told,
+            records.receipt,
         )
 
     async def read_results(self, reader: str, limit: int, wait_ms: int) -> Results | None:
@@ -226,9 +220,7 @@ class Caller:
             lambda service, queue: service.read_results(
                 queue, reader=reader, offset=0, limit=limit, wait_ms=wait_ms
             ),
-            lambda found: {
-                "results": [[r.offset, r.id.hex(), printed(r.result)] for r in found.results]
-            },
+            lambda found: records.results(found.results),
         )
         return found
 
@@ -239,23 +231,6 @@ class Caller:
             lambda service, queue: service.ack_results(queue, reader, offset),
             _nothing,
         )
-
-
-def hexes(ids: Sequence[bytes]) -> list[str]:
-    return [each.hex() for each in ids]
-
-
-def receipt_told(found: Receipt) -> dict[str, Any]:
-    told = asdict(found)
-    return {name: told[name] for name in ("added", "done", "dead", "live", "complete")}
-
-
-def _under(ids: Sequence[bytes], lease: bytes) -> dict[str, Any]:
-    return {"ids": hexes(ids), "leases": [lease.hex()] * len(ids)}
-
-
-def _done(found: list[bool]) -> dict[str, Any]:
-    return {"done": found}
 
 
 def _nothing(_: None) -> dict[str, Any]:

@@ -1,48 +1,35 @@
-"""The full reading at the end of a history."""
+"""The full reading at the end of a simulated history."""
 
-from faults.final_state import FinalState, FoundItem, FoundReceipt, FoundResult
-from faults.history import printed
-from faults.simulation.caller import receipt_told
+from collections.abc import Iterator
+
+from faults import records
+from faults.final_state import FinalState
 from faults.simulation.roles import BATCHES
 from queueber.engine.batches import receipt
 from queueber.engine.results import read_results
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import NotFound
 from queueber.limits import MIB
-from queueber.model import ItemState
+from queueber.model import ItemState, Receipt
 from queueber.service.service import Service
 
 _ALL = 1000
 
 
 def final_state(service: Service, engine: Engine, queue: QueueState) -> FinalState:
-    items: dict[str, FoundItem] = {}
-    for state in ItemState:
-        for found in service.peek(queue, state, b"", _ALL)[0]:
-            items[found.id.hex()] = FoundItem(printed(found.contents), state.value, found.batch)
     results = read_results(engine, queue, 0, _ALL, MIB)
-    stats = service.stats(queue)
-    return FinalState(
-        items,
-        [FoundResult(r.offset, r.id.hex(), printed(r.result)) for r in results.results],
-        results.missed,
-        bool(queue.settings.result_bytes_max),
+    return records.final_state(
+        {state: service.peek(queue, state, b"", _ALL)[0] for state in ItemState},
+        results.results,
         _receipts(engine, queue),
-        {
-            "added": stats.added_total,
-            "removed": stats.removed_total,
-            "completed": stats.completed_total,
-            "cancelled": stats.cancelled_total,
-        },
-        queue.settings.dedup_window_ms,
+        service.stats(queue),
+        first_offset=results.missed,
     )
 
 
-def _receipts(engine: Engine, queue: QueueState) -> dict[str, FoundReceipt]:
-    found: dict[str, FoundReceipt] = {}
+def _receipts(engine: Engine, queue: QueueState) -> Iterator[Receipt]:
     for batch in BATCHES:
         try:
-            found[batch] = FoundReceipt(**receipt_told(receipt(engine, queue, batch)))
+            yield receipt(engine, queue, batch)
         except NotFound:
             continue
-    return found
