@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from faults import records
 from faults.history import Outcome
-from faults.recorder import Recorder
+from faults.recorder import Recorder, outcome_of
 from faults.simulation.network import Connection, ConnectionLost, Network
 from queueber.engine.state import QueueState
 from queueber.errors import QueueberError
@@ -73,8 +73,11 @@ class Caller:
         except ConnectionLost:
             self._recorder.end(pending, Outcome.UNKNOWN)
             raise
-        except QueueberError:
-            self._recorder.end(pending, Outcome.REFUSED)
+        except QueueberError as error:
+            outcome = outcome_of(error)
+            self._recorder.end(pending, outcome)
+            if outcome is Outcome.UNKNOWN:
+                raise ConnectionLost from error
             return None
         pending.answered(**tell(found))
         self._recorder.end(pending, Outcome.OK)
@@ -223,6 +226,14 @@ class Caller:
             lambda found: records.results(found.results),
         )
         return found
+
+    async def drop_reader(self, reader: str) -> None:
+        await self.call(
+            "drop_reader",
+            {"reader": reader},
+            lambda service, queue: service.drop_reader(queue, reader),
+            lambda dropped: {"done": [dropped]},
+        )
 
     async def ack_results(self, reader: str, offset: int) -> None:
         await self.call(

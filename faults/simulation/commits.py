@@ -11,10 +11,16 @@ from queueber.service.loop import Future
 class SimulatedCommits(CommitGroup):
     """The group commit itself, with the loop in place of its thread."""
 
-    def __init__(self, loop: SimulatedLoop, disk: Disk, sync_seconds: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        disk: Disk,
+        sync_seconds: Callable[[], float],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
         self._disk = disk
         self._sync_seconds = sync_seconds
-        super().__init__(loop, self._sync_nothing, on_failure=lambda _: None)
+        super().__init__(loop, self._sync_nothing, on_failure=on_failure)
 
     @staticmethod
     def _sync_nothing() -> None:
@@ -27,6 +33,10 @@ class SimulatedCommits(CommitGroup):
         self._loop.call_later(self._sync_seconds(), self._synced, group, self._disk.written)
 
     def _synced(self, group: list[Future], written: int) -> None:
-        if not self._disk.is_dead:
+        if self._disk.is_dead:
+            return
+        if self._disk.is_broken:
+            self._finish(group, OSError("the disk is broken"))
+        else:
             self._disk.sync(written)
             self._finish(group, None)

@@ -74,6 +74,8 @@ class Disk:
         self.synced = 0
         self.is_full = False
         self.was_full = False
+        self.is_broken = False
+        """Syncs fail."""
         self.is_dead = False
 
     def write(self, write: Write) -> None:

@@ -161,6 +161,8 @@ async def read(caller: Caller) -> None:
             if random.random() < 0.4:
                 await caller.wait_batch(random.choice(BATCHES), random.choice([5, 50]))
                 continue
+            if reader and random.random() < 0.05:
+                await caller.drop_reader(reader)
             found = await caller.read_results(reader, random.randint(1, 6), random.choice([0, 30]))
             if found is not None and reader and random.random() < 0.7:
                 await caller.ack_results(reader, found.next_offset)

@@ -40,6 +40,7 @@ class Server:
         loop: SimulatedLoop,
         random: Random,
         sync_seconds: Callable[[], float],
+        on_sync_failure: Callable[[BaseException], None],
         on_bug: Callable[[BaseException], None],
     ) -> None:
         self.disk = disk
@@ -56,7 +57,7 @@ class Server:
             loop=loop,
             gate=self._gate,
             limits=_LIMITS,
-            commits=SimulatedCommits(loop, disk, sync_seconds),
+            commits=SimulatedCommits(loop, disk, sync_seconds, on_sync_failure),
             wake_sweeper=self._sweeper_woken.set,
         )
         self.begin(self._sweep())

@@ -10,7 +10,7 @@ from faults.final_state import FinalState
 from faults.history import History
 from faults.recorder import Recorder
 from faults.simulation.caller import Caller, Rumours
-from faults.simulation.faulty_server import QUEUE, FaultyServer
+from faults.simulation.faulty_server import QUEUES, FaultyServer
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
@@ -77,48 +77,54 @@ class World:
             )
         )
         names = ["producer", "worker", *random.choices(list(ROLES), k=random.randint(1, 5))]
+        queues = QUEUES if random.random() < 0.3 else QUEUES[:1]
         callers = [
-            ROLES[name](self._caller(f"{name} {number}")) for number, name in enumerate(names)
+            ROLES[name](self._caller(f"{name} {number}", random.choice(queues)))
+            for number, name in enumerate(names)
         ]
         self._loop.call_later(random.uniform(*_STORY_MS) / 1000, self._end_story)
         await asyncio.gather(*callers)
         await self._server.make_peace()
         if random.random() < 0.5:
-            await self._drain()
+            for queue in queues:
+                await self._drain(queue)
         await self._look_at_the_end()
 
-    def _caller(self, name: str) -> Caller:
+    def _caller(self, name: str, queue: str) -> Caller:
         random = Random(self._random.random())
-        return Caller(name, QUEUE, self._network, self._recorder, self._rumours, random)
+        return Caller(name, queue, self._network, self._recorder, self._rumours, random)
 
     def _end_story(self) -> None:
         self._rumours.is_over = True
 
-    async def _drain(self) -> None:
+    async def _drain(self, queue: str) -> None:
         """Everything that is there can be had, once what holds it back is over."""
-        caller = self._caller("drain")
+        caller = self._caller("drain", queue)
         try:
             await caller.resume()
             await asyncio.sleep(_QUIET_MS / 1000)
-            stats = self._stats()
+            stats = self._stats(queue)
             if stats.in_progress or stats.delayed or stats.waiting_polls:
                 self.told.wrong.append(f"stuck: after a long time there are {stats}")
             while await caller.poll(100, lease_ms=60_000, wait_ms=0):
                 pass
         except ConnectionLost:
             self.told.wrong.append("stuck: a connection broke in peace")
-        if ready := self._stats().ready:
+        if ready := self._stats(queue).ready:
             self.told.wrong.append(f"stuck: {ready} ready items cannot be had")
 
-    def _stats(self) -> Stats:
+    def _stats(self, queue: str) -> Stats:
         service = self._server.now.service
-        return service.stats(service.default_queue)
+        return service.stats(service._engine.queue(queue))
 
     async def _look_at_the_end(self) -> None:
         server = self._server.now
         await server.service._durable(None)
         engine = server.service._engine
-        self.told.final = {QUEUE: final_state(server.service, engine, engine.queue(QUEUE))}
+        self.told.final = {
+            name: final_state(server.service, engine, queue)
+            for name, queue in engine.queues.items()
+        }
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
         violations = check(self.told.history, self.told.final, slack_ms=SLACK_MS)
         self.told.wrong += [str(each) for each in violations]

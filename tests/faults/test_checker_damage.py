@@ -16,9 +16,11 @@ from faults.facts import Facts
 from faults.final_state import FinalState, FoundItem, FoundResult
 from faults.history import Call, History, Outcome
 from faults.rules.leases import alive_until_ms
-from faults.simulation.faulty_server import QUEUE
+from faults.simulation.faulty_server import QUEUES
 from faults.simulation.quiet import quiet_logs
 from faults.simulation.world import SLACK_MS, simulate
+
+QUEUE = QUEUES[0]
 
 T = TypeVar("T")
 
@@ -28,7 +30,7 @@ def _valid(seed: int) -> tuple[History, FinalState]:
     with quiet_logs():
         told = simulate(seed)
     assert told.wrong == []
-    return told.history, told.final[QUEUE]
+    return told.history.of(QUEUE), told.final[QUEUE]
 
 
 class Damage:
