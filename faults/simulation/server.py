@@ -1,7 +1,6 @@
 """One life of a server: its service and its sweeper on a simulated disk, from start to crash."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from random import Random
 from typing import Any, TypeAlias
@@ -10,8 +9,9 @@ from faults.simulation.commits import SimulatedCommits
 from faults.simulation.disk import Crashed, Disk
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.memory_store import MemoryStore
+from faults.simulation.sweeping import sweep_when_due
 from queueber.engine.opening import open_engine
-from queueber.errors import QueueberError, Unavailable
+from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.limits import KIB, MINUTE_MS
 from queueber.service.gate import Gate
@@ -49,7 +49,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self.store = MemoryStore(disk, gives_up=lambda: random.random() < 0.1)
         engine = open_engine(self.store, IdSource(random))
-        self._sweeper_woken = asyncio.Event()
+        sweeper_woken = asyncio.Event()
         self._gate = Gate(loop, _CALLS_MAX)
         self.service = Service(
             engine,
@@ -58,9 +58,9 @@ class Server:
             gate=self._gate,
             limits=_LIMITS,
             commits=SimulatedCommits(loop, disk, sync_seconds, on_sync_failure),
-            wake_sweeper=self._sweeper_woken.set,
+            wake_sweeper=sweeper_woken.set,
         )
-        self.begin(self._sweep())
+        self.begin(sweep_when_due(self.service, sweeper_woken))
 
     def begin(self, doing: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Do something that ends with the server."""
@@ -103,24 +103,6 @@ class Server:
             reply(found, None)
         finally:
             self._gate.leave()
-
-    async def _sweep(self) -> None:
-        """As `sweeper.loop` has it, on this loop."""
-        woken = self._sweeper_woken
-        while True:
-            woken.clear()
-            due_in_ms = self.service.next_due_in_ms()
-            timer = None
-            if due_in_ms is not None:
-                timer = self._loop.call_later(due_in_ms / 1000, woken.set)
-            await woken.wait()
-            if timer is not None:
-                timer.cancel()
-            with contextlib.suppress(Unavailable):
-                is_due = True
-                while is_due:
-                    is_due = self.service.sweep()
-                    await asyncio.sleep(0)
 
     def bury(self) -> list["asyncio.Task[None]"]:
         """After a crash: nothing of it goes on."""

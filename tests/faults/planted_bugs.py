@@ -57,6 +57,11 @@ def answer_after_a_sync_that_began_before_the_write(patch: Patch) -> None:
     patch.setattr(CommitGroup, "_finish", finish_all)
 
 
+def go_on_after_a_failed_sync(patch: Patch) -> None:
+    finish = CommitGroup._finish
+    patch.setattr(CommitGroup, "_finish", lambda commits, group, _: finish(commits, group, None))
+
+
 def leave_entries_of_places_behind(patch: Patch) -> None:
     patch.setattr(Change, "_displace", lambda *_: None)
 
@@ -157,6 +162,7 @@ BUGS: list[Bug] = [
     answer_before_the_sync,
     answer_completes_before_the_sync,
     answer_after_a_sync_that_began_before_the_write,
+    go_on_after_a_failed_sync,
     leave_entries_of_places_behind,
     expire_leases_early,
     lease_items_twice,
