@@ -50,6 +50,8 @@ def check(
 
     `slack_ms` is by how much the clocks of server and observers may differ over a lease.
     """
+    if unread := set(history.queues()) - set(final):
+        raise ValueError(f"nobody has read the end of {sorted(unread)}")
     violations: list[Violation] = []
     for queue, state in final.items():
         facts = Facts(history.of(queue), state, slack_ms)

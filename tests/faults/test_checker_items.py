@@ -1,5 +1,6 @@
 """The checker on items: lost ones, phantoms, changed contents, and ends that do not hold."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,17 @@ def there(*items: str, state: str = "ready") -> FinalState:
     return FinalState({item: FoundItem(contents_of(item), state) for item in items})
 
 
-def test_every_rule_has_the_name_that_its_violations_bear() -> None:
-    assert len(RULES) == len(set(RULES.values()))
+def test_every_rule_is_broken_by_a_test() -> None:
+    tests = [path.read_text() for path in Path(__file__).parent.glob("test_checker_*.py")]
+
+    assert [rule for rule in RULES if not any(f'{{"{rule}"' in test for test in tests)] == []
+
+
+def test_queue_whose_end_nobody_has_read_cannot_be_checked(teller: Teller) -> None:
+    teller.add(0, "a")
+
+    with pytest.raises(ValueError, match="default"):
+        check(teller.history, {})
 
 
 def test_item_that_is_there_or_ended_is_not_lost(teller: Teller) -> None:
