@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ test: setup  ## Run every test
 
 test-long: setup  ## Run the tests that take long, too
 	$(BIN)/python -m pytest -m ""
+
+simulate: setup  ## Simulate 50,000 histories with crashes; with SEED=... tell the one of that seed
+	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
 check: setup format lint types test  ## What CI runs: format, lint, import rules, types, tests
 

@@ -35,8 +35,16 @@ class CommitGroup:
         self._is_closing = threading.Event()
         self._requests: SimpleQueue[list[Future] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="queueber-sync", daemon=True)
-        self._thread.start()
         self.syncs_total = 0
+        self._start_thread()
+
+    # What has to do with the thread is apart from the rest: a simulation has none.
+
+    def _start_thread(self) -> None:
+        self._thread.start()
+
+    def _hand_to_thread(self, group: list[Future]) -> None:
+        self._requests.put(group)
 
     async def wait(self) -> None:
         """Return once everything written so far is durable."""
@@ -58,7 +66,7 @@ class CommitGroup:
 
     def _request_sync(self) -> None:
         group, self._waiting = self._waiting, []
-        self._requests.put(group)
+        self._hand_to_thread(group)
 
     def _run(self) -> None:
         while (group := self._requests.get()) is not None:

@@ -148,7 +148,7 @@ class ServiceCore:
 
     def _tell_of_batches(self, queue: QueueState) -> None:
         """Wake those who wait for a batch that has just ended."""
-        for name in queue.finished_batches:
+        for name in sorted(queue.finished_batches):
             self._signals.fire((queue.queue_id, name))
         queue.finished_batches.clear()
 

@@ -4,20 +4,20 @@ from queueber.service.loop import Future
 
 
 class Signals:
-    """The futures that wait, by what they wait for."""
+    """The futures that wait, by what they wait for, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._futures: dict[object, set[Future]] = {}
+        self._futures: dict[object, dict[Future, None]] = {}
         self.total = 0
 
     def add(self, key: object, future: Future) -> None:
-        self._futures.setdefault(key, set()).add(future)
+        self._futures.setdefault(key, {})[future] = None
         self.total += 1
 
     def discard(self, key: object, future: Future) -> None:
         waiting = self._futures.get(key)
         if waiting is not None and future in waiting:
-            waiting.discard(future)
+            del waiting[future]
             self.total -= 1
             if not waiting:
                 del self._futures[key]

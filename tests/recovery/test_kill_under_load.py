@@ -4,126 +4,126 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
 
 import pytest
 
 import queueber
+from faults.checker import check
+from faults.history import Call, merged
+from faults.observed import ObservedQueue, read_final_state
+from faults.recorder import Recorder
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
-from queueber.testing import ServerProcess, running_server
+from queueber.testing import running_server
 
 KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "20"))
 LEASE_SECONDS = 1.0
-
-
-@dataclass
-class History:
-    """What clients were told, and when. `unsure` are calls that were lost on the way."""
-
-    added: set[bytes] = field(default_factory=set)
-    removed_at: dict[bytes, float] = field(default_factory=dict)
-    unsure_removes: set[bytes] = field(default_factory=set)
-    unsure_adds: int = 0
-    revived: set[bytes] = field(default_factory=set)
-    failures: list[BaseException] = field(default_factory=list)
-
-    def saw_polled(self, ids: list[bytes], asked_at: float) -> None:
-        """An item whose removal was acknowledged before the poll was sent must not be in it."""
-        self.revived |= {i for i in ids if self.removed_at.get(i, asked_at) < asked_at}
+BATCHES = ("one", "two")
+QUEUE = "load"
 
 
 class Load:
     """Producers and consumers that go on through every crash until told to stop."""
 
-    def __init__(self, address: str, history: History) -> None:
+    def __init__(self, address: str, recorder: Recorder) -> None:
         self._address = address
-        self._history = history
+        self._recorder = recorder
         self._is_over = threading.Event()
+        self.failures: list[BaseException] = []
         self._threads = [
-            threading.Thread(target=self._run, args=(work, seed))
-            for seed, work in enumerate([self._produce] * 3 + [self._consume] * 3)
+            threading.Thread(target=self._run, args=(work, f"{work.__name__} {seed}", seed))
+            for seed, work in enumerate([produce] * 3 + [consume] * 3)
         ]
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> "Load":
         for thread in self._threads:
             thread.start()
+        return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._is_over.set()
         for thread in self._threads:
             thread.join()
 
-    def _run(self, work: Callable[[queueber.Queue, Random], None], seed: int) -> None:
+    def _run(self, work: Callable[[ObservedQueue, Random], None], name: str, seed: int) -> None:
         try:
             random = Random(seed)
             with queueber.connect(self._address, connect_timeout=30) as client:
+                queue = ObservedQueue(client.queue(QUEUE), self._recorder, name)
                 while not self._is_over.is_set():
-                    work(client.queue("load"), random)
+                    try:
+                        work(queue, random)
+                    except queueber.OutcomeUnknown:
+                        continue
         except BaseException as error:  # noqa: BLE001  shown by the test
-            self._history.failures.append(error)
-
-    def _produce(self, queue: queueber.Queue, random: Random) -> None:
-        contents = [random.randbytes(random.randrange(200)) for _ in range(random.randrange(1, 30))]
-        try:
-            self._history.added |= set(queue.add(contents))
-        except queueber.OutcomeUnknown:
-            self._history.unsure_adds += len(contents)
-
-    def _consume(self, queue: queueber.Queue, random: Random) -> None:
-        asked_at = time.monotonic()
-        lease = queue.poll(random.randrange(1, 30), lease=LEASE_SECONDS, wait=0.5)
-        self._history.saw_polled(lease.ids, asked_at)
-        done = lease.ids[: random.randrange(len(lease) + 1)]
-        try:
-            outcome = lease.remove(done) if done else []
-        except queueber.OutcomeUnknown:
-            self._history.unsure_removes |= set(done)
-            return
-        now = time.monotonic()
-        for item_id, is_removed in zip(done, outcome, strict=True):
-            if is_removed:
-                self._history.removed_at[item_id] = now
+            self.failures.append(error)
 
 
-def drain(server: ServerProcess, history: History) -> set[bytes]:
-    """Everything that is still there, once the leases of the dead have run out."""
-    left: set[bytes] = set()
-    with queueber.connect(server.address) as client:
-        queue = client.queue("load")
-        while True:
-            asked_at = time.monotonic()
-            lease = queue.poll(1000, lease=60, wait=2 * LEASE_SECONDS)
-            if not lease:
-                return left
-            history.saw_polled(lease.ids, asked_at)
-            left |= set(lease.ids)
+def produce(queue: ObservedQueue, random: Random) -> None:
+    contents = [random.randbytes(random.randrange(8, 200)) for _ in range(random.randrange(1, 30))]
+    queue.add(contents, batch=random.choice(["", *BATCHES]))
+
+
+def consume(queue: ObservedQueue, random: Random) -> None:
+    lease = queue.poll(random.randrange(1, 30), lease=LEASE_SECONDS, wait=0.5)
+    some = lease.ids[: random.randrange(len(lease) + 1)]
+    if not some:
+        return
+    match random.randrange(8):
+        case 0:
+            queue.fail(some, lease.id, delay=0.1)
+        case 1:
+            queue.release(some, lease.id)
+        case 2:
+            queue.extend(lease.id, LEASE_SECONDS)
+        case 3:
+            queue.receipt(random.choice(BATCHES))
+        case 4 | 5:
+            queue.complete({item_id: b"done " + item_id[-4:] for item_id in some}, lease.id)
+        case _:
+            queue.remove(some, lease.id)
+
+
+def wait_until_nothing_moves(queue: queueber.Queue) -> None:
+    """Until the leases of the dead have run out."""
+    deadline = time.monotonic() + 30
+    while (stats := queue.stats()).in_progress or stats.delayed:
+        assert time.monotonic() < deadline, "leases do not run out"
+        time.sleep(0.1)
+
+
+def acknowledged(calls: list[Call], *operations: str) -> int:
+    return sum(
+        len(call.answer.get("ids", call.answer.get("done", ())))
+        for call in calls
+        if call.operation in operations and call.is_ok
+    )
 
 
 @pytest.mark.recovery
 @pytest.mark.timeout(60 + 10 * KILLS)
-def test_a_killed_server_loses_no_acknowledged_add_and_revives_no_acknowledged_remove() -> None:
-    history, random = History(), Random(2)
+def test_a_killed_server_keeps_all_that_it_acknowledged() -> None:
+    recorder, random = Recorder(), Random(2)
 
     with running_server() as server:
-        with Load(server.address, history):
+        with Load(server.address, recorder) as load:
             for _ in range(KILLS):
                 time.sleep(random.uniform(0.05, 0.4))
-                server.kill()
-                server.start()
-        left = drain(server, history)
+                with recorder.call("test", "restart", queue=""):
+                    server.kill()
+                    server.start()
+        with queueber.connect(server.address) as client:
+            queue = client.queue(QUEUE)
+            wait_until_nothing_moves(queue)
+            final = read_final_state(queue, BATCHES)
         assert server.stop() == 0
         with Store(server.data_dir, read_only=True) as store:
             violations = check_store(store)
 
-    assert history.failures == []
+    assert load.failures == []
     assert violations == []
-    assert len(history.added) > 100 * KILLS, "hardly any load"
-    assert len(history.removed_at) > 10 * KILLS, "hardly any load"
-    lost = history.added - left - set(history.removed_at) - history.unsure_removes
-    assert lost == set()
-    assert history.revived == set()
-    assert left & set(history.removed_at) == set()
-    unexpected = left - history.added
-    assert len(unexpected) <= history.unsure_adds
+    calls = recorder.history.calls
+    assert acknowledged(calls, "add") > 100 * KILLS, "hardly any load"
+    assert acknowledged(calls, "remove", "complete") > 10 * KILLS, "hardly any load"
+    assert [str(each) for each in check(merged([recorder.history]), {QUEUE: final})] == []

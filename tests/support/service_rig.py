@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, TypedDict, TypeVar, Unpack
 
+from faults.simulation.sweeping import sweep_when_due
 from queueber.clock import ManualClock
 from queueber.db.store import Store
 from queueber.engine.opening import open_engine
@@ -155,28 +156,13 @@ class ServiceRig:
     @asynccontextmanager
     async def sweeper(self) -> AsyncIterator[None]:
         """The sweeper's loop, on asyncio."""
-        task = self.loop.create_task(self._sweep_when_due())
+        task = self.loop.create_task(sweep_when_due(self.service, self.sweeper_woken))
         await turns()
         try:
             yield
         finally:
             task.cancel()
             await asyncio.wait([task])
-
-    async def _sweep_when_due(self) -> None:
-        while True:
-            self.sweeper_woken.clear()
-            due_in_ms = self.service.next_due_in_ms()
-            if due_in_ms is None:
-                await self.sweeper_woken.wait()
-            else:
-                timer = self.loop.call_later(due_in_ms / 1000, self.sweeper_woken.set)
-                await self.sweeper_woken.wait()
-                timer.cancel()
-            is_due = True
-            while is_due:
-                is_due = self.service.sweep()
-                await asyncio.sleep(0)
 
 
 Body = Callable[[ServiceRig], Coroutine[Any, Any, None]]

@@ -1,0 +1,203 @@
+"""What a history says, by item and by lease: what the rules look things up in."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from faults.final_state import FinalState
+from faults.history import Call, History
+
+ENDINGS = ("remove", "complete", "cancel")
+"""After which an item is gone."""
+UNDER_LEASE = ("remove", "complete", "release", "fail")
+
+FOREVER_MS = inf
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    rule: str
+    item: str
+    """Or the batch, key, producer or total that it is about."""
+    text: str
+    calls: tuple[Call, ...] = ()
+    """What proves it."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.rule}: {self.item}: {self.text}", *(f"    {call}" for call in self.calls)]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One item's part in a call."""
+
+    call: Call
+    lease: str = ""
+    is_done: bool | None = None
+    """Whether the server said that it did it; None when the outcome is unknown."""
+    detail: Any = None
+    """Of a complete the result, of a fail its delay and what became of the item."""
+
+    @property
+    def may_be_done(self) -> bool:
+        return self.is_done is not False
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """An item that a poll was given."""
+
+    poll: Call
+    lease: str
+    contents: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an item comes from, as far as an answered add tells."""
+
+    call: Call
+    began_ms: float
+    """Of the first attempt at that add."""
+    contents: str
+    delay_ms: float
+    key: str
+    batch: str
+
+
+class Facts:
+    def __init__(self, history: History, final: FinalState, slack_ms: float) -> None:
+        """`slack_ms` is by how much the server's clock may differ over the length of a lease."""
+        self.final = final
+        self.slack_ms = slack_ms
+        self.by_operation: dict[str, list[Call]] = defaultdict(list)
+        self.named: dict[str, dict[str, list[Named]]] = defaultdict(lambda: defaultdict(list))
+        """By operation and item: what was asked for it, but for what was refused as a whole."""
+        self.extends: dict[str, list[tuple[Call, float, bool | None]]] = defaultdict(list)
+        """By lease: the call, how long, and whether it was done."""
+        self.hung_up: dict[str, Call] = {}
+        """By lease: when the connection that it was bound to ended."""
+        self.holds: dict[str, list[Hold]] = defaultdict(list)
+        self.origins: dict[str, Origin] = {}
+        self.unanswered: list[Call] = []
+        """Adds of which nobody knows whether they happened; of a producer's repeats the first."""
+        for call in history.calls:
+            if call.may_have_happened:
+                self.by_operation[call.operation].append(call)
+        self._read_adds()
+        self._read_polls()
+        for operation in (*UNDER_LEASE, "cancel"):
+            for call in self.by_operation[operation]:
+                self._read_named(call)
+        for call in self.by_operation["extend"]:
+            self._read_extend(call)
+        for call in self.by_operation["hang_up"]:
+            for lease in call.given("leases"):
+                self.hung_up.setdefault(lease, call)
+
+    # --- reading the history ----------------------------------------------------------------------
+
+    def _read_adds(self) -> None:
+        adds = sorted(self.by_operation["add"], key=lambda add: add.began_ms)
+        firsts: dict[tuple[Any, ...], Call] = {}
+        answered: set[tuple[Any, ...]] = set()
+        for call in adds:
+            if turn := tuple(call.given("producer")):
+                firsts.setdefault(turn, call)
+                if call.answer.get("ids"):
+                    answered.add(turn)
+        for call in adds:
+            turn = tuple(call.given("producer"))
+            began_ms = firsts.get(turn, call).began_ms
+            if not call.is_ok and turn not in answered and firsts.get(turn, call) is call:
+                self.unanswered.append(call)
+            contents, delays = call.given("contents"), call.given("delays_ms")
+            keys = call.given("keys")
+            duplicates = call.answer.get("duplicates") or ()
+            for at, item in enumerate(call.answer.get("ids", ())):
+                if duplicates and duplicates[at]:
+                    continue
+                self.origins.setdefault(
+                    item,
+                    Origin(
+                        call,
+                        began_ms,
+                        contents[at],
+                        delays[at] if delays else 0,
+                        keys[at] if keys else "",
+                        call.arguments.get("batch", ""),
+                    ),
+                )
+
+    def _read_polls(self) -> None:
+        for call in self.by_operation["poll"]:
+            lease = call.answer.get("lease", "")
+            for item, contents in zip(
+                call.answer.get("ids", ()), call.answer.get("contents", ()), strict=True
+            ):
+                self.holds[item].append(Hold(call, lease, contents))
+
+    def _read_named(self, call: Call) -> None:
+        ids, leases = call.given("ids"), call.given("leases")
+        results, delays = call.given("results"), call.given("delays_ms")
+        outcomes = call.answer.get("outcomes", ())
+        done = call.answer.get("done") or [outcome != "refused" for outcome in outcomes]
+        of_operation = self.named[call.operation]
+        seen: set[str] = set()
+        for at, item in enumerate(ids):
+            if item in seen:  # what is said of an item that is named twice is said the first time
+                continue
+            seen.add(item)
+            detail = results[at] if results else None
+            if call.operation == "fail":
+                detail = (delays[at] if delays else -1, outcomes[at] if outcomes else "")
+            is_done = bool(done[at]) if call.is_ok else None
+            lease = leases[at] if leases else ""
+            of_operation[item].append(Named(call, lease, is_done, detail))
+
+    def _read_extend(self, call: Call) -> None:
+        done = call.answer.get("done", ())
+        for at, lease in enumerate(call.given("leases")):
+            is_done = bool(done[at]) if call.is_ok else None
+            self.extends[lease].append((call, call.given("leases_ms")[at], is_done))
+
+    # --- what the rules ask -----------------------------------------------------------------------
+
+    def ends(self, item: str) -> Iterator[Named]:
+        """What has, or may have, ended an item by its name."""
+        for operation in ENDINGS:
+            for named in self.named[operation].get(item, ()):
+                if named.may_be_done:
+                    yield named
+
+    def under_lease(self, item: str) -> Iterator[Named]:
+        """What was asked for an item under a lease, whatever was answered."""
+        for operation in UNDER_LEASE:
+            yield from self.named[operation].get(item, ())
+
+    def purges(self, *states: str) -> list[Call]:
+        """Those that took, or may have taken, items of one of the states."""
+        return [
+            call
+            for call in self.by_operation["purge"]
+            if call.arguments["state"] in states and call.answer.get("count") != 0
+        ]
+
+    def is_step_within(self, start_ms: float, stop_ms: float, *, forward: bool) -> bool:
+        """Whether the server's clock may have stepped that way meanwhile."""
+        return any(
+            step.began_ms <= stop_ms and step.ended_ms >= start_ms
+            for step in self.by_operation["clock_step"]
+            if (step.arguments["ms"] > 0) == forward
+        )
+
+    def seen(self) -> Iterator[tuple[str, str, Call | None]]:
+        """Each appearance of an item with its contents: in a call, or at the end."""
+        for item, holds in self.holds.items():
+            for hold in holds:
+                yield item, hold.contents, hold.poll
+        for item, found in self.final.items.items():
+            yield item, found.contents, None

@@ -1,0 +1,156 @@
+"""A history: each call that was made of a server, as its callers saw it.
+
+A call is written down by whoever makes it, outside the server: when it began, and when and how it
+ended. Times are milliseconds of a clock that all observers share and that never jumps. One whose
+end was never written down has an unknown outcome, as one whose answer was lost.
+
+What is kept of each operation, all in JSON (ids as hexadecimal digits, contents as `printed` has
+them; a column may be empty, as in `NewItems`):
+
+| operation | arguments | answer |
+| --- | --- | --- |
+| add | contents, keys, delays_ms, batch, producer (id, epoch, sequence) | ids, duplicates |
+| poll | lease_ms | lease, ids, contents |
+| extend | leases, leases_ms | done |
+| remove, release | ids, leases | done |
+| complete | ids, leases, results | done |
+| fail | ids, leases, delays_ms (-1: the queue's) | outcomes (refused, retried, died) |
+| cancel | ids | done |
+| purge | state | count |
+| redrive | ids (none: all) | count |
+| receipt, wait_batch | batch | added, done, dead, live, complete |
+| read_results | | results ([offset, id, result] each) |
+| ack_results | reader, offset | |
+| drop_reader | reader | done |
+| pause | for_ms (0: until resumed) | |
+| resume | | |
+
+What happens to the server and to its callers is written down as well: `restart`, `clock_step` (ms)
+and `hang_up` (leases: those that were bound to the connection). They are ok when they are over.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from hashlib import blake2b
+from itertools import count
+from math import inf
+from typing import Any
+
+_SHOWN_BYTES_MAX = 24
+
+
+class Outcome(Enum):
+    OK = "ok"
+    REFUSED = "refused"
+    """The server said that nothing happened."""
+    UNKNOWN = "unknown"
+    """It may have happened, at any time from the call's begin on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    client: str
+    operation: str
+    began_ms: float
+    ended_ms: float
+    """Without end when the outcome is unknown."""
+    outcome: Outcome
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    queue: str = "default"
+
+    @property
+    def is_ok(self) -> bool:
+        return self.outcome is Outcome.OK
+
+    @property
+    def may_have_happened(self) -> bool:
+        return self.outcome is not Outcome.REFUSED
+
+    def given(self, column: str) -> Sequence[Any]:
+        """A column of the arguments; empty when it says nothing."""
+        found: Sequence[Any] = self.arguments.get(column) or ()
+        return found
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{name}={value}" for name, value in self.arguments.items())
+        answer = ", ".join(f"{name}={value}" for name, value in self.answer.items())
+        end = f"{self.ended_ms:.3f}" if self.is_ok or self.ended_ms < inf else "?"
+        times = f"{self.began_ms:.3f} to {end}"
+        return f"{times} {self.client}: {self.operation}({told}) {self.outcome.value} {answer}"
+
+
+@dataclass
+class History:
+    calls: list[Call] = field(default_factory=list)
+
+    def of(self, queue: str) -> "History":
+        """The calls of one queue, and what happened to all."""
+        return History([c for c in self.calls if c.queue in {queue, ""}])
+
+    def queues(self) -> list[str]:
+        return sorted({call.queue for call in self.calls} - {""})
+
+
+def merged(histories: Iterable[History]) -> History:
+    """One history of what several observers saw, in order of time."""
+    calls = [call for history in histories for call in history.calls]
+    return History(sorted(calls, key=lambda call: (call.began_ms, call.ended_ms)))
+
+
+def printed(contents: bytes) -> str:
+    """Contents as a history keeps them: short ones as they are, else a digest of them."""
+    if len(contents) <= _SHOWN_BYTES_MAX and contents.isascii():
+        return contents.decode()
+    return f"blake2b:{blake2b(contents, digest_size=16).hexdigest()}"
+
+
+# --- as lines of JSON -----------------------------------------------------------------------------
+
+Line = dict[str, Any]
+
+
+def begin_line(number: int, call: Call) -> Line:
+    """What is written when a call begins, so that it is known if nobody lives to see its end."""
+    line = asdict(call) | {"number": number}
+    for later in ("ended_ms", "outcome", "answer"):
+        del line[later]
+    return line
+
+
+def end_line(number: int, call: Call) -> Line:
+    ended_ms = call.ended_ms if call.ended_ms < inf else None
+    return {
+        "number": number,
+        "ended_ms": ended_ms,
+        "outcome": call.outcome.value,
+        "answer": dict(call.answer),
+    }
+
+
+def from_lines(lines: Iterable[Line]) -> History:
+    """The calls of one observer. One that has begun and not ended has an unknown outcome."""
+    begun: dict[int, Line] = {}
+    for line in lines:
+        begun.setdefault(line["number"], {}).update(line)
+    return History([_call(line) for line in begun.values()])
+
+
+def _call(line: Line) -> Call:
+    ended_ms = line.get("ended_ms")
+    return Call(
+        line["client"],
+        line["operation"],
+        line["began_ms"],
+        inf if ended_ms is None else ended_ms,
+        Outcome(line.get("outcome", "unknown")),
+        line["arguments"],
+        line.get("answer", {}),
+        line["queue"],
+    )
+
+
+def numbers() -> Iterator[int]:
+    """Of the calls of one observer."""
+    return count(1)

@@ -1,0 +1,120 @@
+"""Recorders: they write a history down while it happens, in memory or to a file a process."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from math import inf
+from pathlib import Path
+from typing import Any, TextIO
+
+from faults.history import (
+    Call,
+    History,
+    Outcome,
+    begin_line,
+    end_line,
+    from_lines,
+    merged,
+    numbers,
+)
+from queueber.errors import Internal, OutcomeUnknown, QueueberError
+
+Now = Callable[[], float]
+
+
+def monotonic_ms() -> float:
+    """A clock that all processes of a machine share."""
+    return time.monotonic() * 1000
+
+
+class Pending:
+    """A call under way."""
+
+    def __init__(self, begun: Call, number: int) -> None:
+        self.begun = begun
+        self.number = number
+        self.answer: Mapping[str, Any] = {}
+
+    def answered(self, **answer: Any) -> None:
+        self.answer = answer
+
+
+class Recorder:
+    """May be shared by threads. With a file, what was begun survives the death of the process."""
+
+    def __init__(self, now_ms: Now = monotonic_ms, file: TextIO | None = None) -> None:
+        self._now_ms = now_ms
+        self._file = file
+        self._lock = threading.Lock()
+        self._numbers = numbers()
+        self.history = History()
+
+    @contextmanager
+    def call(
+        self, client: str, operation: str, queue: str = "default", **arguments: Any
+    ) -> Iterator[Pending]:
+        """Write down a call that is made in the body, which says what was answered.
+
+        An error of Queueber that says that nothing happened is a refusal, and any other leaves the
+        outcome unknown. Both go on to the caller.
+        """
+        pending = self.begin(client, operation, queue, arguments)
+        try:
+            yield pending
+        except BaseException as error:
+            self.end(pending, outcome_of(error))
+            raise
+        self.end(pending, Outcome.OK)
+
+    def begin(
+        self, client: str, operation: str, queue: str, arguments: Mapping[str, Any]
+    ) -> Pending:
+        begun = Call(
+            client, operation, self._now_ms(), inf, Outcome.UNKNOWN, arguments, queue=queue
+        )
+        with self._lock:
+            pending = Pending(begun, next(self._numbers))
+            self._write(lambda: begin_line(pending.number, begun))
+        return pending
+
+    def end(self, pending: Pending, outcome: Outcome) -> Call:
+        begun = pending.begun
+        ended = Call(
+            begun.client,
+            begun.operation,
+            begun.began_ms,
+            inf if outcome is Outcome.UNKNOWN else self._now_ms(),
+            outcome,
+            begun.arguments,
+            pending.answer,
+            begun.queue,
+        )
+        with self._lock:
+            self.history.calls.append(ended)
+            self._write(lambda: end_line(pending.number, ended))
+        return ended
+
+    def _write(self, line: Callable[[], Mapping[str, Any]]) -> None:
+        if self._file is not None:
+            self._file.write(json.dumps(line()) + "\n")
+            self._file.flush()
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    is_certain = isinstance(error, QueueberError) and not isinstance(
+        error, (OutcomeUnknown, Internal)
+    )
+    return Outcome.REFUSED if is_certain else Outcome.UNKNOWN
+
+
+def read_histories(folder: Path) -> History:
+    """What all processes that recorded into files of a folder have seen."""
+    return merged(_read(path) for path in sorted(folder.glob("*.jsonl")))
+
+
+def _read(path: Path) -> History:
+    whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    # A process that was killed while it wrote leaves half a line: its call has not begun, or ended.
+    return from_lines(json.loads(line) for line in whole)

@@ -1,0 +1,75 @@
+"""How calls and their answers are written down: the columns that `history.py` has in its table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from faults.final_state import FinalState, FoundItem, FoundReceipt, FoundResult
+from faults.history import printed
+from queueber.model import FailOutcome, ItemState, Peeked, Receipt, Result, Stats
+
+Told = dict[str, Any]
+
+
+def hexes(ids: Iterable[bytes]) -> list[str]:
+    return [each.hex() for each in ids]
+
+
+def all_printed(contents: Iterable[bytes]) -> list[str]:
+    return [printed(each) for each in contents]
+
+
+def under_lease(ids: Sequence[bytes], lease: bytes) -> Told:
+    return {"ids": hexes(ids), "leases": [lease.hex()] * len(ids)}
+
+
+def done(found: Sequence[bool]) -> Told:
+    return {"done": list(found)}
+
+
+def outcomes(found: Iterable[FailOutcome]) -> Told:
+    return {"outcomes": [each.value for each in found]}
+
+
+def added(ids: Iterable[bytes], duplicates: Iterable[bool]) -> Told:
+    return {"ids": hexes(ids), "duplicates": list(duplicates)}
+
+
+def polled(lease: bytes, ids: Iterable[bytes], contents: Iterable[bytes]) -> Told:
+    return {"lease": lease.hex(), "ids": hexes(ids), "contents": all_printed(contents)}
+
+
+def receipt(found: Receipt) -> Told:
+    return {name: getattr(found, name) for name in ("added", "done", "dead", "live", "complete")}
+
+
+def results(found: Iterable[Result]) -> Told:
+    return {"results": [[each.offset, each.id.hex(), printed(each.result)] for each in found]}
+
+
+def final_state(
+    items: Mapping[ItemState, Iterable[Peeked]],
+    results: Iterable[Result],
+    receipts: Iterable[Receipt],
+    stats: Stats,
+    *,
+    first_offset: int,
+) -> FinalState:
+    """What a full reading has found; `first_offset` is that of the first result that is kept."""
+    return FinalState(
+        {
+            found.id.hex(): FoundItem(printed(found.contents), state.value, found.batch)
+            for state, of_state in items.items()
+            for found in of_state
+        },
+        [FoundResult(each.offset, each.id.hex(), printed(each.result)) for each in results],
+        first_offset,
+        bool(stats.settings.result_bytes_max),
+        {each.batch: FoundReceipt(**receipt(each)) for each in receipts},
+        {
+            "added": stats.added_total,
+            "removed": stats.removed_total,
+            "completed": stats.completed_total,
+            "cancelled": stats.cancelled_total,
+        },
+        stats.settings.dedup_window_ms,
+    )

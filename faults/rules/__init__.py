@@ -1,0 +1,1 @@
+"""The rules that every history keeps, a file for each subject."""

@@ -1,0 +1,95 @@
+"""Receipts: their numbers add up, fit what was acknowledged, and do not go back."""
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from math import inf
+
+from faults.facts import Facts, Violation
+from faults.final_state import FoundReceipt
+from faults.history import Call
+
+Reading = tuple[str, FoundReceipt, Call | None]
+"""Of a batch, by a call or at the end."""
+
+
+def sums(facts: Facts) -> Iterator[Violation]:
+    """What was added is done, dead or live; nothing is live in a complete batch."""
+    for batch, found, call in _readings(facts):
+        calls = () if call is None else (call,)
+        if found.added != found.done + found.dead + found.live:
+            yield Violation("sums", batch, f"{found} does not add up", calls)
+        if found.complete and found.live:
+            yield Violation("sums", batch, f"{found} is complete with live items", calls)
+    for batch, found in facts.final.receipts.items():
+        live = sum(
+            item.batch == batch and item.state != "dead" for item in facts.final.items.values()
+        )
+        if live != found.live:
+            yield Violation("sums", batch, f"{found}, but {live} are there")
+
+
+def bounds(facts: Facts) -> Iterator[Violation]:
+    """A receipt counts all that was acknowledged before, and no more than was tried."""
+    items: dict[str, list[str]] = {}
+    for item, origin in facts.origins.items():
+        items.setdefault(origin.batch, []).append(item)
+    for batch, found, call in _readings(facts):
+        of_batch = items.get(batch, [])
+        calls = () if call is None else (call,)
+        before_ms = inf if call is None else call.began_ms
+        after_ms = inf if call is None else call.ended_ms
+        added = sum(facts.origins[item].call.ended_ms < before_ms for item in of_batch)
+        tried = sum(facts.origins[item].began_ms <= after_ms for item in of_batch)
+        tried += sum(
+            len(add.given("contents"))
+            for add in facts.unanswered
+            if add.arguments.get("batch") == batch and add.began_ms <= after_ms
+        )
+        if not added <= found.added <= tried:
+            text = f"{found}, but {added} to {tried} were added"
+            yield Violation("receipt", batch, text, calls)
+        done = sum(_is_done(facts, item, before_ms) for item in of_batch)
+        if found.done < done:
+            yield Violation("receipt", batch, f"{found}, but {done} were done", calls)
+
+
+def _is_done(facts: Facts, item: str, before_ms: float) -> bool:
+    return any(
+        named.is_done and named.call.ended_ms < before_ms
+        for operation in ("remove", "complete")
+        for named in facts.named[operation].get(item, ())
+    )
+
+
+def went_back(facts: Facts) -> Iterator[Violation]:
+    """Added and done only grow; dead does, too, unless somebody may have redriven."""
+    by_batch: dict[str, list[tuple[FoundReceipt, Call | None]]] = {}
+    for batch, found, call in _readings(facts):
+        by_batch.setdefault(batch, []).append((found, call))
+    for batch, readings in by_batch.items():
+        for (one, first), (other, second) in combinations(readings, 2):
+            if first is None or (second is not None and first.ended_ms >= second.began_ms):
+                continue
+            calls = (first,) if second is None else (first, second)
+            if other.added < one.added or other.done < one.done:
+                yield Violation("receipt went back", batch, f"from {one} to {other}", calls)
+            if other.dead < one.dead and not _may_be_redriven(facts, first, second):
+                text = f"from {one} to {other}, and nothing was redriven"
+                yield Violation("receipt went back", batch, text, calls)
+
+
+def _may_be_redriven(facts: Facts, first: Call, second: Call | None) -> bool:
+    until_ms = inf if second is None else second.ended_ms
+    return any(
+        redrive.ended_ms >= first.began_ms and redrive.began_ms <= until_ms
+        for redrive in facts.by_operation["redrive"]
+    )
+
+
+def _readings(facts: Facts) -> Iterable[Reading]:
+    calls = [*facts.by_operation["receipt"], *facts.by_operation["wait_batch"]]
+    for call in sorted(calls, key=lambda each: each.began_ms):
+        if call.is_ok:
+            yield call.arguments["batch"], FoundReceipt(**call.answer), call
+    for batch, found in facts.final.receipts.items():
+        yield batch, found, None

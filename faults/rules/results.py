@@ -1,0 +1,66 @@
+"""Results: each completed item has one, at an offset that never changes."""
+
+from collections.abc import Iterator
+
+from faults.facts import Facts, Violation
+from faults.history import Call
+
+Reading = tuple[int, str, str, Call | None]
+"""Offset, item and result, as a call or the end shows them."""
+
+
+def results(facts: Facts) -> Iterator[Violation]:
+    """One result an item, one item an offset; each acknowledged complete has left its own."""
+    by_offset: dict[int, Reading] = {}
+    by_item: dict[str, Reading] = {}
+    for reading in _readings(facts):
+        offset, item, _, call = reading
+        for known in (by_offset.setdefault(offset, reading), by_item.setdefault(item, reading)):
+            if known[:3] != reading[:3]:
+                calls = tuple(each for each in (known[3], call) if each is not None)
+                text = f"{reading[:3]} and {known[:3]} are both results"
+                yield Violation("results", item, text, calls)
+        if item in facts.final.items:
+            yield Violation("results", item, "has a result, and is there at the end")
+    acknowledged = max(
+        (call.arguments["offset"] for call in facts.by_operation["ack_results"]), default=0
+    )
+    if facts.final.first_offset > acknowledged and not facts.final.are_results_limited:
+        text = f"those before {facts.final.first_offset} are gone, and nobody had read them"
+        yield Violation("results", "all", text)
+    # Those that were deleted unseen may be any.
+    room = sum(offset not in by_offset for offset in range(facts.final.first_offset))
+    for item, all_named in facts.named["complete"].items():
+        for named in all_named:
+            if not named.is_done:
+                continue
+            if item in by_item:
+                if by_item[item][2] != named.detail:
+                    text = f"has the result {by_item[item][2]!r}, not the one it was completed with"
+                    yield Violation("results", item, text, (named.call,))
+            elif room:
+                room -= 1
+            else:
+                yield Violation("results", item, "was completed, and has no result", (named.call,))
+
+
+def result_of_nobody(facts: Facts) -> Iterator[Violation]:
+    """A result is one that somebody gave, who completed the item or may have."""
+    for _, item, result, call in _readings(facts):
+        given = [n for n in facts.named["complete"].get(item, ()) if n.may_be_done]
+        if not any(named.detail == result for named in given):
+            calls = () if call is None else (call,)
+            yield Violation("result of nobody", item, f"has {result!r}, which nobody gave", calls)
+        for operation in ("remove", "cancel"):
+            for named in facts.named[operation].get(item, ()):
+                if named.is_done:
+                    text = f"has a result, and {operation} was acknowledged"
+                    yield Violation("result of nobody", item, text, (named.call,))
+
+
+def _readings(facts: Facts) -> Iterator[Reading]:
+    for call in facts.by_operation["read_results"]:
+        for offset, item, result in call.answer.get("results", ()):
+            yield offset, item, result, call
+    for found in facts.final.results:
+        yield found.offset, found.id, found.result, None

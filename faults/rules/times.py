@@ -1,0 +1,82 @@
+"""Times: what is delayed, dead or paused is not given to anybody before its time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+from faults.facts import Facts, Violation
+from faults.history import Call
+
+
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    call: Call
+    began_ms: float
+    """The earliest time from which it may count."""
+    known_ms: float
+    """Polls that began before may have been given the item before it was delayed."""
+    delay_ms: float
+
+
+def early(facts: Facts) -> Iterator[Violation]:
+    """An item is not given before its delay has passed."""
+    for item, holds in facts.holds.items():
+        delays: list[_Delay] = []
+        origin = facts.origins.get(item)
+        if origin is not None and origin.delay_ms > 0:
+            delays.append(_Delay(origin.call, origin.began_ms, -inf, origin.delay_ms))
+        for named in facts.named["fail"].get(item, ()):
+            if named.is_done and named.detail[1] == "retried" and named.detail[0] > 0:
+                call = named.call
+                delays.append(_Delay(call, call.began_ms, call.ended_ms, named.detail[0]))
+        for delay in delays:
+            until_ms = delay.began_ms + delay.delay_ms - facts.slack_ms
+            for hold in holds:
+                if hold.poll.began_ms < delay.known_ms or hold.poll.ended_ms >= until_ms:
+                    continue
+                if not facts.is_step_within(delay.began_ms, hold.poll.ended_ms, forward=True):
+                    text = "was given before its delay had passed"
+                    yield Violation("early", item, text, (delay.call, hold.poll))
+
+
+def not_dead(facts: Facts) -> Iterator[Violation]:
+    """A dead letter is not given to anybody, unless it may have been redriven."""
+    for item, all_named in facts.named["fail"].items():
+        for named in all_named:
+            if not named.is_done or named.detail[1] != "died":
+                continue
+            died = named.call
+            for hold in facts.holds.get(item, ()):
+                is_after = hold.poll.began_ms > died.ended_ms
+                if is_after and not _may_be_redriven(facts, item, died, hold.poll):
+                    yield Violation("not dead", item, "was given after it died", (died, hold.poll))
+
+
+def _may_be_redriven(facts: Facts, item: str, died: Call, poll: Call) -> bool:
+    return any(
+        redrive.ended_ms >= died.began_ms and redrive.began_ms <= poll.ended_ms
+        for redrive in facts.by_operation["redrive"]
+        if not redrive.given("ids") or item in redrive.given("ids")
+    )
+
+
+def not_paused(facts: Facts) -> Iterator[Violation]:
+    """Nobody who asks while the queue is certainly paused is given anything."""
+    pauses = facts.by_operation["pause"]
+    for pause in pauses:
+        if not pause.is_ok:
+            continue
+        others = [each for each in pauses if each is not pause]
+        steps = [each for each in facts.by_operation["clock_step"] if each.arguments["ms"] > 0]
+        ends_ms = [pause.began_ms + (pause.arguments["for_ms"] or inf)]
+        ends_ms += [
+            other.began_ms
+            for other in [*others, *facts.by_operation["resume"], *steps]
+            if other.ended_ms >= pause.began_ms
+        ]
+        until_ms = min(ends_ms) - facts.slack_ms
+        for poll in facts.by_operation["poll"]:
+            is_within = poll.began_ms >= pause.ended_ms and poll.ended_ms < until_ms
+            if is_within and poll.answer.get("ids"):
+                text = "was given while the queue was paused"
+                yield Violation("not paused", poll.answer["ids"][0], text, (pause, poll))

@@ -1,0 +1,248 @@
+"""A caller: makes calls of one queue, each of them written down in the history."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeAlias
+
+from faults import records
+from faults.history import Outcome
+from faults.recorder import Recorder, outcome_of
+from faults.simulation.network import Connection, ConnectionLost, Network
+from queueber.engine.state import QueueState
+from queueber.errors import QueueberError
+from queueber.model import Added, ItemState, NewItems, Polled, Results
+from queueber.service.service import Service
+
+_RECONNECT_MS = 5
+
+Ask: TypeAlias = Callable[[Service, QueueState], Awaitable[Any]]
+Tell: TypeAlias = Callable[[Any], dict[str, Any]]
+
+
+@dataclass
+class Rumours:
+    """What callers tell each other, so that they get into each other's way."""
+
+    items: list[bytes] = field(default_factory=list)
+    is_over: bool = False
+    """Everybody is to come to an end."""
+
+
+class Caller:
+    def __init__(
+        self,
+        name: str,
+        queue: str,
+        network: Network,
+        recorder: Recorder,
+        rumours: Rumours,
+        random: Random,
+    ) -> None:
+        self.name = name
+        self.queue = queue
+        self.rumours = rumours
+        self.random = random
+        self._network = network
+        self._recorder = recorder
+        self._connection: Connection | None = None
+
+    async def sleep_ms(self, mean_ms: float) -> None:
+        await asyncio.sleep(self.random.expovariate(1 / mean_ms) / 1000)
+
+    async def _connected(self) -> Connection:
+        while self._connection is None or not self._connection.is_open:
+            self._connection = self._network.connect()
+            if self._connection is None:
+                await self.sleep_ms(_RECONNECT_MS)
+        return self._connection
+
+    def hang_up(self) -> None:
+        if self._connection is not None and self._connection.is_open:
+            self._network.hang_up(self.name, self._connection)
+
+    async def call(
+        self, operation: str, arguments: Mapping[str, Any], ask: Ask, tell: Tell
+    ) -> Any | None:
+        """The answer; None when it was refused, and `ConnectionLost` when nobody knows."""
+        connection = await self._connected()
+        pending = self._recorder.begin(self.name, operation, self.queue, arguments)
+        try:
+            found = await connection.call(lambda service: ask(service, self._queue_of(service)))
+        except ConnectionLost:
+            self._recorder.end(pending, Outcome.UNKNOWN)
+            raise
+        except QueueberError as error:
+            outcome = outcome_of(error)
+            self._recorder.end(pending, outcome)
+            if outcome is Outcome.UNKNOWN:
+                raise ConnectionLost from error
+            return None
+        pending.answered(**tell(found))
+        self._recorder.end(pending, Outcome.OK)
+        return found
+
+    def _queue_of(self, service: Service) -> QueueState:
+        return service._engine.queue(self.queue)
+
+    # --- the calls --------------------------------------------------------------------------------
+
+    async def add(self, items: NewItems) -> Added | None:
+        producer = items.producer
+        arguments = {
+            "contents": records.all_printed(items.contents),
+            "keys": list(items.keys),
+            "delays_ms": list(items.delays_ms),
+            "batch": items.batch,
+            "producer": [producer.id, producer.epoch, producer.sequence] if producer else None,
+        }
+        added: Added | None = await self.call(
+            "add",
+            arguments,
+            lambda service, queue: service.add(queue, items),
+            lambda added: records.added(added.ids, added.duplicates),
+        )
+        return added
+
+    async def poll(
+        self, count: int, *, lease_ms: int, wait_ms: int, is_bound: bool = False
+    ) -> Polled | None:
+        connection = await self._connected()
+        polled: Polled | None = await self.call(
+            "poll",
+            {"count": count, "lease_ms": lease_ms, "wait_ms": wait_ms, "bound": is_bound},
+            lambda service, queue: service.poll(
+                queue,
+                count,
+                lease_ms=lease_ms,
+                wait_ms=wait_ms,
+                connection=connection if is_bound else None,
+            ),
+            lambda polled: records.polled(polled.lease_id, polled.ids, polled.contents),
+        )
+        if polled is not None and polled.ids and is_bound:
+            connection.leases.append(polled.lease_id.hex())
+        return polled if polled is not None and polled.ids else None
+
+    async def extend(self, lease: bytes, lease_ms: int) -> None:
+        await self.call(
+            "extend",
+            {"leases": [lease.hex()], "leases_ms": [lease_ms]},
+            lambda service, queue: service.extend(queue, [lease], [lease_ms]),
+            records.done,
+        )
+
+    async def remove(self, ids: Sequence[bytes], lease: bytes) -> None:
+        await self.call(
+            "remove",
+            records.under_lease(ids, lease),
+            lambda service, queue: service.remove(queue, ids, [lease]),
+            records.done,
+        )
+
+    async def release(self, ids: Sequence[bytes], lease: bytes) -> None:
+        await self.call(
+            "release",
+            records.under_lease(ids, lease),
+            lambda service, queue: service.release(queue, ids, [lease]),
+            records.done,
+        )
+
+    async def complete(self, ids: Sequence[bytes], lease: bytes, results: Sequence[bytes]) -> None:
+        await self.call(
+            "complete",
+            records.under_lease(ids, lease) | {"results": records.all_printed(results)},
+            lambda service, queue: service.complete(queue, ids, [lease], results),
+            records.done,
+        )
+
+    async def fail(self, ids: Sequence[bytes], lease: bytes, delay_ms: int) -> None:
+        await self.call(
+            "fail",
+            records.under_lease(ids, lease) | {"delays_ms": [delay_ms] * len(ids)},
+            lambda service, queue: service.fail(queue, ids, [lease], ["it failed"], [delay_ms]),
+            records.outcomes,
+        )
+
+    async def cancel(self, ids: Sequence[bytes]) -> None:
+        await self.call(
+            "cancel",
+            {"ids": records.hexes(ids)},
+            lambda service, queue: service.cancel(queue, ids),
+            records.done,
+        )
+
+    async def purge(self, state: ItemState, limit: int) -> None:
+        await self.call(
+            "purge",
+            {"state": state.value, "limit": limit},
+            lambda service, queue: service.purge(queue, state, limit),
+            lambda found: {"count": found[0]},
+        )
+
+    async def redrive(self, ids: Sequence[bytes], limit: int) -> None:
+        await self.call(
+            "redrive",
+            {"ids": records.hexes(ids), "limit": limit},
+            lambda service, queue: service.redrive(queue, ids, limit),
+            lambda found: {"count": found[0]},
+        )
+
+    async def pause(self, for_ms: int) -> None:
+        await self.call(
+            "pause",
+            {"for_ms": for_ms},
+            lambda service, queue: service.pause(queue, for_ms),
+            _nothing,
+        )
+
+    async def resume(self) -> None:
+        await self.call("resume", {}, lambda service, queue: service.resume(queue), _nothing)
+
+    async def receipt(self, batch: str) -> None:
+        await self.call(
+            "receipt",
+            {"batch": batch},
+            lambda service, queue: service.receipt(queue, batch),
+            records.receipt,
+        )
+
+    async def wait_batch(self, batch: str, wait_ms: int) -> None:
+        await self.call(
+            "wait_batch",
+            {"batch": batch, "wait_ms": wait_ms},
+            lambda service, queue: service.wait_batch(queue, batch, wait_ms),
+            records.receipt,
+        )
+
+    async def read_results(self, reader: str, limit: int, wait_ms: int) -> Results | None:
+        found: Results | None = await self.call(
+            "read_results",
+            {"reader": reader, "limit": limit},
+            lambda service, queue: service.read_results(
+                queue, reader=reader, offset=0, limit=limit, wait_ms=wait_ms
+            ),
+            lambda found: records.results(found.results),
+        )
+        return found
+
+    async def drop_reader(self, reader: str) -> None:
+        await self.call(
+            "drop_reader",
+            {"reader": reader},
+            lambda service, queue: service.drop_reader(queue, reader),
+            lambda dropped: {"done": [dropped]},
+        )
+
+    async def ack_results(self, reader: str, offset: int) -> None:
+        await self.call(
+            "ack_results",
+            {"reader": reader, "offset": offset},
+            lambda service, queue: service.ack_results(queue, reader, offset),
+            _nothing,
+        )
+
+
+def _nothing(_: None) -> dict[str, Any]:
+    return {}

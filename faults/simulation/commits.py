@@ -1,0 +1,42 @@
+"""Group commit on the simulated disk: a sync is a step that takes as long as the scheduler says."""
+
+from collections.abc import Callable
+
+from faults.simulation.disk import Disk
+from faults.simulation.loop import SimulatedLoop
+from queueber.service.commit_group import CommitGroup
+from queueber.service.loop import Future
+
+
+class SimulatedCommits(CommitGroup):
+    """The group commit itself, with the loop in place of its thread."""
+
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        disk: Disk,
+        sync_seconds: Callable[[], float],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._disk = disk
+        self._sync_seconds = sync_seconds
+        super().__init__(loop, self._sync_nothing, on_failure=on_failure)
+
+    @staticmethod
+    def _sync_nothing() -> None:
+        raise AssertionError("syncs are steps of the loop")
+
+    def _start_thread(self) -> None:
+        """There is none."""
+
+    def _hand_to_thread(self, group: list[Future]) -> None:
+        self._loop.call_later(self._sync_seconds(), self._synced, group, self._disk.written)
+
+    def _synced(self, group: list[Future], written: int) -> None:
+        if self._disk.is_dead:
+            return
+        if self._disk.is_broken:
+            self._finish(group, OSError("the disk is broken"))
+        else:
+            self._disk.sync(written)
+            self._finish(group, None)

@@ -1,0 +1,186 @@
+"""A server that crashes and comes back, on a disk that fills and a clock that is set anew."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from random import Random
+
+from faults.history import Outcome
+from faults.recorder import Recorder
+from faults.simulation.disk import Crashed, Disk, Families, no_families
+from faults.simulation.loop import SimulatedClock, SimulatedLoop
+from faults.simulation.network import Network
+from faults.simulation.probe import waits_in_vain
+from faults.simulation.roles import BATCHES
+from faults.simulation.server import Server
+from queueber.model import QueueSettings
+
+QUEUES = ("default", "other")
+
+_CRASHES_MAX = 4
+_WRITES_OF_A_LIFE = 40
+_DOWN_SECONDS_MAX = 0.05
+_GRACE_SECONDS = 0.05
+_FLUSH_SECONDS = 0.01
+_CLOCK_STEPS_MS = (-200, -20, 20, 200)
+
+
+class FaultyServer:
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        clock: SimulatedClock,
+        network: Network,
+        recorder: Recorder,
+        found_wrong: Callable[[str], None],
+        note: Callable[[str], None],
+        random: Random,
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._network = network
+        self._recorder = recorder
+        self._found_wrong = found_wrong
+        self._note = note
+        self._random = random
+        self._crashes_left = random.randint(0, _CRASHES_MAX)
+        self._crash_at = 0
+        """After which write of this life; 0: after none."""
+        self._is_slow_to_sync = random.random() < 0.5
+        self._is_peace = False
+        self._is_up = asyncio.Event()
+        """It lives, and its disk is sound."""
+        self._restarting: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self.now: Server
+        """The present life."""
+        self.crashes = 0
+
+    async def start(self, settings: QueueSettings) -> None:
+        self._begin_life(no_families())
+        await self.now.service.configure_queue(QUEUES[0], settings)
+        await self.now.service.create_queue(QUEUES[1], settings)
+        self._choose_crash()
+        for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
+            if self._random.random() < chance:
+                self._loop.call_later(self._random.uniform(0, 0.2), fault)
+
+    async def make_peace(self) -> None:
+        """From now on nothing goes wrong any more."""
+        if self._stopping is not None:
+            await self._stopping
+        await self._is_up.wait()
+        self._is_peace = True
+        self._crash_at = 0
+        self.now.disk.is_full = False
+
+    def _begin_life(self, families: Families) -> None:
+        disk = Disk(families)
+        self.now = Server(
+            disk,
+            clock=self._clock,
+            loop=self._loop,
+            random=Random(self._random.random()),
+            sync_seconds=self._sync_seconds,
+            on_sync_failure=lambda _: self._crash(),
+            on_bug=lambda error: self._found_wrong(f"the server failed: {error!r}"),
+        )
+        # What a server writes when it starts for the first time is not worth a crash.
+        disk.on_write = self._written
+        self._is_up.set()
+        self._network.serve(self.now)
+
+    def _sync_seconds(self) -> float:
+        mean_ms = self._random.choice([0.2, 2, 30] if self._is_slow_to_sync else [0.1, 0.5])
+        return self._random.expovariate(1 / mean_ms) / 1000
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def _choose_crash(self) -> None:
+        self._crash_at = 0
+        if self._crashes_left:
+            self._crashes_left -= 1
+            self._crash_at = self.now.disk.written + self._random.randint(1, _WRITES_OF_A_LIFE)
+
+    def _written(self) -> None:
+        disk = self.now.disk
+        self._note(f"write {disk.written}, {disk.synced} are synced")
+        if disk.written == self._crash_at:
+            self._crash()
+            raise Crashed
+        self._loop.call_soon(self._probe, self.now)
+
+    def _crash(self) -> None:
+        self._note("crash")
+        self._is_up.clear()
+        self.now.disk.crash()
+        self._restarting = self._loop.create_task(self._restart())
+
+    def _probe(self, server: Server) -> None:
+        # What a full disk has interrupted is taken up again later.
+        if server.disk.is_dead or server.disk.was_full:
+            return
+        for queue in server.service._engine.queues.values():
+            for wrong in waits_in_vain(server.service, queue, BATCHES):
+                self._found_wrong(f"in vain: {wrong}")
+
+    async def _restart(self) -> None:
+        random = self._random
+        self.crashes += 1
+        pending = self._recorder.begin("world", "restart", "", {})
+        self._network.serve(None)
+        if tasks := self.now.bury():
+            await asyncio.wait(tasks)
+        left, lost = self.now.disk.left_after_crash(random)
+        self._note(f"{lost} writes are lost")
+        await asyncio.sleep(random.uniform(0, _DOWN_SECONDS_MAX))
+        if random.random() < 0.2:
+            self._step_clock(random.choice(_CLOCK_STEPS_MS))
+        self._begin_life(left)
+        self._choose_crash()
+        self._recorder.end(pending, Outcome.OK)
+
+    def _step_clock(self, ms: int) -> None:
+        """A server takes the wall clock anew when it starts, which may have been set meanwhile."""
+        pending = self._recorder.begin("world", "clock_step", "", {"ms": ms})
+        self._clock.offset_ms += ms
+        self._recorder.end(pending, Outcome.OK)
+
+    def _fill_disk(self) -> None:
+        if not self._is_peace:
+            disk = self.now.disk
+            disk.is_full = disk.was_full = True
+            self._note("the disk is full")
+            self._loop.call_later(self._random.uniform(0, 0.02), self._make_room, disk)
+
+    def _break_disk(self) -> None:
+        """The next sync fails, and the server gives up."""
+        if not self._is_peace and not self.now.disk.is_dead:
+            self._note("the disk is broken")
+            self._is_up.clear()
+            self.now.disk.is_broken = True
+            # Somebody has to write, so that somebody notices.
+            self._loop.call_later(_DOWN_SECONDS_MAX, self._give_up, self.now)
+
+    def _give_up(self, server: Server) -> None:
+        if not server.disk.is_dead:
+            self._crash()
+
+    def _stop(self) -> None:
+        if not self._is_peace and not self.now.disk.is_dead:
+            self._stopping = self._loop.create_task(self._stop_in_order(self.now))
+
+    async def _stop_in_order(self, server: Server) -> None:
+        """As `app.py` has it: calls under way are answered, then connections are closed."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_SECONDS):
+                await server.service.drain()
+        await asyncio.sleep(_FLUSH_SECONDS)
+        if not server.disk.is_dead and not server.disk.is_broken:
+            self._note("stopped in order")
+            server.disk.sync(server.disk.written)
+            self._crash()
+
+    def _make_room(self, disk: Disk) -> None:
+        self._note("the disk has room again")
+        disk.is_full = False

@@ -1,0 +1,116 @@
+"""The network: calls and answers that take their time, and connections that break."""
+
+import asyncio
+from random import Random
+from typing import Any
+
+from faults.history import Outcome
+from faults.recorder import Recorder
+from faults.simulation.loop import SimulatedLoop
+from faults.simulation.server import Server, Verb
+
+
+class ConnectionLost(Exception):
+    """The answer of a call will never come."""
+
+
+class Connection:
+    """Of one client to one life of the server."""
+
+    def __init__(self, network: "Network", server: Server) -> None:
+        self._network = network
+        self._server = server
+        self._under_way: list[asyncio.Future[Any]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self.leases: list[str] = []
+        """Those that are bound to it."""
+        self.is_open = True
+
+    async def call(self, verb: Verb) -> Any:
+        """What the server answers. Raises its error, or `ConnectionLost`."""
+        answer: asyncio.Future[Any] = self._network.loop.create_future()
+        self._under_way.append(answer)
+        self._network.later(self._arrive, verb, answer)
+        try:
+            return await answer
+        finally:
+            self._under_way.remove(answer)
+
+    def _arrive(self, verb: Verb, answer: "asyncio.Future[Any]") -> None:
+        if not self.is_open or self._server.disk.is_dead:
+            return
+
+        def reply(found: Any, error: BaseException | None) -> None:
+            if not self._server.disk.is_dead:
+                self._network.later(self._come_back, answer, found, error)
+
+        task = self._server.call(verb, reply)
+        if task is not None:
+            self._tasks.append(task)
+
+    def _come_back(
+        self, answer: "asyncio.Future[Any]", found: Any, error: BaseException | None
+    ) -> None:
+        if not self.is_open or answer.done():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(found)
+
+    def cut(self) -> None:
+        """It is lost for the client; the server notices, if it lives, a little later."""
+        if self.is_open:
+            self.is_open = False
+            for answer in self._under_way:
+                if not answer.done():
+                    answer.set_exception(ConnectionLost())
+            self._network.later(self._hang_up)
+
+    def _hang_up(self) -> None:
+        if not self._server.disk.is_dead:
+            self._server.begin(self._end_on_server())
+
+    async def _end_on_server(self) -> None:
+        """As the server does it: its calls end before what they were given is taken back."""
+        tasks = [task for task in self._tasks if not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self._server.service.connection_ended(self)
+
+
+class Network:
+    def __init__(self, loop: SimulatedLoop, random: Random, recorder: Recorder) -> None:
+        self.loop = loop
+        self._random = random
+        self._recorder = recorder
+        self._server: Server | None = None
+        self._connections: list[Connection] = []
+
+    def later(self, callback: Any, *arguments: Any) -> None:
+        """Most messages are quick, some are not."""
+        mean_ms = self._random.choice([0.1, 0.1, 0.1, 1, 1, 10])
+        self.loop.call_later(self._random.expovariate(1 / mean_ms) / 1000, callback, *arguments)
+
+    def connect(self) -> Connection | None:
+        """None when there is no server."""
+        if self._server is None:
+            return None
+        self._connections = [each for each in self._connections if each.is_open]
+        connection = Connection(self, self._server)
+        self._connections.append(connection)
+        return connection
+
+    def serve(self, server: Server | None) -> None:
+        """Have the server answer from now on; None: it is gone, and connections will notice."""
+        self._server = server
+        if server is None:
+            for connection in self._connections:
+                self.later(connection.cut)
+
+    def hang_up(self, client: str, connection: Connection) -> None:
+        pending = self._recorder.begin(client, "hang_up", "", {"leases": list(connection.leases)})
+        connection.cut()
+        self._recorder.end(pending, Outcome.OK)

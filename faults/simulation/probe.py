@@ -1,0 +1,27 @@
+"""Whether somebody waits for what is there: asked between two turns of the loop."""
+
+from collections.abc import Iterator
+
+from queueber.engine.batches import receipt
+from queueber.engine.state import QueueState
+from queueber.errors import NotFound
+from queueber.service.service import Service
+
+
+def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...]) -> Iterator[str]:
+    if queue.counters.ready and not queue.paused_until_ms:
+        waiter = service._waiters.first(queue.queue_id)
+        # Bound polls may have to wait: a suspect may find their company too large.
+        if waiter is not None and not waiter.future.done() and waiter.asked.connection is None:
+            yield f"a poll waits, and {queue.counters.ready} items are ready"
+    for batch in batches:
+        futures = service._signals._futures.get((queue.queue_id, batch), {})
+        if any(not future.done() for future in futures) and _is_complete(service, queue, batch):
+            yield f"somebody waits for batch {batch}, which is complete"
+
+
+def _is_complete(service: Service, queue: QueueState, batch: str) -> bool:
+    try:
+        return receipt(service._engine, queue, batch).complete
+    except NotFound:
+        return False

@@ -1,0 +1,113 @@
+"""One life of a server: its service and its sweeper on a simulated disk, from start to crash."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from random import Random
+from typing import Any, TypeAlias
+
+from faults.simulation.commits import SimulatedCommits
+from faults.simulation.disk import Crashed, Disk
+from faults.simulation.loop import SimulatedClock, SimulatedLoop
+from faults.simulation.memory_store import MemoryStore
+from faults.simulation.sweeping import sweep_when_due
+from queueber.engine.opening import open_engine
+from queueber.errors import QueueberError
+from queueber.ids import IdSource
+from queueber.limits import KIB, MINUTE_MS
+from queueber.service.gate import Gate
+from queueber.service.service import Service, ServiceLimits
+
+Verb: TypeAlias = Callable[[Service], Awaitable[Any]]
+"""What a call asks of the service."""
+Reply: TypeAlias = Callable[[Any, BaseException | None], None]
+
+_LIMITS = ServiceLimits(
+    item_bytes_max=64 * KIB,
+    message_bytes_max=64 * KIB,
+    poll_items_max=100,
+    poll_wait_ms_max=MINUTE_MS,
+    waiting_polls_max=100,
+)
+_CALLS_MAX = 100
+
+
+class Server:
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        clock: SimulatedClock,
+        loop: SimulatedLoop,
+        random: Random,
+        sync_seconds: Callable[[], float],
+        on_sync_failure: Callable[[BaseException], None],
+        on_bug: Callable[[BaseException], None],
+    ) -> None:
+        self.disk = disk
+        self._loop = loop
+        self._on_bug = on_bug
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.store = MemoryStore(disk, gives_up=lambda: random.random() < 0.1)
+        engine = open_engine(self.store, IdSource(random))
+        sweeper_woken = asyncio.Event()
+        self._gate = Gate(loop, _CALLS_MAX)
+        self.service = Service(
+            engine,
+            clock=clock,
+            loop=loop,
+            gate=self._gate,
+            limits=_LIMITS,
+            commits=SimulatedCommits(loop, disk, sync_seconds, on_sync_failure),
+            wake_sweeper=sweeper_woken.set,
+        )
+        self.begin(sweep_when_due(self.service, sweeper_woken))
+
+    def begin(self, doing: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Do something that ends with the server."""
+        task = self._loop.create_task(self._guarded(doing))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _guarded(self, doing: Coroutine[Any, Any, None]) -> None:
+        try:
+            await doing
+        except Crashed:
+            pass
+        except Exception as error:  # noqa: BLE001  a bug of ours
+            if not self.disk.is_dead:
+                self._on_bug(error)
+
+    def call(self, verb: Verb, reply: Reply) -> "asyncio.Task[None] | None":
+        """A call that has arrived: what it does at once, then the task that answers."""
+        try:
+            self._gate.check()
+            answer = verb(self.service)
+        except QueueberError as error:
+            reply(None, error)
+        except Crashed:
+            pass
+        except Exception as error:  # noqa: BLE001  a bug of ours
+            self._on_bug(error)
+        else:
+            return self.begin(self._answer(answer, reply))
+        return None
+
+    async def _answer(self, answer: Awaitable[Any], reply: Reply) -> None:
+        self._gate.enter()
+        try:
+            found = await answer
+        except QueueberError as error:
+            reply(None, error)
+        else:
+            reply(found, None)
+        finally:
+            self._gate.leave()
+
+    def bury(self) -> list["asyncio.Task[None]"]:
+        """After a crash: nothing of it goes on."""
+        self.disk.crash()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        return tasks

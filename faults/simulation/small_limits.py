@@ -1,0 +1,24 @@
+"""Limits so low that a short history comes to know them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+_LOW = {
+    "queueber.engine.ready_window.READY_WINDOW_ENTRIES": 4,
+    "queueber.engine.fresh.FRESH_QUEUE_BYTES_MAX": 150,
+    "queueber.engine.choice.OLDEST_FIRST_EVERY": 3,
+    "queueber.engine.choice.SUSPECT_PATIENCE_MS": 30,
+    "queueber.engine.producers.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.forget.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.check_registry.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.service.polls.SWEEP_SLICE_ITEMS": 2,
+}
+
+
+@contextmanager
+def small_limits() -> Iterator[None]:
+    with ExitStack() as stack:
+        for name, value in _LOW.items():
+            stack.enter_context(patch(name, value))
+        yield

@@ -1,0 +1,112 @@
+"""Simulated histories: none is wrong, each can be told again, and a bug would not stay hidden."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from faults.simulation.__main__ import replay_command, run_many, tell
+from faults.simulation.quiet import quiet_logs
+from faults.simulation.small_limits import small_limits
+from faults.simulation.telling import lines_of
+from faults.simulation.world import simulate
+from tests.faults.planted_bugs import BUGS, Bug, answer_before_the_sync
+
+HISTORIES = int(os.environ.get("QUEUEBER_TEST_HISTORIES", "400"))
+BUGGY_HISTORIES_MAX = 3000
+
+
+@pytest.fixture(autouse=True)
+def _as_the_command_does() -> Iterator[None]:
+    with quiet_logs(), small_limits():
+        yield
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60 + HISTORIES)
+def test_simulated_histories_are_right() -> None:
+    calls = crashes = unknown = 0
+    for seed in range(HISTORIES):
+        told = simulate(seed)
+        assert told.wrong == [], replay_command(seed)
+        calls += len(told.history.calls)
+        crashes += told.crashes
+        unknown += sum(not call.is_ok for call in told.history.calls)
+
+    assert calls > 20 * HISTORIES, "hardly any load"
+    assert crashes > HISTORIES / 2, "hardly any crash"
+    assert unknown > HISTORIES, "hardly any call was lost or refused"
+
+
+def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
+    made = {call.operation for seed in range(30) for call in simulate(seed).history.calls}
+
+    assert made >= {
+        "add", "poll", "extend", "remove", "complete", "fail", "release", "cancel", "purge",
+        "redrive", "pause", "resume", "receipt", "wait_batch", "read_results", "ack_results",
+        "hang_up", "restart", "clock_step",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+def test_planted_bug_is_found(plant: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+
+    assert any(simulate(seed).wrong for seed in range(BUGGY_HISTORIES_MAX))
+
+
+def test_same_seed_is_the_same_history_in_any_process() -> None:
+    program = "\n".join(
+        [
+            "from faults.simulation.quiet import quiet_logs",
+            "from faults.simulation.telling import lines_of",
+            "from faults.simulation.world import simulate",
+            "with quiet_logs():",
+            "    for seed in range(20):",
+            "        print(*lines_of(simulate(seed)), sep='\\n')",
+        ]
+    )
+
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+
+    assert len(told) == 1
+
+
+def test_history_is_told_step_by_step() -> None:
+    lines = list(lines_of(simulate(5)))
+
+    assert any("producer 0: add(contents=" in line for line in lines)
+    assert any("write 1" in line for line in lines)
+    assert lines[-1] == "nothing is wrong"
+
+
+def test_failure_names_its_seed_and_the_command_that_replays_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer_before_the_sync(monkeypatch)
+
+    assert run_many(0, 100, 1) == 1
+
+    shown = capsys.readouterr().out
+    seed = int(shown.rpartition("SEED=")[2].rstrip("`\n"))
+    assert "lost: " in shown
+    assert tell(seed) == 1
+    assert "lost: " in capsys.readouterr().out
+
+
+def test_many_histories_end_in_a_line_of_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_many(0, 10, 1) == 0
+
+    assert capsys.readouterr().out.startswith("10 of 10 histories, ")
