@@ -18,7 +18,7 @@ import rocksdict
 from queueber.db.families import Family
 from queueber.db.format import check_format
 from queueber.db.options import BLOCK_CACHE_BYTES, database_options, family_options
-from queueber.db.snapshot import Range, StoreSnapshot
+from queueber.db.snapshot import Range, StoreSnapshot, check_status, unreadable
 from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
 
 
@@ -102,12 +102,18 @@ class Store:
     # --- reading ----------------------------------------------------------------------------------
 
     def get(self, family: Family, key: bytes) -> bytes | None:
-        value: bytes | None = self._families[family].get(key)
+        try:
+            value: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise unreadable(error) from error
         return value
 
     def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
-        # The stub wants a list of exactly its own union.
-        values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[arg-type,assignment]
+        try:
+            # The stub wants a list of exactly its own union.
+            values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[arg-type,assignment]
+        except Exception as error:
+            raise unreadable(error) from error
         return values
 
     def scan(
@@ -117,13 +123,32 @@ class Store:
         options = _up_to(stop)
         entries = self._families[family].items(from_key=start, read_opt=options)
         # In raw mode all are bytes, which the stub does not know.
-        return list(islice(entries, limit))  # type: ignore[arg-type]
+        found: list[tuple[bytes, bytes]] = list(islice(entries, limit))  # type: ignore[arg-type]
+        if len(found) < limit:
+            self._check_end(family, found[-1][0] if found else start, options)
+        return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Every entry with `start <= key < stop`, read as it is asked for."""
         # The iterator looks at the options' bytes as long as it is read: they must live on here.
         options = _up_to(stop)
-        yield from self._families[family].items(from_key=start, read_opt=options)
+        last = start
+        for entry in self._families[family].items(from_key=start, read_opt=options):
+            last = entry[0]  # type: ignore[assignment]
+            yield entry  # type: ignore[misc]
+        self._check_end(family, last, options)
+
+    def _check_end(self, family: Family, last: bytes, options: rocksdict.ReadOptions) -> None:
+        """Raise if there is nothing after `last` because it cannot be read.
+
+        rocksdict's `items` ends at a damaged block as it does at the end. An iterator tells them
+        apart, and is asked only where `items` came to an end: it takes three calls for an entry.
+        """
+        iterator = self._families[family].iter(options)
+        iterator.seek(last)
+        if iterator.valid() and iterator.key() == last:
+            iterator.next()
+        check_status(iterator)
 
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int
@@ -144,7 +169,7 @@ class Store:
         except Exception as error:
             if "incomplete" in str(error):
                 raise ScanIncomplete from None
-            raise
+            raise unreadable(error) from error
         return None
 
     def snapshot(self, ranges: Iterable[Range], points: Iterable[Family]) -> StoreSnapshot:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -305,6 +306,50 @@ def test_open_of_a_damaged_store_is_refused_with_its_path(folder: Path) -> None:
 
     with pytest.raises(StorageCorrupt, match=rf"cannot open the store at {folder}/data: "):
         Store(folder / "data")
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def damaged_in_the_middle(folder: Path) -> Path:
+    """A store with a file of many blocks, one of which has a flipped bit."""
+    path = folder / "data"
+    with Store(path) as store:
+        batch = store.batch()
+        # Random bytes, so that compression leaves many blocks of them.
+        batch.put_many(Family.ITEMS, [(key(n), Random(n).randbytes(500)) for n in range(200)])
+        store.write(batch)
+    Store(path).close()  # the replay of the log makes a file of it
+    largest = max(path.glob("*.sst"), key=lambda file: file.stat().st_size)
+    held = bytearray(largest.read_bytes())
+    held[len(held) // 2] ^= 1
+    largest.write_bytes(held)
+    return path
+
+
+def test_scan_walk_and_get_of_a_damaged_block_raise_and_never_come_to_an_end(folder: Path) -> None:
+    with Store(damaged_in_the_middle(folder)) as store:
+        with pytest.raises(StorageCorrupt, match=r"Corruption.*\.sst.*'queueber verify'"):
+            store.scan(Family.ITEMS, b"", b"\xff" * 4, 200)
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            list(store.walk(Family.ITEMS, b"", b"\xff" * 4))
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            store.get_many(Family.ITEMS, [key(n) for n in range(200)])
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            [store.get(Family.ITEMS, key(n)) for n in range(200)]
+        assert len(store.scan(Family.ITEMS, b"", b"\xff" * 4, 50)) == 50
+
+
+def test_snapshot_of_a_damaged_block_raises(folder: Path) -> None:
+    with Store(damaged_in_the_middle(folder)) as store:
+        snapshot = store.snapshot([(Family.ITEMS, b"\xff" * 4)], [Family.ITEMS])
+
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            snapshot.scan(Family.ITEMS, b"", b"\xff" * 4, 200)
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            list(snapshot.walk(Family.ITEMS, b"", b"\xff" * 4))
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            snapshot.get_many(Family.ITEMS, [key(n) for n in range(200)])
 
 
 # --- read-only ------------------------------------------------------------------------------------
