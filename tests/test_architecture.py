@@ -40,6 +40,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/db/store.py",
         "queueber/db/snapshot.py",
         "queueber/db/options.py",
+        "queueber/db/recovery.py",
         "queueber/db/sst.py",
     ),
     "capnp": (

@@ -17,9 +17,11 @@ import rocksdict
 
 from queueber.db.families import Family
 from queueber.db.format import check_format
-from queueber.db.options import BLOCK_CACHE_BYTES, database_options, family_options
+from queueber.db.recovery import open_database
 from queueber.db.snapshot import Range, StoreSnapshot, check_status, unreadable
-from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
+from queueber.db.synced import read_synced, write_synced
+from queueber.db.wal import SYNCED_KEY, synced_note
+from queueber.errors import StorageCorrupt, Unavailable
 
 
 class ScanIncomplete(Exception):
@@ -29,11 +31,16 @@ class ScanIncomplete(Exception):
 class Batch:
     """Writes that happen together or not at all."""
 
-    __slots__ = ("_handles", "raw")
+    __slots__ = ("_handles", "raw", "synced")
 
-    def __init__(self, handles: dict[Family, rocksdict.ColumnFamily]) -> None:
+    def __init__(self, handles: dict[Family, rocksdict.ColumnFamily], synced: int = 0) -> None:
+        """`synced` is to be noted in the log; 0: nothing is."""
         self.raw = rocksdict.WriteBatch(raw_mode=True)
+        self.synced = synced
         self._handles = handles
+        if synced:
+            # The first entry of the batch: there it is looked for.
+            self.raw.put(SYNCED_KEY, synced_note(synced), handles[Family.DEFAULT])
 
     def put(self, family: Family, key: bytes, value: bytes) -> None:
         self.raw.put(key, value, self._handles[family])
@@ -64,14 +71,13 @@ class Store:
             raise StorageCorrupt(f"cannot open the store at {path}: there is none")
         self.loads_path = path / "loads"
         """Where the files of loads wait: on the same disk, to be taken in as they are."""
-        cache = rocksdict.Cache(BLOCK_CACHE_BYTES)
-        families = {family.family_name: family_options(family, cache) for family in Family}
-        access = (
-            rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
-        )
-        with _translated_open_errors(path):
-            _refuse_other_families(path)
-            self._db = rocksdict.Rdict(str(path), database_options(), families, access)
+        self._path = path
+        self._is_read_only = read_only
+        self._db, self.torn = open_database(path, read_only=read_only)
+        self._synced = self._synced_in_log = 0
+        """Sequence numbers up to which everything is synced, and was when the log was told."""
+        self._has_failed_to_sync = False
+        self._synced_noted = 0 if read_only else read_synced(path)
         self._families = {f: self._db.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self._db.get_column_family_handle(f.family_name) for f in Family}
         self._write_options = rocksdict.WriteOptions()
@@ -181,7 +187,8 @@ class Store:
     # --- writing ----------------------------------------------------------------------------------
 
     def batch(self) -> Batch:
-        return Batch(self._handles)
+        synced = self._synced
+        return Batch(self._handles, synced if synced > self._synced_in_log else 0)
 
     def write(self, batch: Batch) -> None:
         """Write all of the batch, or raise `Unavailable` and write nothing."""
@@ -189,6 +196,8 @@ class Store:
             self._db.write(batch.raw, self._write_options)
         except Exception as error:
             raise Unavailable(_why_refused(str(error))) from error
+        if batch.synced:
+            self._synced_in_log = batch.synced
 
     def sync(self) -> None:
         """Make everything written before this call durable. May run in a thread of its own.
@@ -197,12 +206,30 @@ class Store:
         and, once there is room, makes what it held durable elsewhere; then a sync succeeds. Any
         other error is final: nobody knows what the disk holds.
         """
+        if self._has_failed_to_sync:
+            # The operating system may have forgotten what it could not write: a second try that
+            # succeeds proves nothing.
+            raise StorageCorrupt("the log could not be synced before; start the server again")
+        written = self._db.latest_sequence_number()
         try:
             self._db.flush_wal(True)
         except Exception as error:
             if "previous error" in str(error) or "No space left" in str(error):
                 raise Unavailable(_why_refused("No space left")) from error
+            self._has_failed_to_sync = True
             raise
+        self._synced = written
+
+    @property
+    def is_all_noted(self) -> bool:
+        """Whether nothing was written since `note_synced` was last called after a sync."""
+        return self._db.latest_sequence_number() == self._synced_noted
+
+    def note_synced(self) -> None:
+        """Note in a file how far the last sync went. May run in a thread of its own."""
+        if (synced := self._synced) > self._synced_noted:
+            write_synced(self._path, synced)
+            self._synced_noted = synced
 
     def take_in(self, family: Family, files: Sequence[tuple[Path, bytes]]) -> None:
         """Take in sorted files as they are, each given with its first key. Durable at once.
@@ -245,6 +272,10 @@ class Store:
         # is full makes closing fail; what was acknowledged is in the log all the same.
         for snapshot in list(self._snapshots):
             snapshot.close()
+        if not self._is_read_only:
+            with contextlib.suppress(Exception):
+                self.sync()
+                self.note_synced()
         self._handles.clear()
         for handle in (*self._families.values(), self._db):
             with contextlib.suppress(Exception):
@@ -259,41 +290,9 @@ def _up_to(stop: bytes) -> rocksdict.ReadOptions:
     return options
 
 
-def _refuse_other_families(path: Path) -> None:
-    """Leave a store of another format as it is: opening it would add the families of this one."""
-    if not (path / "CURRENT").is_file():
-        return
-    options = rocksdict.Options(raw_mode=True)
-    found = rocksdict.Rdict.list_cf(str(path), options)
-    if set(found) == {family.family_name for family in Family}:
-        return
-    families = {name: rocksdict.Options(raw_mode=True) for name in found}
-    other = rocksdict.Rdict(str(path), options, families, rocksdict.AccessType.read_only())
-    try:
-        number = other.get(b"format")
-    finally:
-        other.close()
-    if number is not None:  # else it was never finished: a crash in its first moment
-        check_format(number, is_empty=False)
-
-
 def _why_refused(text: str) -> str:
     if "No space left" in text:
         return "the disk of the data directory is full; make room, then send the call again"
     if "incomplete" in text.lower() or "stall" in text.lower():
         return "the disk does not keep up with the writes; send the call again in a moment"
     return f"the store refused the write ({text.strip()}); look at the server's log and disk"
-
-
-@contextlib.contextmanager
-def _translated_open_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        text = str(error)
-        if "lock hold" in text or ("LOCK" in text and "unavailable" in text):
-            raise DataDirLocked(
-                f"the data directory {path} is in use by another server; "
-                "stop it, or choose another with --data-dir"
-            ) from error
-        raise StorageCorrupt(f"cannot open the store at {path}: {text.strip()}") from error
