@@ -23,6 +23,9 @@ from queueber.db.synced import read_synced, write_synced
 from queueber.db.wal import SYNCED_KEY, synced_note
 from queueber.errors import StorageCorrupt, Unavailable
 
+_FOR_GOOD = "previous error"
+"""What RocksDB says of a log that it has given up and will not replace."""
+
 
 class ScanIncomplete(Exception):
     """The look ahead met more deleted entries than it may skip."""
@@ -77,6 +80,8 @@ class Store:
         self._synced = self._synced_in_log = 0
         """Sequence numbers up to which everything is synced, and was when the log was told."""
         self._has_failed_to_sync = False
+        self._has_given_up_log = False
+        """A write found no room: RocksDB writes nothing more to that log."""
         self._synced_noted = 0 if read_only else read_synced(path)
         self._families = {f: self._db.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self._db.get_column_family_handle(f.family_name) for f in Family}
@@ -195,6 +200,7 @@ class Store:
         try:
             self._db.write(batch.raw, self._write_options)
         except Exception as error:
+            self._note_failed_write(str(error))
             raise Unavailable(_why_refused(str(error))) from error
         if batch.synced:
             self._synced_in_log = batch.synced
@@ -203,22 +209,42 @@ class Store:
         """Make everything written before this call durable. May run in a thread of its own.
 
         `Unavailable` means not yet: after a write found the disk full, RocksDB gives up that log
-        and, once there is room, makes what it held durable elsewhere; then a sync succeeds. Any
-        other error is final: nobody knows what the disk holds.
+        and, once there is room, makes what it held durable elsewhere; then a sync succeeds. To sync
+        the log that it gave up would make it give up for good, so a write is tried first. Any other
+        error is final: nobody knows what the disk holds.
         """
         if self._has_failed_to_sync:
             # The operating system may have forgotten what it could not write: a second try that
             # succeeds proves nothing.
             raise StorageCorrupt("the log could not be synced before; start the server again")
+        if self._has_given_up_log:
+            self._try_a_write()
         written = self._db.latest_sequence_number()
         try:
             self._db.flush_wal(True)
         except Exception as error:
-            if "previous error" in str(error) or "No space left" in str(error):
-                raise Unavailable(_why_refused("No space left")) from error
+            if "No space left" in str(error):
+                self._has_given_up_log = True
+                raise Unavailable(_why_refused(str(error))) from error
             self._has_failed_to_sync = True
             raise
         self._synced = written
+
+    def _note_failed_write(self, text: str) -> None:
+        if "No space left" in text or _FOR_GOOD in text:
+            self._has_given_up_log = True
+
+    def _try_a_write(self) -> None:
+        """Whether RocksDB writes again: then all that it took before is durable."""
+        probe = Batch(self._handles, max(self._synced, 1))
+        try:
+            self._db.write(probe.raw, self._write_options)
+        except Exception as error:
+            if _FOR_GOOD not in str(error):
+                raise Unavailable(_why_refused(str(error))) from error
+            self._has_failed_to_sync = True
+            raise
+        self._has_given_up_log = False
 
     @property
     def is_all_noted(self) -> bool:
