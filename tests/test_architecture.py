@@ -24,6 +24,9 @@ TESTED_AS = {
     "db/new_records": "part_writer",
     "db/options": "store",
     "engine/places": "cancel",
+    "engine/rebuild_items": "rebuild",
+    "engine/rebuild_log": "rebuild",
+    "engine/rebuild_registry": "rebuild",
     "engine/reminders": "forget",
     "engine/room": "add",
     "service/core": "service",
@@ -41,6 +44,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/db/snapshot.py",
         "queueber/db/options.py",
         "queueber/db/recovery.py",
+        "queueber/db/salvage.py",
         "queueber/db/sst.py",
     ),
     "capnp": (

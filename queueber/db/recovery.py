@@ -18,7 +18,7 @@ from queueber.db.families import Family
 from queueber.db.format import check_format
 from queueber.db.options import BLOCK_CACHE_BYTES, database_options, family_options
 from queueber.db.synced import read_synced
-from queueber.db.wal import BROKEN_HEADER, find_break, find_hole
+from queueber.db.wal import BROKEN_HEADER, Break, find_break, find_hole
 from queueber.errors import DataDirLocked, StorageCorrupt
 
 REPAIR = "'queueber repair' saves what can be read into a new directory; or restore a backup"
@@ -32,7 +32,12 @@ class Opened(NamedTuple):
 
 def open_database(path: Path, *, read_only: bool) -> Opened:
     with _translated_errors(path):
-        _refuse_other_families(path)
+        if not (path / "CURRENT").is_file():
+            _refuse_remains(path)
+            if read_only:
+                raise StorageCorrupt(f"cannot open the store at {path}: there is none")
+        else:
+            _refuse_other_families(path)
         synced = read_synced(path)
         _end_replay_at_holes(path, read_only=read_only)
         torn = ""
@@ -62,11 +67,10 @@ def _open(path: Path, *, read_only: bool, strict: bool) -> rocksdict.Rdict:
 
 def _judge_break(path: Path, synced: int) -> str:
     """Raise if the replay would miss anything that was synced; else where it ends."""
-    database = _open(path, read_only=True, strict=False)
+    database = open_loosely(path)
     replayed = database.latest_sequence_number()
     database.close()
-    with _mapped_logs(path) as logs:
-        found = find_break(logs, replayed)
+    found = log_break(path, replayed)
     if found is None:
         return ""
     where = f"{path / found.file}, byte {found.position}"
@@ -76,6 +80,17 @@ def _judge_break(path: Path, synced: int) -> str:
             f"but {known} or more were synced; look at the disk; {REPAIR}"
         )
     return f"the log breaks off at {where}, after change {replayed}; nothing behind it was synced"
+
+
+def open_loosely(path: Path, *, read_only: bool = True) -> rocksdict.Rdict:
+    """Open what there is, up to where the log breaks off."""
+    return _open(path, read_only=read_only, strict=False)
+
+
+def log_break(path: Path, replayed: int) -> Break | None:
+    """Where the log breaks off; None if it holds no more than was replayed."""
+    with _mapped_logs(path) as logs:
+        return find_break(logs, replayed)
 
 
 def _end_replay_at_holes(path: Path, *, read_only: bool) -> None:
@@ -109,9 +124,6 @@ def _mapped_logs(path: Path) -> Iterator[list[tuple[str, bytes]]]:
 
 def _refuse_other_families(path: Path) -> None:
     """Leave a store of another format as it is: opening it would add the families of this one."""
-    if not (path / "CURRENT").is_file():
-        _refuse_remains(path)
-        return
     options = rocksdict.Options(raw_mode=True)
     found = rocksdict.Rdict.list_cf(str(path), options)
     if set(found) == {family.family_name for family in Family}:

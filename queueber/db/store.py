@@ -70,21 +70,19 @@ class Store:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the store at `path`; `read_only` opens one that exists, as it is."""
-        if read_only and not (path / "CURRENT").is_file():
-            raise StorageCorrupt(f"cannot open the store at {path}: there is none")
         self.loads_path = path / "loads"
         """Where the files of loads wait: on the same disk, to be taken in as they are."""
         self._path = path
         self._is_read_only = read_only
-        self._db, self.torn = open_database(path, read_only=read_only)
+        self.database, self.torn = open_database(path, read_only=read_only)
         self._synced = self._synced_in_log = 0
         """Sequence numbers up to which everything is synced, and was when the log was told."""
         self._has_failed_to_sync = False
         self._has_given_up_log = False
         """A write found no room: RocksDB writes nothing more to that log."""
         self._synced_noted = 0 if read_only else read_synced(path)
-        self._families = {f: self._db.get_column_family(f.family_name) for f in Family}
-        self._handles = {f: self._db.get_column_family_handle(f.family_name) for f in Family}
+        self._families = {f: self.database.get_column_family(f.family_name) for f in Family}
+        self._handles = {f: self.database.get_column_family_handle(f.family_name) for f in Family}
         self._write_options = rocksdict.WriteOptions()
         self._write_options.no_slowdown = True
         self._snapshots: WeakSet[StoreSnapshot] = WeakSet()
@@ -198,7 +196,7 @@ class Store:
     def write(self, batch: Batch) -> None:
         """Write all of the batch, or raise `Unavailable` and write nothing."""
         try:
-            self._db.write(batch.raw, self._write_options)
+            self.database.write(batch.raw, self._write_options)
         except Exception as error:
             self._note_failed_write(str(error))
             raise Unavailable(_why_refused(str(error))) from error
@@ -219,9 +217,9 @@ class Store:
             raise StorageCorrupt("the log could not be synced before; start the server again")
         if self._has_given_up_log:
             self._try_a_write()
-        written = self._db.latest_sequence_number()
+        written = self.database.latest_sequence_number()
         try:
-            self._db.flush_wal(True)
+            self.database.flush_wal(True)
         except Exception as error:
             if "No space left" in str(error):
                 self._has_given_up_log = True
@@ -238,7 +236,7 @@ class Store:
         """Whether RocksDB writes again: then all that it took before is durable."""
         probe = Batch(self._handles, max(self._synced, 1))
         try:
-            self._db.write(probe.raw, self._write_options)
+            self.database.write(probe.raw, self._write_options)
         except Exception as error:
             if _FOR_GOOD not in str(error):
                 raise Unavailable(_why_refused(str(error))) from error
@@ -249,7 +247,7 @@ class Store:
     @property
     def is_all_noted(self) -> bool:
         """Whether nothing was written since `note_synced` was last called after a sync."""
-        return self._db.latest_sequence_number() == self._synced_noted
+        return self.database.latest_sequence_number() == self._synced_noted
 
     def note_synced(self) -> None:
         """Note in a file how far the last sync went. May run in a thread of its own."""
@@ -283,7 +281,7 @@ class Store:
 
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         """The range in parts, none of which spans more than a few files."""
-        bounds = {file["start_key"] for file in self._db.live_files()}
+        bounds = {file["start_key"] for file in self.database.live_files()}
         return list(pairwise(sorted({start, stop, *(b for b in bounds if start < b < stop)})))
 
     def reclaim(self, family: Family, start: bytes, stop: bytes) -> None:
@@ -303,7 +301,7 @@ class Store:
                 self.sync()
                 self.note_synced()
         self._handles.clear()
-        for handle in (*self._families.values(), self._db):
+        for handle in (*self._families.values(), self.database):
             with contextlib.suppress(Exception):
                 handle.close()
         self._families = {}
