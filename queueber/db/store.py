@@ -21,10 +21,7 @@ from queueber.db.recovery import open_database
 from queueber.db.snapshot import Range, StoreSnapshot, check_status, unreadable
 from queueber.db.synced import read_synced, write_synced
 from queueber.db.wal import SYNCED_KEY, synced_note
-from queueber.errors import StorageCorrupt, Unavailable
-
-_FOR_GOOD = "previous error"
-"""What RocksDB says of a log that it has given up and will not replace."""
+from queueber.errors import StorageCorrupt, StorageFailed, Unavailable
 
 
 class ScanIncomplete(Exception):
@@ -194,11 +191,14 @@ class Store:
         return Batch(self._handles, synced if synced > self._synced_in_log else 0)
 
     def write(self, batch: Batch) -> None:
-        """Write all of the batch, or raise `Unavailable` and write nothing."""
+        """Write all of the batch, or raise `Unavailable` and write nothing.
+
+        `StorageFailed` is final: nobody knows what the disk holds.
+        """
         try:
             self.database.write(batch.raw, self._write_options)
         except Exception as error:
-            self._note_failed_write(str(error))
+            self._check_if_final(error)
             raise Unavailable(_why_refused(str(error))) from error
         if batch.synced:
             self._synced_in_log = batch.synced
@@ -214,7 +214,7 @@ class Store:
         if self._has_failed_to_sync:
             # The operating system may have forgotten what it could not write: a second try that
             # succeeds proves nothing.
-            raise StorageCorrupt("the log could not be synced before; start the server again")
+            raise StorageFailed("the log could not be written before; start the server again")
         if self._has_given_up_log:
             self._try_a_write()
         written = self.database.latest_sequence_number()
@@ -225,12 +225,24 @@ class Store:
                 self._has_given_up_log = True
                 raise Unavailable(_why_refused(str(error))) from error
             self._has_failed_to_sync = True
-            raise
+            raise StorageFailed(
+                f"the disk failed ({str(error).strip()}); look at it, then start the server again: "
+                "all that was acknowledged is there"
+            ) from error
         self._synced = written
 
-    def _note_failed_write(self, text: str) -> None:
-        if "No space left" in text or _FOR_GOOD in text:
+    def _check_if_final(self, error: Exception) -> None:
+        """Raise if a write failed for another reason than want of room or time."""
+        text = str(error)
+        if "No space left" in text:
             self._has_given_up_log = True
+        elif not _is_stall(text):
+            # RocksDB will write no more, and the log may hold a part of the batch, or all of it.
+            self._has_failed_to_sync = True
+            raise StorageFailed(
+                f"the store cannot be written ({text.strip()}); the server stops, and whether this "
+                "call took effect is known once it is started again"
+            ) from error
 
     def _try_a_write(self) -> None:
         """Whether RocksDB writes again: then all that it took before is durable."""
@@ -238,10 +250,8 @@ class Store:
         try:
             self.database.write(probe.raw, self._write_options)
         except Exception as error:
-            if _FOR_GOOD not in str(error):
-                raise Unavailable(_why_refused(str(error))) from error
-            self._has_failed_to_sync = True
-            raise
+            self._check_if_final(error)
+            raise Unavailable(_why_refused(str(error))) from error
         self._has_given_up_log = False
 
     @property
@@ -314,9 +324,13 @@ def _up_to(stop: bytes) -> rocksdict.ReadOptions:
     return options
 
 
+def _is_stall(text: str) -> bool:
+    return "incomplete" in text.lower() or "stall" in text.lower()
+
+
 def _why_refused(text: str) -> str:
     if "No space left" in text:
         return "the disk of the data directory is full; make room, then send the call again"
-    if "incomplete" in text.lower() or "stall" in text.lower():
+    if _is_stall(text):
         return "the disk does not keep up with the writes; send the call again in a moment"
     return f"the store refused the write ({text.strip()}); look at the server's log and disk"

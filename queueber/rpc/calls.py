@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any
 
 from queueber.engine.state import QueueState
-from queueber.errors import InvariantViolation, StorageCorrupt
+from queueber.errors import InvariantViolation, StorageCorrupt, StorageFailed
 from queueber.limits import MANY_MAX
 from queueber.rpc.faults import early_fault, late_fault
 from queueber.schema.codec_lists import read_list
@@ -50,8 +50,8 @@ class Calls:
             gate.leave()
 
     def _crash_if_fatal(self, error: Exception) -> None:
-        """A broken promise of ours, or a store that cannot be read: going on would hide it."""
-        if isinstance(error, InvariantViolation | StorageCorrupt):
+        """A promise of ours is broken, or the store is: going on would hide it."""
+        if isinstance(error, InvariantViolation | StorageCorrupt | StorageFailed):
             self._on_crash(error)
 
 

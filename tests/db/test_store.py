@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.sst import SstWriter
 from queueber.db.store import ScanIncomplete, Store
-from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
+from queueber.errors import DataDirLocked, StorageCorrupt, StorageFailed
 from tests.support.dumps import dump
 from tests.support.folders import copy_open_store, quick_folder, remove_folder
 
@@ -88,7 +88,7 @@ def test_write_that_is_refused_writes_nothing_of_the_batch(folder: Path, store: 
         batch.delete(Family.ITEMS, key(1))
         before = dump(refusing)
 
-        with pytest.raises(Unavailable, match="the store refused the write"):
+        with pytest.raises(StorageFailed, match="the store cannot be written"):
             refusing.write(batch)
 
         assert dump(refusing) == before
