@@ -58,7 +58,7 @@ def find_break(logs: Iterable[tuple[str, bytes]], replayed: int) -> Break | None
     hold no more.
 
     Records up to there are known to be sound. Behind them every checksum is looked at, in Python
-    (10 MB/s), up to the first record that says that more was synced.
+    (5 MB/s), up to the first record that says that more was synced.
     """
     found: Break | None = None
     for name, data in logs:

@@ -1,7 +1,6 @@
 """Rebuild: whatever is missing or broken, every rule holds afterwards, and what is whole stays."""
 
 import os
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -20,13 +19,6 @@ from tests.support.dumps import dump
 from tests.support.rig import QUEUE, Rig
 
 SEEDS = int(os.environ.get("QUEUEBER_TEST_REBUILD_SEEDS", "60"))
-
-
-@pytest.fixture
-def rig() -> Iterator[Rig]:
-    made = Rig()
-    yield made
-    made.close()
 
 
 def entries(rig: Rig) -> list[tuple[Family, bytes, bytes]]:

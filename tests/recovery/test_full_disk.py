@@ -1,9 +1,7 @@
 """A full disk: no false acknowledgement, clear refusals, reads go on, and it recovers by itself."""
 
 import contextlib
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -15,21 +13,11 @@ from queueber.db.store import Store
 from queueber.engine.invariants import check_store
 from queueber.errors import Unavailable
 from queueber.testing import running_server
+from tests.support.disks import grow, small_disk
 from tests.support.folders import copy_open_store
 from tests.support.loading import built_part
 
 ITEM = bytes(500_000)
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[None]:
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("mounting a file system of limited size is not allowed here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def try_to_add(queue: queueber.Queue) -> list[bytes]:
@@ -54,7 +42,7 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
                     queue.add(ITEM)
                 assert queue.stats().ready == len(added)
 
-            subprocess.run(["mount", "-o", "remount,size=1g", str(tmp_path)], check=True)
+            grow(tmp_path)
             with queueber.connect(server.address, retry_timeout=60) as client:
                 queue = client.queue("full")
                 added += queue.add(b"there is room")
@@ -92,7 +80,7 @@ def test_a_sync_that_comes_while_the_disk_is_full_does_not_keep_it_from_recoveri
                 with pytest.raises(Unavailable, match="is full"):
                     store.sync()
 
-            subprocess.run(["mount", "-o", "remount,size=1g", str(tmp_path)], check=True)
+            grow(tmp_path)
             give_up_at = time.monotonic() + 60
             while True:
                 try:
@@ -129,7 +117,7 @@ def test_a_full_disk_refuses_files_of_a_load_which_goes_on_when_there_is_room(
                 with pytest.raises(queueber.InvalidArgument, match=r"has .* bytes, not"):
                     load.finish_part(part)
 
-            subprocess.run(["mount", "-o", "remount,size=1g", str(tmp_path)], check=True)
+            grow(tmp_path)
             with queueber.connect(server.address, retry_timeout=60) as client:
                 queue = client.queue("full")
                 load = queue.load("nightly")
