@@ -1,1 +1,1 @@
-"""Breaking Queueber on purpose: histories of calls, a checker of them, and a simulation."""
+"""Breaking Queueber on purpose, and what must hold all the same."""

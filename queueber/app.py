@@ -27,6 +27,7 @@ from queueber.service.gate import Gate
 from queueber.service.service import Service, ServiceLimits
 from queueber.sweeper.loop import Sweeper
 from queueber.sweeper.reclaimer import Reclaimer
+from queueber.sweeper.syncer import Syncer
 from queueber.version import VERSION
 
 _log = structlog.get_logger("queueber")
@@ -92,16 +93,15 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
     bridge.on_signals(stop.request)
     on_crash = _crash_reporter(bridge, stop)
     with Store(config.data_dir) as store:
-        commits = None
-        if config.durability == "sync":
-            commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
+        if store.torn:
+            _log.warning("torn_log", told=store.torn)
+        commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
         aside = Aside(bridge.loop)
         try:
             await _run_server(config, address_file, bridge, stop, store, commits, aside, on_crash)
         finally:
             aside.close()
-            if commits is not None:
-                commits.close()
+            commits.close()
     if stop.failure is not None:
         raise stop.failure
     _log.info("stopped")
@@ -121,7 +121,7 @@ async def _run_server(
     bridge: Bridge,
     stop: _Stop,
     store: Store,
-    commits: CommitGroup | None,
+    commits: CommitGroup,
     aside: Aside,
     on_crash: Callable[[BaseException], None],
 ) -> None:
@@ -139,7 +139,7 @@ async def _run_server(
             poll_wait_ms_max=config.poll_wait_ms_max,
             waiting_polls_max=config.waiting_polls_max,
         ),
-        commits=commits,
+        commits=commits if config.durability == "sync" else None,
         wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),
         wake_reclaimer=partial(bridge.call_in_trio, reclaimer.wake),
         aside=aside,
@@ -161,6 +161,7 @@ async def _run_server(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
         nursery.start_soon(reclaimer.run, service)
+        nursery.start_soon(Syncer(store, lambda: bridge.wait(commits.wait())).run)
         host, port = await bridge.wait(server.start(*split_address(config.listen)))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if address_file is not None:

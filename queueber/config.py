@@ -95,8 +95,9 @@ OPTIONS = (
     Option("data_dir", Path, None, "Where everything is kept. [default: the user's data folder]"),
     Option(
         "durability", str, "sync",
-        "sync: answer once the disk has it. os: answer once the operating system has it, which a "
-        "crash of the server survives and a loss of power may not.",
+        "sync: answer once the disk has it; nothing that was acknowledged is lost. os: answer once "
+        "the operating system has it, and sync once a second; a crash of the server loses nothing, "
+        "a loss of power or a crash of the machine the last second or two.",
     ),
     Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item."),
     Option("message_bytes_max", int, 32 * MIB, "Largest call and largest answer."),

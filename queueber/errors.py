@@ -88,6 +88,10 @@ class StorageCorrupt(QueueberError):
     """The store cannot be opened; the operator looks."""
 
 
+class StorageFailed(QueueberError):
+    """The disk failed under a running server, which stops; the operator looks at the disk."""
+
+
 class InvariantViolation(Exception):
     """A promise of the engine is broken: our bug. The server stops rather than go on."""
 

@@ -142,6 +142,9 @@ LOOKAHEAD_RETRY_MS = 40
 STORE_RETRY_MS = 500
 """How long a sweep waits after the store refused its write (a full disk, say)."""
 
+SYNC_EVERY_MS = 1_000
+"""How often what nobody waits for is synced, and how far it went is noted."""
+
 if not LOOKAHEAD_RETRY_MS < 50:
     raise AssertionError("a due time would be found later than promised")
 if not POLL_ITEMS_CEILING * ITEM_WIRE_BYTES < MESSAGE_BYTES_CEILING // 2:

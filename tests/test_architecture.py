@@ -24,6 +24,9 @@ TESTED_AS = {
     "db/new_records": "part_writer",
     "db/options": "store",
     "engine/places": "cancel",
+    "engine/rebuild_items": "rebuild",
+    "engine/rebuild_log": "rebuild",
+    "engine/rebuild_registry": "rebuild",
     "engine/reminders": "forget",
     "engine/room": "add",
     "service/core": "service",
@@ -40,6 +43,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/db/store.py",
         "queueber/db/snapshot.py",
         "queueber/db/options.py",
+        "queueber/db/recovery.py",
+        "queueber/db/salvage.py",
         "queueber/db/sst.py",
     ),
     "capnp": (

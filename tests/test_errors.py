@@ -15,6 +15,7 @@ from queueber.errors import (
     OutcomeUnknown,
     QueueberError,
     StorageCorrupt,
+    StorageFailed,
     Unavailable,
     from_wire,
     invariant,
@@ -56,7 +57,7 @@ def test_every_error_with_a_code_of_its_own_is_mapped() -> None:
 def test_every_error_without_a_code_of_its_own_is_internal_to_a_caller() -> None:
     without = {error for error in ERRORS if "code" not in vars(error)}
 
-    assert without == {DataDirLocked, StorageCorrupt}
+    assert without == {DataDirLocked, StorageCorrupt, StorageFailed}
     assert {error.code for error in without} == {"INTERNAL"}
 
 

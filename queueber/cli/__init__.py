@@ -25,6 +25,7 @@ from queueber.cli.peek import peek
 from queueber.cli.poll import extend, poll
 from queueber.cli.queues import queues
 from queueber.cli.receipts import receipt
+from queueber.cli.repair import repair
 from queueber.cli.results import readers, results
 from queueber.cli.serve import serve
 from queueber.cli.spark import spark
@@ -83,6 +84,7 @@ def commands() -> None:
 _COMMANDS = (
     serve, work, add, poll, extend, remove, complete, fail, release, receipt, results, readers,
     peek, cancel, purge, redrive, pause, resume, stats, queues, loads, spark, verify,
+    repair,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

@@ -7,6 +7,7 @@ from queueber.errors import (
     InvalidArgument,
     QueueberError,
     StorageCorrupt,
+    StorageFailed,
     Unavailable,
 )
 
@@ -94,7 +95,7 @@ def _code_of(error: QueueberError) -> int:
             return USAGE
         case Unavailable():
             return UNREACHABLE
-        case DataDirLocked() | StorageCorrupt():
+        case DataDirLocked() | StorageCorrupt() | StorageFailed():
             return STORE
         case _:
             return REFUSED

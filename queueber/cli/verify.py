@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from click.exceptions import Exit
@@ -17,14 +18,17 @@ _VIOLATIONS_MAX = 10_000
 """More than anybody reads; a store that is wrong everywhere must not fill the memory."""
 
 
-@click.command()
-@click.option(
+data_dir_option = click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
     envvar="QUEUEBER_DATA_DIR",
     show_envvar=True,
     help="The data directory of a server. [default: the user's data folder]",
 )
+
+
+@click.command()
+@data_dir_option
 def verify(data_dir: Path | None) -> None:
     """Check the store of a stopped server for damage. Nothing is changed.
 
@@ -32,25 +36,39 @@ def verify(data_dir: Path | None) -> None:
     Example:
       queueber verify --data-dir /var/lib/queueber
 
-    Reads everything once, so it takes a while for a large store. Prints every rule that is broken,
-    with the queue, and ends with 1 if there are any; 5 when the store cannot be opened.
+    Reads everything, so it takes a while for a large store: every record of the log and every block
+    of every file, with its checksum, and then every entry, to hold it against the rules of a queue.
+    Prints every place that cannot be read and every rule that is broken, with the queue, and ends
+    with 1 if there are any; 5 when the store cannot be opened. 'queueber repair' saves what can be
+    saved.
     """
     folder = data_dir if data_dir is not None else default_data_dir()
-    if not (folder / "CURRENT").is_file():
+    if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
-    with _locked(folder):
-        violations, summary = _check(folder)
-    for violation in violations:
-        click.echo(violation)
-    if violations:
+    with locked(folder):
+        found = _check(folder)
+    for line in (*found.remarks, *found.unreadable, *found.violations):
+        click.echo(line)
+    if found.unreadable:
+        places = counted(len(found.unreadable), "place")
+        click.echo(f"{folder} is damaged: {places} cannot be read; the rules were not checked")
+        raise Exit(NEGATIVE)
+    if violations := found.violations:
         least = "at least " if len(violations) == _VIOLATIONS_MAX else ""
         click.echo(f"{folder} is damaged: {least}{counted(len(violations), 'violation')}")
         raise Exit(NEGATIVE)
-    click.echo(f"{folder} is sound: {summary}")
+    click.echo(f"{folder} is sound: {found.summary}")
+
+
+class _Found(NamedTuple):
+    remarks: list[str]
+    unreadable: list[str]
+    violations: list[str]
+    summary: str
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Keep servers out meanwhile. RocksDB itself takes no lock to read."""
     try:
         lock = (folder / "LOCK").open("rb")
@@ -71,19 +89,23 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _check(folder: Path) -> tuple[list[str], str]:
-    """The violations, and what the store holds."""
+def _check(folder: Path) -> _Found:
+    """What is wrong, and what the store holds."""
     # RocksDB is needed here and by the server alone.
     from queueber.db.counters import decode_counters
     from queueber.db.families import Family
+    from queueber.db.salvage import find_gaps
     from queueber.db.store import Store
     from queueber.engine.invariants import check_store
 
     try:
         with Store(folder, read_only=True) as store:
+            remarks = [store.torn] if store.torn else []
+            if unreadable := [str(gap) for gap in find_gaps(store)]:
+                return _Found(remarks, unreadable, [], "")
             violations = [str(each) for each in check_store(store, _VIOLATIONS_MAX)]
             if violations:
-                return violations, ""
+                return _Found(remarks, [], violations, "")
             kept = [decode_counters(v) for _, v in store.walk(Family.COUNTERS, b"", b"\xff" * 8)]
     except QueueberError:
         raise
@@ -92,4 +114,5 @@ def _check(folder: Path) -> tuple[list[str], str]:
         reason = str(error).partition("\n")[0]
         raise Failure(f"the store in {folder} cannot be read: {reason}", STORE) from error
     items = sum(each.ready + each.delayed + each.in_progress + each.dead for each in kept)
-    return [], f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"
+    summary = f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"
+    return _Found(remarks, [], [], summary)

@@ -1,5 +1,7 @@
 """How RocksDB is set up: the same for the files of the store and for those built elsewhere."""
 
+from pathlib import Path
+
 import rocksdict
 
 from queueber.db.families import Family
@@ -15,15 +17,20 @@ _WAL_BYTES_MAX = 256 * MIB
 """What a restart may have to replay: about two seconds."""
 
 
-def database_options() -> rocksdict.Options:
-    options = rocksdict.Options(raw_mode=True)
+_TRACKED = Path(__file__).parent / "rocksdb"
+"""A file of options that lets RocksDB note which logs there are, and how much of each was synced
+before the next was begun, and refuse to open without. rocksdict has no setter for that."""
+
+
+def database_options(*, strict: bool = True) -> rocksdict.Options:
+    """`strict` refuses a log that is not whole; otherwise its replay ends before what is not."""
+    options, _ = rocksdict.Options.load_latest(str(_TRACKED))
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     options.set_db_write_buffer_size(_WRITE_BUFFERS_BYTES)
     options.set_max_total_wal_size(_WAL_BYTES_MAX)
-    # A torn record at the end of the log was never acknowledged: the replay ends before it. It ends
-    # before a damaged one further up, too.
-    options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
+    modes = rocksdict.DBRecoveryMode
+    options.set_wal_recovery_mode(modes.absolute_consistency() if strict else modes.point_in_time())
     options.set_max_background_jobs(4)
     options.set_max_open_files(OPEN_FILES_MAX)
     options.set_keep_log_file_num(4)

@@ -13,6 +13,7 @@ from typing import Protocol
 import rocksdict
 
 from queueber.db.families import Family
+from queueber.errors import StorageCorrupt
 
 Range = tuple[Family, bytes]
 """A family, and the first key after the range."""
@@ -49,7 +50,7 @@ class StoreSnapshot:
         except Exception as error:
             if "key not found" in str(error):
                 return None
-            raise
+            raise unreadable(error) from error
         return value
 
     def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
@@ -65,7 +66,7 @@ class StoreSnapshot:
         while len(found) < limit and iterator.valid():
             found.append((iterator.key(), iterator.value()))
             iterator.next()
-        iterator.status()  # raises when it ended for another reason than the range's end
+        check_status(iterator)
         return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -75,11 +76,28 @@ class StoreSnapshot:
         while iterator.valid():
             yield iterator.key(), iterator.value()
             iterator.next()
-        iterator.status()
+        check_status(iterator)
 
     def close(self) -> None:
         self._iterators.clear()
         self._points.clear()
+
+
+def unreadable(error: Exception) -> StorageCorrupt:
+    """What to raise when RocksDB cannot read what it has."""
+    reason = str(error).strip()
+    return StorageCorrupt(
+        f"the store cannot be read ({reason}); look at the disk, and run 'queueber verify' on the "
+        "stopped store: it says what is damaged, and 'queueber repair' saves what can be read"
+    )
+
+
+def check_status(iterator: rocksdict.RdictIter) -> None:
+    """Raise when an iterator ended for another reason than the end of its range."""
+    try:
+        iterator.status()
+    except Exception as error:
+        raise unreadable(error) from error
 
 
 def _options(stop: bytes) -> rocksdict.ReadOptions:

@@ -17,9 +17,11 @@ import rocksdict
 
 from queueber.db.families import Family
 from queueber.db.format import check_format
-from queueber.db.options import BLOCK_CACHE_BYTES, database_options, family_options
-from queueber.db.snapshot import Range, StoreSnapshot
-from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
+from queueber.db.recovery import open_database
+from queueber.db.snapshot import Range, StoreSnapshot, check_status, unreadable
+from queueber.db.synced import read_synced, write_synced
+from queueber.db.wal import SYNCED_KEY, synced_note
+from queueber.errors import StorageCorrupt, StorageFailed, Unavailable
 
 
 class ScanIncomplete(Exception):
@@ -29,11 +31,16 @@ class ScanIncomplete(Exception):
 class Batch:
     """Writes that happen together or not at all."""
 
-    __slots__ = ("_handles", "raw")
+    __slots__ = ("_handles", "raw", "synced")
 
-    def __init__(self, handles: dict[Family, rocksdict.ColumnFamily]) -> None:
+    def __init__(self, handles: dict[Family, rocksdict.ColumnFamily], synced: int = 0) -> None:
+        """`synced` is to be noted in the log; 0: nothing is."""
         self.raw = rocksdict.WriteBatch(raw_mode=True)
+        self.synced = synced
         self._handles = handles
+        if synced:
+            # The first entry of the batch: there it is looked for.
+            self.raw.put(SYNCED_KEY, synced_note(synced), handles[Family.DEFAULT])
 
     def put(self, family: Family, key: bytes, value: bytes) -> None:
         self.raw.put(key, value, self._handles[family])
@@ -60,20 +67,19 @@ class Store:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the store at `path`; `read_only` opens one that exists, as it is."""
-        if read_only and not (path / "CURRENT").is_file():
-            raise StorageCorrupt(f"cannot open the store at {path}: there is none")
         self.loads_path = path / "loads"
         """Where the files of loads wait: on the same disk, to be taken in as they are."""
-        cache = rocksdict.Cache(BLOCK_CACHE_BYTES)
-        families = {family.family_name: family_options(family, cache) for family in Family}
-        access = (
-            rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
-        )
-        with _translated_open_errors(path):
-            _refuse_other_families(path)
-            self._db = rocksdict.Rdict(str(path), database_options(), families, access)
-        self._families = {f: self._db.get_column_family(f.family_name) for f in Family}
-        self._handles = {f: self._db.get_column_family_handle(f.family_name) for f in Family}
+        self._path = path
+        self._is_read_only = read_only
+        self.database, self.torn = open_database(path, read_only=read_only)
+        self._synced = self._synced_in_log = 0
+        """Sequence numbers up to which everything is synced, and was when the log was told."""
+        self._has_failed_to_sync = False
+        self._has_given_up_log = False
+        """A write found no room: RocksDB writes nothing more to that log."""
+        self._synced_noted = 0 if read_only else read_synced(path)
+        self._families = {f: self.database.get_column_family(f.family_name) for f in Family}
+        self._handles = {f: self.database.get_column_family_handle(f.family_name) for f in Family}
         self._write_options = rocksdict.WriteOptions()
         self._write_options.no_slowdown = True
         self._snapshots: WeakSet[StoreSnapshot] = WeakSet()
@@ -102,12 +108,18 @@ class Store:
     # --- reading ----------------------------------------------------------------------------------
 
     def get(self, family: Family, key: bytes) -> bytes | None:
-        value: bytes | None = self._families[family].get(key)
+        try:
+            value: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise unreadable(error) from error
         return value
 
     def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
-        # The stub wants a list of exactly its own union.
-        values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[arg-type,assignment]
+        try:
+            # The stub wants a list of exactly its own union.
+            values: list[bytes | None] = self._families[family].get(keys)  # type: ignore[arg-type,assignment]
+        except Exception as error:
+            raise unreadable(error) from error
         return values
 
     def get_neighbours(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
@@ -129,13 +141,32 @@ class Store:
         options = _up_to(stop)
         entries = self._families[family].items(from_key=start, read_opt=options)
         # In raw mode all are bytes, which the stub does not know.
-        return list(islice(entries, limit))  # type: ignore[arg-type]
+        found: list[tuple[bytes, bytes]] = list(islice(entries, limit))  # type: ignore[arg-type]
+        if len(found) < limit:
+            self._check_end(family, found[-1][0] if found else start, options)
+        return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Every entry with `start <= key < stop`, read as it is asked for."""
         # The iterator looks at the options' bytes as long as it is read: they must live on here.
         options = _up_to(stop)
-        yield from self._families[family].items(from_key=start, read_opt=options)
+        last = start
+        for entry in self._families[family].items(from_key=start, read_opt=options):
+            last = entry[0]  # type: ignore[assignment]
+            yield entry  # type: ignore[misc]
+        self._check_end(family, last, options)
+
+    def _check_end(self, family: Family, last: bytes, options: rocksdict.ReadOptions) -> None:
+        """Raise if there is nothing after `last` because it cannot be read.
+
+        rocksdict's `items` ends at a damaged block as it does at the end. An iterator tells them
+        apart, and is asked only where `items` came to an end: it takes three calls for an entry.
+        """
+        iterator = self._families[family].iter(options)
+        iterator.seek(last)
+        if iterator.valid() and iterator.key() == last:
+            iterator.next()
+        check_status(iterator)
 
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int
@@ -156,7 +187,7 @@ class Store:
         except Exception as error:
             if "incomplete" in str(error):
                 raise ScanIncomplete from None
-            raise
+            raise unreadable(error) from error
         return None
 
     def snapshot(self, ranges: Iterable[Range], points: Iterable[Family]) -> StoreSnapshot:
@@ -168,28 +199,83 @@ class Store:
     # --- writing ----------------------------------------------------------------------------------
 
     def batch(self) -> Batch:
-        return Batch(self._handles)
+        synced = self._synced
+        return Batch(self._handles, synced if synced > self._synced_in_log else 0)
 
     def write(self, batch: Batch) -> None:
-        """Write all of the batch, or raise `Unavailable` and write nothing."""
+        """Write all of the batch, or raise `Unavailable` and write nothing.
+
+        `StorageFailed` is final: nobody knows what the disk holds.
+        """
         try:
-            self._db.write(batch.raw, self._write_options)
+            self.database.write(batch.raw, self._write_options)
         except Exception as error:
+            self._check_if_final(error)
             raise Unavailable(_why_refused(str(error))) from error
+        if batch.synced:
+            self._synced_in_log = batch.synced
 
     def sync(self) -> None:
         """Make everything written before this call durable. May run in a thread of its own.
 
         `Unavailable` means not yet: after a write found the disk full, RocksDB gives up that log
-        and, once there is room, makes what it held durable elsewhere; then a sync succeeds. Any
-        other error is final: nobody knows what the disk holds.
+        and, once there is room, makes what it held durable elsewhere; then a sync succeeds. To sync
+        the log that it gave up would make it give up for good, so a write is tried first. Any other
+        error is final: nobody knows what the disk holds.
         """
+        if self._has_failed_to_sync:
+            # The operating system may have forgotten what it could not write: a second try that
+            # succeeds proves nothing.
+            raise StorageFailed("the log could not be written before; start the server again")
+        if self._has_given_up_log:
+            self._try_a_write()
+        written = self.database.latest_sequence_number()
         try:
-            self._db.flush_wal(True)
+            self.database.flush_wal(True)
         except Exception as error:
-            if "previous error" in str(error) or "No space left" in str(error):
-                raise Unavailable(_why_refused("No space left")) from error
-            raise
+            if "No space left" in str(error):
+                self._has_given_up_log = True
+                raise Unavailable(_why_refused(str(error))) from error
+            self._has_failed_to_sync = True
+            raise StorageFailed(
+                f"the disk failed ({str(error).strip()}); look at it, then start the server again: "
+                "all that was acknowledged is there"
+            ) from error
+        self._synced = written
+
+    def _check_if_final(self, error: Exception) -> None:
+        """Raise if a write failed for another reason than want of room or time."""
+        text = str(error)
+        if "No space left" in text:
+            self._has_given_up_log = True
+        elif not _is_stall(text):
+            # RocksDB will write no more, and the log may hold a part of the batch, or all of it.
+            self._has_failed_to_sync = True
+            raise StorageFailed(
+                f"the store cannot be written ({text.strip()}); the server stops, and whether this "
+                "call took effect is known once it is started again"
+            ) from error
+
+    def _try_a_write(self) -> None:
+        """Whether RocksDB writes again: then all that it took before is durable."""
+        probe = Batch(self._handles, max(self._synced, 1))
+        try:
+            self.database.write(probe.raw, self._write_options)
+        except Exception as error:
+            self._check_if_final(error)
+            raise Unavailable(_why_refused(str(error))) from error
+        self._has_given_up_log = False
+
+    @property
+    def is_all_noted(self) -> bool:
+        """Whether nothing was written since `note_synced` was last called after a sync."""
+        return self.database.latest_sequence_number() == self._synced_noted
+
+    def note_synced(self) -> None:
+        """Note in a file how far the last sync went. May run in a thread of its own."""
+        if (synced := self._synced) > self._synced_noted:
+            write_synced(self._path, synced)
+            self._synced_noted = synced
 
     def take_in(self, family: Family, files: Sequence[tuple[Path, bytes]]) -> None:
         """Take in sorted files as they are, each given with its first key. Durable at once.
@@ -217,7 +303,7 @@ class Store:
 
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         """The range in parts, none of which spans more than a few files."""
-        bounds = {file["start_key"] for file in self._db.live_files()}
+        bounds = {file["start_key"] for file in self.database.live_files()}
         return list(pairwise(sorted({start, stop, *(b for b in bounds if start < b < stop)})))
 
     def reclaim(self, family: Family, start: bytes, stop: bytes) -> None:
@@ -232,8 +318,12 @@ class Store:
         # is full makes closing fail; what was acknowledged is in the log all the same.
         for snapshot in list(self._snapshots):
             snapshot.close()
+        if not self._is_read_only:
+            with contextlib.suppress(Exception):
+                self.sync()
+                self.note_synced()
         self._handles.clear()
-        for handle in (*self._families.values(), self._db):
+        for handle in (*self._families.values(), self.database):
             with contextlib.suppress(Exception):
                 handle.close()
         self._families = {}
@@ -246,41 +336,13 @@ def _up_to(stop: bytes) -> rocksdict.ReadOptions:
     return options
 
 
-def _refuse_other_families(path: Path) -> None:
-    """Leave a store of another format as it is: opening it would add the families of this one."""
-    if not (path / "CURRENT").is_file():
-        return
-    options = rocksdict.Options(raw_mode=True)
-    found = rocksdict.Rdict.list_cf(str(path), options)
-    if set(found) == {family.family_name for family in Family}:
-        return
-    families = {name: rocksdict.Options(raw_mode=True) for name in found}
-    other = rocksdict.Rdict(str(path), options, families, rocksdict.AccessType.read_only())
-    try:
-        number = other.get(b"format")
-    finally:
-        other.close()
-    if number is not None:  # else it was never finished: a crash in its first moment
-        check_format(number, is_empty=False)
+def _is_stall(text: str) -> bool:
+    return "incomplete" in text.lower() or "stall" in text.lower()
 
 
 def _why_refused(text: str) -> str:
     if "No space left" in text:
         return "the disk of the data directory is full; make room, then send the call again"
-    if "incomplete" in text.lower() or "stall" in text.lower():
+    if _is_stall(text):
         return "the disk does not keep up with the writes; send the call again in a moment"
     return f"the store refused the write ({text.strip()}); look at the server's log and disk"
-
-
-@contextlib.contextmanager
-def _translated_open_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        text = str(error)
-        if "lock hold" in text or ("LOCK" in text and "unavailable" in text):
-            raise DataDirLocked(
-                f"the data directory {path} is in use by another server; "
-                "stop it, or choose another with --data-dir"
-            ) from error
-        raise StorageCorrupt(f"cannot open the store at {path}: {text.strip()}") from error

@@ -23,6 +23,8 @@ from queueber.db.store import Store
 from queueber.engine.queue_check import QueueCheck, Violation
 from queueber.ids import range_end
 
+HALF_COMMITTED = "is half committed; start the server once, it finishes it"
+
 
 class LoadsCheck(QueueCheck):
     def __init__(self, store: Store, name: str, prefix: bytes, counters: Counters) -> None:
@@ -56,7 +58,7 @@ class LoadsCheck(QueueCheck):
         if load.is_committing:
             yield self._broken(
                 "I13",
-                f"load {load.ref.name!r} is half committed; start the server once, it finishes it",
+                f"load {load.ref.name!r} {HALF_COMMITTED}",
             )
         if range_end(load.id_head) > self._counters.last_id:
             yield self._broken("I8", f"the ids of load {load.ref.name!r} go beyond last_id")

@@ -101,10 +101,15 @@ def _check_keys(store: Store) -> Iterator[Violation]:
     """I7, for all families, also for what belongs to no queue."""
     known = {prefix for prefix, _ in store.walk(Family.QUEUES, b"", _LAST_KEY)}
     for family in QUEUE_FAMILIES:
-        width = _KEY_WIDTHS[family]
         for key, _ in store.walk(family, b"", _LAST_KEY):
-            if not width.least <= len(key) <= width.most:
+            if not key_fits(family, key):
                 yield Violation("I7", "-", f"{family.family_name} has the key {key.hex()}")
             elif key[:PREFIX_BYTES] not in known:
                 number = split_queue_prefix(key[:PREFIX_BYTES])
                 yield Violation("I7", f"#{number}", f"{family.family_name} has {key.hex()}")
+
+
+def key_fits(family: Family, key: bytes) -> bool:
+    """Whether a key has the width of its family's."""
+    width = _KEY_WIDTHS[family]
+    return width.least <= len(key) <= width.most

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any
 
 from queueber.engine.state import QueueState
-from queueber.errors import InvariantViolation
+from queueber.errors import InvariantViolation, StorageCorrupt, StorageFailed
 from queueber.limits import MANY_MAX
 from queueber.rpc.faults import early_fault, late_fault
 from queueber.schema.codec_lists import read_list
@@ -34,7 +34,7 @@ class Calls:
             self._service.gate.check()
             answer = method(self, context)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            self._crash_if_ours(error)
+            self._crash_if_fatal(error)
             raise early_fault(error) from None
         return self._finish(answer)
 
@@ -44,13 +44,14 @@ class Calls:
         try:
             await answer
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            self._crash_if_ours(error)
+            self._crash_if_fatal(error)
             raise late_fault(error) from None
         finally:
             gate.leave()
 
-    def _crash_if_ours(self, error: Exception) -> None:
-        if isinstance(error, InvariantViolation):
+    def _crash_if_fatal(self, error: Exception) -> None:
+        """A promise of ours is broken, or the store is: going on would hide it."""
+        if isinstance(error, InvariantViolation | StorageCorrupt | StorageFailed):
             self._on_crash(error)
 
 

@@ -24,6 +24,7 @@ class ServerProcess:
     environment: dict[str, str] = field(default_factory=dict)
     address: str = "127.0.0.1:0"
     process: "subprocess.Popen[bytes] | None" = None
+    command: tuple[str, ...] = (sys.executable, "-m", "queueber")
 
     @property
     def log_file(self) -> Path:
@@ -35,7 +36,7 @@ class ServerProcess:
         with tempfile.TemporaryDirectory(prefix="queueber-") as folder:
             address_file = Path(folder) / "address"
             command = [
-                sys.executable, "-m", "queueber", "serve",
+                *self.command, "serve",
                 "--listen", self.address,
                 "--data-dir", str(self.data_dir),
                 "--address-file", str(address_file),

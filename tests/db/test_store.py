@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.sst import SstWriter
 from queueber.db.store import ScanIncomplete, Store
-from queueber.errors import DataDirLocked, StorageCorrupt, Unavailable
+from queueber.errors import DataDirLocked, StorageCorrupt, StorageFailed
 from tests.support.dumps import dump
 from tests.support.folders import copy_open_store, quick_folder, remove_folder
 
@@ -87,7 +88,7 @@ def test_write_that_is_refused_writes_nothing_of_the_batch(folder: Path, store: 
         batch.delete(Family.ITEMS, key(1))
         before = dump(refusing)
 
-        with pytest.raises(Unavailable, match="the store refused the write"):
+        with pytest.raises(StorageFailed, match="the store cannot be written"):
             refusing.write(batch)
 
         assert dump(refusing) == before
@@ -323,6 +324,50 @@ def test_open_of_a_damaged_store_is_refused_with_its_path(folder: Path) -> None:
 
     with pytest.raises(StorageCorrupt, match=rf"cannot open the store at {folder}/data: "):
         Store(folder / "data")
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def damaged_in_the_middle(folder: Path) -> Path:
+    """A store with a file of many blocks, one of which has a flipped bit."""
+    path = folder / "data"
+    with Store(path) as store:
+        batch = store.batch()
+        # Random bytes, so that compression leaves many blocks of them.
+        batch.put_many(Family.ITEMS, [(key(n), Random(n).randbytes(500)) for n in range(200)])
+        store.write(batch)
+    Store(path).close()  # the replay of the log makes a file of it
+    largest = max(path.glob("*.sst"), key=lambda file: file.stat().st_size)
+    held = bytearray(largest.read_bytes())
+    held[len(held) // 2] ^= 1
+    largest.write_bytes(held)
+    return path
+
+
+def test_scan_walk_and_get_of_a_damaged_block_raise_and_never_come_to_an_end(folder: Path) -> None:
+    with Store(damaged_in_the_middle(folder)) as store:
+        with pytest.raises(StorageCorrupt, match=r"Corruption.*\.sst.*'queueber verify'"):
+            store.scan(Family.ITEMS, b"", b"\xff" * 4, 200)
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            list(store.walk(Family.ITEMS, b"", b"\xff" * 4))
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            store.get_many(Family.ITEMS, [key(n) for n in range(200)])
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            [store.get(Family.ITEMS, key(n)) for n in range(200)]
+        assert len(store.scan(Family.ITEMS, b"", b"\xff" * 4, 50)) == 50
+
+
+def test_snapshot_of_a_damaged_block_raises(folder: Path) -> None:
+    with Store(damaged_in_the_middle(folder)) as store:
+        snapshot = store.snapshot([(Family.ITEMS, b"\xff" * 4)], [Family.ITEMS])
+
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            snapshot.scan(Family.ITEMS, b"", b"\xff" * 4, 200)
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            list(snapshot.walk(Family.ITEMS, b"", b"\xff" * 4))
+        with pytest.raises(StorageCorrupt, match="Corruption"):
+            snapshot.get_many(Family.ITEMS, [key(n) for n in range(200)])
 
 
 # --- read-only ------------------------------------------------------------------------------------

@@ -1,31 +1,23 @@
 """A full disk: no false acknowledgement, clear refusals, reads go on, and it recovers by itself."""
 
 import contextlib
-import subprocess
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
 import queueber
+from queueber.db.families import Family
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
+from queueber.errors import Unavailable
 from queueber.testing import running_server
+from tests.support.disks import grow, small_disk
+from tests.support.folders import copy_open_store
 from tests.support.loading import built_part
 
 ITEM = bytes(500_000)
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[None]:
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("mounting a file system of limited size is not allowed here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def try_to_add(queue: queueber.Queue) -> list[bytes]:
@@ -50,7 +42,7 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
                     queue.add(ITEM)
                 assert queue.stats().ready == len(added)
 
-            subprocess.run(["mount", "-o", "remount,size=1g", str(tmp_path)], check=True)
+            grow(tmp_path)
             with queueber.connect(server.address, retry_timeout=60) as client:
                 queue = client.queue("full")
                 added += queue.add(b"there is room")
@@ -63,6 +55,44 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
             assert check_store(store) == []
 
     assert polled == added
+
+
+@pytest.mark.recovery
+def test_a_sync_that_comes_while_the_disk_is_full_does_not_keep_it_from_recovering(
+    tmp_path: Path,
+) -> None:
+    """As that of an add just before the one that found no room."""
+
+    def put(number: int) -> None:
+        batch = store.batch()
+        batch.put(Family.ITEMS, number.to_bytes(4), Random(number).randbytes(300_000))
+        store.write(batch)
+
+    with small_disk(tmp_path, "24m"):
+        with Store(tmp_path / "data") as store:
+            number = 0
+            with contextlib.suppress(Unavailable):
+                while number < 1000:
+                    put(number)
+                    number += 1
+            assert number < 1000
+            for _ in range(3):
+                with pytest.raises(Unavailable, match="is full"):
+                    store.sync()
+
+            grow(tmp_path)
+            give_up_at = time.monotonic() + 60
+            while True:
+                try:
+                    store.sync()
+                    break
+                except Unavailable:
+                    assert time.monotonic() < give_up_at
+                    time.sleep(0.2)
+            put(number)
+            copy_open_store(tmp_path / "data", tmp_path / "copy")
+        with Store(tmp_path / "copy", read_only=True) as copy:
+            assert len(copy.scan(Family.ITEMS, b"", b"\xff" * 5, 10_000)) == number + 1
 
 
 def stage_all(load: queueber.Load, ref: queueber.PartRef, files: dict[str, bytes]) -> None:
@@ -87,7 +117,7 @@ def test_a_full_disk_refuses_files_of_a_load_which_goes_on_when_there_is_room(
                 with pytest.raises(queueber.InvalidArgument, match=r"has .* bytes, not"):
                     load.finish_part(part)
 
-            subprocess.run(["mount", "-o", "remount,size=1g", str(tmp_path)], check=True)
+            grow(tmp_path)
             with queueber.connect(server.address, retry_timeout=60) as client:
                 queue = client.queue("full")
                 load = queue.load("nightly")

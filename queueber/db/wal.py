@@ -1,0 +1,195 @@
+"""RocksDB's write ahead log as bytes: where it breaks off, and whether it was synced beyond that.
+
+A log is blocks of 32 KiB. A record is one fragment (FULL), or several (FIRST, MIDDLE, LAST) when it
+does not fit into its block; a fragment is a checksum (4), a length (2), a kind (1), and bytes. The
+record is a write batch: the sequence number of its first entry (8), how many there are (4), the
+entries; all little-endian. Less than a header at the end of a block is left out.
+
+A log that breaks off may be what a loss of power leaves, or damage. Unsynced pages reach the disk
+in any order, so sound records may lie behind a bad one in both cases. What tells them apart is a
+note (`synced_note`): the first batch after each sync says how far that sync went. If a sound record
+behind the break says that more was synced than can be replayed, then what is missing was there.
+"""
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+BLOCK_BYTES = 32 * 1024
+_HEADER = struct.Struct("<IHB")
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_BATCH_HEAD = struct.Struct("<QI")
+
+SYNCED_KEY = b"synced"
+"""In the family `default`. Its value is only ever read here, in the log."""
+_SYNCED_ENTRY = b"\x01" + bytes([len(SYNCED_KEY)]) + SYNCED_KEY + b"\x08"
+"""How a batch begins that has the note: a put into the first family, two lengths, the key."""
+
+_SECTOR = bytes(505)
+"""What is at least zero where a sector was never written, less a header."""
+_SEQUENCES_AHEAD_MAX = 1 << 40
+"""Numbers beyond this are no sequences that could follow: a guess at a record was wrong."""
+
+
+class Break(NamedTuple):
+    """Where a replay ends before the log does."""
+
+    file: str
+    position: int
+    synced: int
+    """The highest sequence number that was synced, as far as records behind it tell."""
+
+
+class _Record(NamedTuple):
+    first: int
+    last: int
+    synced: int
+    end: int
+    """Where the next record begins."""
+
+
+def synced_note(sequence: int) -> bytes:
+    """The value under `SYNCED_KEY`: everything up to this sequence number is on disk."""
+    return sequence.to_bytes(8)
+
+
+def find_break(logs: Iterable[tuple[str, bytes]], replayed: int) -> Break | None:
+    """Where replaying the logs, oldest first, ends at the sequence number `replayed`; None if they
+    hold no more.
+
+    Records up to there are known to be sound. Behind them every checksum is looked at, in Python
+    (5 MB/s), up to the first record that says that more was synced.
+    """
+    found: Break | None = None
+    for name, data in logs:
+        at = 0
+        while (at := _skip_trailer(at)) < len(data):
+            record = _read_record(data, at, trusted=replayed)
+            if record is None and not any(data[at : at + 4096]) and not any(data[at:]):
+                break  # room that was never written to
+            if record is None or record.last > replayed:
+                found = found or Break(name, at, 0)
+            if record is None:
+                at = _next_sound(data, at + 1, after=replayed)
+                continue
+            if found and record.first > replayed and record.synced > replayed:
+                return found._replace(synced=record.synced)
+            at = record.end
+    return found
+
+
+def find_hole(data: bytes) -> int | None:
+    """Where zeros stand in the place of a record, with something behind them; None if nowhere.
+
+    RocksDB takes such zeros for room that was never written to, passes over the rest of the block
+    and goes on behind it.
+    """
+    if data.find(_SECTOR) < 0:
+        return None
+    at = 0
+    while (at := _skip_trailer(at)) + _HEADER.size <= len(data):
+        record = _read_record(data, at, trusted=_SEQUENCES_AHEAD_MAX << 20)
+        if record is None:
+            is_zero = not any(data[at : at + _HEADER.size])
+            return at if is_zero and any(data[at:]) else None
+        at = record.end
+    return None
+
+
+BROKEN_HEADER = _HEADER.pack(0xFFFFFFFF, 0, _FULL)
+"""What to put in the place of a hole's first bytes, so that RocksDB ends its replay there."""
+
+
+def _skip_trailer(at: int) -> int:
+    left = BLOCK_BYTES - at % BLOCK_BYTES
+    return at + left if left < _HEADER.size else at
+
+
+def _read_record(data: bytes, at: int, *, trusted: int) -> _Record | None:
+    """The record at a position; None if it is cut off or damaged. Checksums are looked at when it
+    goes beyond the sequence number `trusted`."""
+    fragments: list[tuple[int, int]] = []
+    payload = b""
+    while True:
+        at = _skip_trailer(at)
+        end = _fragment_end(data, at)
+        if end is None:
+            return None
+        kind = data[at + 6]
+        if (kind in (_FULL, _FIRST)) != (not fragments):
+            return None
+        fragments.append((at, end))
+        if len(payload) < _BATCH_HEAD.size + len(_SYNCED_ENTRY) + 8:
+            payload += data[at + _HEADER.size : min(end, at + 64)]
+        at = end
+        if kind in (_FULL, _LAST):
+            break
+    if len(payload) < _BATCH_HEAD.size:
+        return None
+    first, count = _BATCH_HEAD.unpack_from(payload)
+    last = first + count - 1
+    if last > trusted and not all(_is_sound(data, start, end) for start, end in fragments):
+        return None
+    entries = payload[_BATCH_HEAD.size :]
+    synced = 0
+    if entries.startswith(_SYNCED_ENTRY):
+        synced = int.from_bytes(entries[len(_SYNCED_ENTRY) : len(_SYNCED_ENTRY) + 8])
+    return _Record(first, last, synced, at)
+
+
+def _fragment_end(data: bytes, at: int) -> int | None:
+    if at + _HEADER.size > len(data):
+        return None
+    _, length, kind = _HEADER.unpack_from(data, at)
+    end = at + _HEADER.size + length
+    block_end = at - at % BLOCK_BYTES + BLOCK_BYTES
+    return end if _FULL <= kind <= _LAST and end <= min(block_end, len(data)) else None
+
+
+def _is_sound(data: bytes, at: int, end: int) -> bool:
+    # The checksum is over kind and bytes, and is turned and shifted for being stored beside them.
+    crc = crc32c(data[at + 6 : end])
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    return bool(_HEADER.unpack_from(data, at)[0] == masked)
+
+
+def _next_sound(data: bytes, at: int, *, after: int) -> int:
+    """The next position at which a sound record begins; the end if there is none.
+
+    A damaged length says nothing of where the next one begins, so every byte is tried. What does
+    not look like the beginning of a batch is passed over before its checksum is computed.
+    """
+    for position in range(at, len(data) - _HEADER.size):
+        if data[position + 6] not in (_FULL, _FIRST):
+            continue
+        end = _fragment_end(data, position)
+        if end is None:
+            continue
+        head = data[position + _HEADER.size : min(end, position + _HEADER.size + 8)]
+        sequence = int.from_bytes(head, "little")
+        if len(head) == 8 and not after < sequence < after + _SEQUENCES_AHEAD_MAX:
+            continue
+        if _is_sound(data, position, end):
+            return position
+    return len(data)
+
+
+def _crc_table() -> list[int]:
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+_CRC_TABLE = _crc_table()
+
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C, as RocksDB uses it. Byte by byte: it is for the end of a log, not for all of one."""
+    crc, table = 0xFFFFFFFF, _CRC_TABLE
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF

@@ -1,0 +1,81 @@
+"""A disk that is full while many callers write and wait for syncs, and then has room again."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import queueber
+from queueber.db.store import Store
+from queueber.engine.invariants import check_store
+from queueber.testing import running_server
+from tests.support.disks import grow, small_disk
+
+CALLERS = 4
+ITEM = bytes(200_000)
+
+
+class Caller(threading.Thread):
+    """Adds, whatever it is told, until it has had success after the disk had room again."""
+
+    def __init__(self, address: str, has_room: threading.Event) -> None:
+        super().__init__()
+        self._address = address
+        self._has_room = has_room
+        self.was_refused = threading.Event()
+        self.added: list[bytes] = []
+        self.refusals: set[str] = set()
+        self.unsure = 0
+
+    def run(self) -> None:
+        with queueber.connect(self._address, retry_timeout=0) as client:
+            while True:
+                had_room = self._has_room.is_set()
+                try:
+                    self.added += client.queue().add(ITEM)
+                except queueber.Unavailable as refusal:
+                    self.refusals.add(str(refusal))
+                    self.was_refused.set()
+                    time.sleep(0.05)
+                except queueber.QueueberError:
+                    self.unsure += 1
+                    return
+                else:
+                    if had_room:
+                        return
+
+
+@pytest.mark.recovery
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("durability", ["sync", "os"])
+def test_many_callers_on_a_full_disk_lose_nothing_acknowledged_and_go_on_when_there_is_room(
+    tmp_path: Path, durability: str
+) -> None:
+    with small_disk(tmp_path, "32m"):
+        with running_server("--durability", durability, data_dir=tmp_path / "data") as server:
+            has_room = threading.Event()
+            callers = [Caller(server.address, has_room) for _ in range(CALLERS)]
+            for caller in callers:
+                caller.start()
+            assert any(caller.was_refused.wait(60) for caller in callers)
+            time.sleep(2.5)  # the syncs of a second or two find no room, either
+
+            grow(tmp_path)
+            has_room.set()
+            for caller in callers:
+                caller.join(90)
+
+            assert not any(caller.is_alive() for caller in callers)
+            assert all("is full; make room" in text for c in callers for text in c.refusals)
+            assert sum(caller.unsure for caller in callers) == 0
+            with queueber.connect(server.address) as client:
+                found: list[bytes] = []
+                while lease := client.queue().poll(50):
+                    found += lease.ids
+                    assert all(lease.remove())
+            assert server.stop() == 0
+        with Store(tmp_path / "data", read_only=True) as store:
+            assert check_store(store) == []
+
+    assert sorted(found) == sorted(i for caller in callers for i in caller.added)
