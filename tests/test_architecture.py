@@ -26,6 +26,7 @@ TESTED_AS = {
     "engine/places": "cancel",
     "engine/reminders": "forget",
     "engine/room": "add",
+    "service/connection": "gate",
     "service/core": "service",
     "service/items": "outcomes",
     "service/polls": "waiting_polls",

@@ -16,6 +16,7 @@ class SnapshotMethods(QueueMethods):
     @call
     async def scanSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         request = context.params.req
+        self._connection.outbox.check()
         items, next_after = self._service.scan_snapshot(
             self._queue,
             request.snapshot,
