@@ -1,0 +1,1 @@
+"""Faults, made on purpose: what the server is put through, and what it must keep."""
