@@ -188,15 +188,15 @@ def floods(task: Task) -> int:
 
 def waits_with_ballast(task: Task) -> int:
     """Calls that wait, each in a message of 8 MB that is mostly empty: 2.4 GB together."""
-    wait = call(1, "poll", req=_WAIT)
-    ballast = framed(wait[8:], bytes(8 * MIB))
+    empty = bytes(8 * MIB)
     count = 0
     with ExitStack() as stack:
         streams = [stack.enter_context(Raw(task.address)) for _ in range(10)]
         for raw in streams:
             raw.send(bootstrap())
-            for _ in range(30):
-                count += raw.send_some(ballast, 2) > 0
+            for question in range(1, 31):
+                wait = call(question, "poll", req=_WAIT)
+                count += raw.send_some(framed(wait[8:], empty), 2) > 0
         time.sleep(task.seconds)
     return count
 

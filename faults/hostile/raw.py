@@ -69,14 +69,13 @@ class Raw:
         return False
 
     def messages(self) -> Iterator[bytes]:
-        """Whole messages as they come, until the server hangs up."""
+        """Whole messages as they come, until the server hangs up; or, without blocking, until
+        there are no more for now."""
         while True:
-            size = self._message_bytes()
-            if size and len(self._read) >= size:
+            while (size := self._message_bytes()) and len(self._read) >= size:
                 message = bytes(self._read[:size])
                 del self._read[:size]
                 yield message
-                continue
             try:
                 data = self.socket.recv(1 << 18)
             except OSError:
@@ -96,11 +95,10 @@ class Raw:
         words: tuple[int, ...] = struct.unpack_from(f"<{count}I", self._read, 4)
         return table + 8 * sum(words)
 
-    def answers(self) -> Iterator[tuple[int, str]]:
-        """Of each answer its question, and what was wrong."""
+    def outcomes(self) -> Iterator[tuple[int, bool]]:
+        """Of each answer its question, and whether it was refused."""
         for message in self.messages():
             with rpc.Message.from_bytes(message, traversal_limit_in_words=1 << 30) as told:
                 if told.which() == "return":
                     answer = getattr(told, "return")
-                    wrong = answer.exception.reason if answer.which() == "exception" else ""
-                    yield answer.answerId, wrong
+                    yield answer.answerId, answer.which() == "exception"

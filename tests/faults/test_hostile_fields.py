@@ -9,7 +9,7 @@ import pytest
 
 from faults.hostile import messages
 from faults.hostile.raw import Raw
-from queueber.testing import ServerProcess, running_server
+from queueber.testing import running_server
 from tests.support.field_limits import METHODS, OPTIONS, Limit, Rule
 
 
@@ -52,8 +52,8 @@ def with_field(params: dict[str, Any], path: str, value: object) -> dict[str, An
 class Caller:
     """One connection; of each call it hears what was wrong."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        self._raw = Raw(server.address)
+    def __init__(self, raw: Raw) -> None:
+        self._raw = raw
         self._raw.send(messages.bootstrap())
         self._said = self._raw.messages()
         next(self._said)
@@ -95,8 +95,8 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def caller() -> Iterator[Caller]:
-    with running_server(*OPTIONS) as server:
-        caller = Caller(server)
+    with running_server(*OPTIONS) as server, Raw(server.address) as raw:
+        caller = Caller(raw)
         assert caller.code("beginLoad", METHODS["beginLoad"].valid) == ""
         yield caller
 
@@ -124,8 +124,9 @@ def test_fields_at_their_limit_are_taken(caller: Caller, method: str) -> None:
     valid = METHODS[method].valid
 
     def expected(rule: Rule) -> tuple[object, str]:
-        is_limit = isinstance(rule, Limit)
-        return (rule.at, rule.at_code) if is_limit else (rule.greatest, rule.code)
+        if isinstance(rule, Limit):
+            return rule.at, rule.at_code
+        return rule.greatest, rule.code
 
     told = {}
     for path, rule in METHODS[method].fields.items():
