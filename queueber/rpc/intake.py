@@ -1,5 +1,6 @@
 """Long messages that are still coming in: how much memory they may take together."""
 
+import contextlib
 from collections import deque
 from typing import Protocol
 
@@ -29,6 +30,11 @@ class Intake:
             return False
         self.bytes += size
         return True
+
+    def forget(self, stream: Incoming) -> None:
+        """It does not wait any more."""
+        with contextlib.suppress(ValueError):
+            self._waiting.remove(stream)
 
     def release(self, size: int) -> None:
         self.bytes -= size

@@ -95,18 +95,28 @@ class ServedStream(Stream):
         """Hand on what was held back, if nothing else stands against it."""
         if not self._is_asked or self._transport.is_closing():
             return
-        if self._awaits and not self._reserve(self._awaits):
-            return
+        if self._awaits:
+            if not self._reserve(self._awaits):
+                return
+            self._forget_mark()
         self._is_asked = False
         self.resume_reading()
         if self._is_wanted:
             self._transport.resume_reading()
 
+    def buffer_updated(self, nbytes: int) -> None:
+        if not self._is_resting:
+            self._begin_turn()
+        super().buffer_updated(nbytes)
+
     def _rested(self) -> None:
         self._is_resting = False
+        self._begin_turn()
+        self.read_on()
+
+    def _begin_turn(self) -> None:
         self._reads = self.connection.begun = self._begun_before = 0
         self._portion = _PORTION_BYTES_MIN // 4
-        self.read_on()
 
     def _hand_over(self, data: memoryview) -> int:
         # Cap'n Proto takes as much as it has room for, and begins every call in it. So it gets
@@ -126,8 +136,7 @@ class ServedStream(Stream):
         connection = self.connection
         unread = len(self._unread)
         if not unread:
-            self._marked_bytes = 0
-            connection.delay_seconds = 0.0
+            self._forget_mark()
             return
         now = self._loop.time()
         self._marked_bytes -= unread_before - unread
@@ -137,6 +146,10 @@ class ServedStream(Stream):
             if self._marked_at:
                 connection.delay_seconds = now - self._marked_at
             self._marked_bytes, self._marked_at = unread, now
+
+    def _forget_mark(self) -> None:
+        self._marked_bytes, self._marked_at = 0, 0.0
+        self.connection.delay_seconds = 0.0
 
     def _may_read_long(self, size: int) -> bool:
         if self._reserved or self._reserve(size):
@@ -165,8 +178,8 @@ class ServedStream(Stream):
         outbox = self.connection.outbox
         if outbox.owed:
             outbox.passed_on(len(data))
-        if outbox.is_hoard:
-            self._watch_progress()
+            if outbox.owed and outbox.is_hoard:
+                self._watch_progress()
         if len(data) <= _SLICE_BYTES and not self._is_full:
             self._transport.write(data)
             return
@@ -199,6 +212,8 @@ class ServedStream(Stream):
         self._is_full = False
         self._send_held()
         if not self._is_full:
+            # That calls lay here meanwhile is nobody's fault but their caller's.
+            self._forget_mark()
             self.read_on()
 
     def write_eof(self) -> None:
@@ -217,6 +232,8 @@ class ServedStream(Stream):
             self._watch.cancel()
         if self._reserved:
             self._release()
+        if self._awaits:
+            self._intake.forget(self)
         self._is_full = False
         self._held.clear()
         self._held_bytes = 0

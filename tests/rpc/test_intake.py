@@ -29,3 +29,14 @@ def test_intake_takes_a_message_that_is_too_large_when_there_is_no_other() -> No
 
     assert Stream(intake, 1000).has_room
     assert not Stream(intake, 1).has_room
+
+
+def test_intake_forgets_who_has_gone() -> None:
+    intake = Intake(100)
+    Stream(intake, 100)
+    gone = Stream(intake, 50)
+
+    intake.forget(gone)
+    intake.forget(gone)
+
+    assert not intake.is_crowded

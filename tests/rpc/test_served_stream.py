@@ -180,6 +180,29 @@ def test_delay_is_how_long_bytes_lie_here() -> None:
         for _ in range(6):
             rig.reader.ask(8, 8)
         assert rig.connection.delay_seconds == 0
+        # What comes after a pause has not waited through it.
+        await asyncio.sleep(10)
+        rig.stream._unread += bytes(64)
+        rig.reader.ask(8, 8)
+        assert rig.connection.delay_seconds == 0
+        rig.lose()
+
+    on_a_loop(test)
+
+
+def test_time_in_which_answers_wait_is_no_delay_of_calls() -> None:
+    async def test() -> None:
+        rig = Rig()
+        rig.stream._unread += bytes(64)
+        rig.reader.ask(8, 8)
+        rig.stream.write(bytes(MIB // 4))
+        rig.reader.ask(8, 8)
+        await asyncio.sleep(3)
+        assert len(rig.reader.read) == 8
+        while rig.socket.is_full:
+            rig.socket.send(100_000)
+        assert len(rig.reader.read) == 16
+        assert rig.connection.delay_seconds == 0
         rig.lose()
 
     on_a_loop(test)
