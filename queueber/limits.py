@@ -125,8 +125,8 @@ MESSAGE_OVERHEAD_BYTES = 4 * KIB
 
 CONNECTION_CALLS_MAX = 4096
 """Calls of one connection under way, those that wait among them."""
-CONNECTION_QUEUES_MAX = 10_000
-"""Capabilities of queues that one connection holds, about 2 KiB each."""
+CONNECTION_QUEUES_MAX = 4000
+"""Capabilities of queues that one connection holds, about 12 KiB each. Our client keeps 1,000."""
 CONNECTION_UNSENT_BYTES_MAX = 128 * MIB
 """Answers of one connection that it has not read: a few of the largest."""
 UNSENT_BYTES_MAX = 1024 * MIB
