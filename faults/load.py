@@ -17,7 +17,7 @@ from faults.hostile.raw import Raw
 
 _MARK = b"\xde\xad\xbe\xef"
 """Stands for the number of a question, which is put in its place."""
-_OUTSTANDING_MAX = 500
+_OUTSTANDING_MAX = 200
 """Calls of one connection that were sent and not answered: what comes beyond is not sent."""
 _BACKOFF_SECONDS_FIRST = 0.02
 _BACKOFF_SECONDS_MAX = 2.0
@@ -57,6 +57,10 @@ class Caller:
         self._quiet_until = 0.0
         self._backoff = _BACKOFF_SECONDS_FIRST
         self.raw.socket.setblocking(False)
+
+    @property
+    def outstanding(self) -> int:
+        return len(self._began)
 
     def offer(self, now: float, tally: Tally) -> None:
         tally.offered += 1
@@ -108,7 +112,7 @@ class Load:
             self._selector.register(caller.raw.socket, selectors.EVENT_READ, caller)
 
     def offer(self, rate: float, seconds: float) -> Tally:
-        """`rate` calls a second, for so long; then wait for a moment for what was sent."""
+        """`rate` calls a second, for so long."""
         tally = Tally(seconds)
         started = time.monotonic()
         while (now := time.monotonic()) < started + seconds:
@@ -119,14 +123,22 @@ class Load:
             self._turn(tally, 0.001)
         return tally
 
-    def drain(self, seconds: float) -> float:
-        """Hear what is still to come; how long it took until nothing was outstanding."""
-        started = time.monotonic()
-        while any(each._began for each in self._callers):
-            if time.monotonic() > started + seconds:
-                break
+    def saturate(self, seconds: float) -> Tally:
+        """As much as is answered when every caller always has a few calls under way."""
+        tally = Tally(seconds)
+        ends_at = time.monotonic() + seconds
+        while (now := time.monotonic()) < ends_at:
+            for caller in self._callers:
+                for _ in range(2 - caller.outstanding):
+                    caller.offer(now, tally)
+            self._turn(tally, 0.001)
+        return tally
+
+    def drain(self, seconds: float) -> None:
+        """Hear what is still to come."""
+        give_up_at = time.monotonic() + seconds
+        while any(each.outstanding for each in self._callers) and time.monotonic() < give_up_at:
             self._turn(Tally(1.0), 0.01)
-        return time.monotonic() - started
 
     def _turn(self, tally: Tally, seconds: float) -> None:
         for caller in self._callers:

@@ -12,7 +12,7 @@ from faults.hostile.witness import MemoryWatch, Witness, p99_ms
 from queueber.testing import ServerProcess
 
 P99_RATIO_MAX = 3.0
-P99_MS_FREE = 15.0
+P99_MS_FREE = 25.0
 """What is below this is no harm done, whatever it was before: a machine has other things to do."""
 _SETTLE_SECONDS = 1.0
 

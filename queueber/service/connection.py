@@ -17,4 +17,5 @@ class Connection:
         """Capabilities of queues that it holds."""
         self.delay_seconds = 0.0
         """How long its calls lie here before anybody looks at them."""
-        self.refused_last = False
+        self.shed = 0
+        """Calls that came while it was too long."""

@@ -34,7 +34,7 @@ class Gate:
                 "when some have ended"
             )
         if connection.delay_seconds > DELAY_SECONDS_MAX:
-            _refuse_every_other(connection)
+            _refuse_some(connection)
         # A call enters in the first turn of its task, if it gets that far; it counts until then.
         self._arriving += 1
         connection.arriving += 1
@@ -63,10 +63,11 @@ class Gate:
             await self._idle
 
 
-def _refuse_every_other(connection: Connection) -> None:
-    """To refuse a call costs a part of what it costs to serve it, so not all of them are."""
-    connection.refused_last = not connection.refused_last
-    if connection.refused_last:
+def _refuse_some(connection: Connection) -> None:
+    """The longer they wait, the more of them. But never all: to refuse a call costs a part of what
+    it costs to serve it, and who is refused all the time does not learn when it may come."""
+    connection.shed += 1
+    if connection.shed % (1 + int(connection.delay_seconds / DELAY_SECONDS_MAX)):
         raise Unavailable(
             f"calls of this connection lie here for {connection.delay_seconds:.1f} s before their "
             "turn comes; send fewer, and this one again later"

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from faults.load import Load
-from faults.overload import capacity_of, quiet_ms, recovery_seconds, run
+from faults.overload import quiet_ms, recovery_seconds, run
 from queueber.testing import running_server
 
 
@@ -13,7 +13,8 @@ def test_server_goes_on_at_its_pace_under_three_times_its_load() -> None:
     with running_server("--durability", "os") as server:
         usual_ms = quiet_ms(server.address)
         with closing(Load(server.address, 8, items=20, size=100)) as load:
-            capacity = capacity_of(load, 0.5)
+            capacity = load.saturate(2.0).rate
+            load.drain(10)
             tally = load.offer(3 * capacity, 3.0)
         recovered = recovery_seconds(server.address, usual_ms)
 

@@ -64,7 +64,7 @@ def test_gate_lets_one_connection_have_no_more_than_its_share() -> None:
     run_virtually(ManualClock(), main())
 
 
-def test_gate_refuses_every_other_call_of_a_connection_that_is_far_behind() -> None:
+def test_gate_refuses_calls_of_a_connection_that_is_far_behind() -> None:
     async def main() -> None:
         gate = Gate(asyncio.get_running_loop(), calls_max=100)
         connection = new_connection()
@@ -74,6 +74,10 @@ def test_gate_refuses_every_other_call_of_a_connection_that_is_far_behind() -> N
                 gate.check(connection)
             gate.check(connection)
 
+        connection.delay_seconds, connection.shed = 3 * DELAY_SECONDS_MAX, 0
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                gate.check(connection)
         connection.delay_seconds = DELAY_SECONDS_MAX
         for _ in range(10):
             gate.check(connection)
