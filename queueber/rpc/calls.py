@@ -37,21 +37,24 @@ class Calls:
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
             self._crash_if_ours(error)
             raise early_fault(error) from None
-        return self._finish(context, answer)
+        return self._finish(answer)
 
-    async def _finish(self, context: Any, answer: Answer) -> None:
+    async def _finish(self, answer: Answer) -> None:
         gate, connection = self._service.gate, self._connection
         gate.enter()
         connection.calls += 1
         try:
             await answer
-            connection.outbox.made(8 * context.results.total_size.word_count)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
             self._crash_if_ours(error)
             raise late_fault(error) from None
         finally:
             connection.calls -= 1
             gate.leave()
+
+    def _count(self, context: Any) -> None:
+        """An answer was made whose size is not bounded by what was asked."""
+        self._connection.outbox.made(8 * context.results.total_size.word_count)
 
     def _crash_if_ours(self, error: Exception) -> None:
         if isinstance(error, InvariantViolation):

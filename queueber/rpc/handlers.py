@@ -118,6 +118,7 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
         listed = results.init("queues", len(queues))
         for at, stats in enumerate(queues):
             write_stats(listed[at], stats)
+        self._count(context)
 
     @call
     async def describe_context(self, context: Any) -> None:

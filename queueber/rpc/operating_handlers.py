@@ -20,6 +20,7 @@ class OperatingMethods(QueueMethods):
         self._connection.outbox.check()
         items, next_after = self._service.peek(self._queue, state, request.after, request.limit)
         write_peeked(context.results.init("resp"), items, next_after)
+        self._count(context)
 
     @call
     def cancel_context(self, context: Any) -> Answer:

@@ -41,6 +41,8 @@ class ResultMethods(QueueMethods):
                     self._queue, reader=reader, wait_ms=wait_ms, claim=claim, **what
                 )
             write_results(context.results.init("resp"), results, with_offsets=bool(what["batch"]))
+            if snapshot:
+                self._count(context)
 
     @call
     def ackResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
@@ -63,4 +65,6 @@ class ResultMethods(QueueMethods):
 
     @call
     async def listReaders_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        self._connection.outbox.check()
         write_log_stats(context.results.init("log"), self._service.log_stats(self._queue))
+        self._count(context)

@@ -77,6 +77,7 @@ class ServedStream(Stream):
         unread = len(self._unread)
         if not unread:
             self._is_wanted = True
+            self._begin_turn()
             return
         self._reads += 1
         if self._reads > READS_A_TURN or self.connection.begun >= CALLS_A_TURN:
@@ -104,11 +105,6 @@ class ServedStream(Stream):
         if self._is_wanted:
             self._transport.resume_reading()
 
-    def buffer_updated(self, nbytes: int) -> None:
-        if not self._is_resting:
-            self._begin_turn()
-        super().buffer_updated(nbytes)
-
     def _rested(self) -> None:
         self._is_resting = False
         self._begin_turn()
@@ -121,6 +117,8 @@ class ServedStream(Stream):
     def _hand_over(self, data: memoryview) -> int:
         # Cap'n Proto takes as much as it has room for, and begins every call in it. So it gets
         # little at first, and more as long as that was not enough for a call.
+        if len(data) <= _PORTION_BYTES_MIN:
+            return super()._hand_over(data)
         begun = self.connection.begun
         if begun == self._begun_before:
             self._portion = min(4 * self._portion, _PORTION_BYTES_MAX)
@@ -222,6 +220,7 @@ class ServedStream(Stream):
             self._transport.abort()
         else:
             self._transport.write_eof()
+            self._close_soon()
 
     def close(self) -> None:
         super().close()
@@ -242,9 +241,15 @@ class ServedStream(Stream):
 
     def eof_received(self) -> bool:
         if self._unread:
+            self._close_soon()
             return super().eof_received()
         self._endings.run(self._end)
         return True
+
+    def _close_soon(self) -> None:
+        """One side has ended. If the bytes before were none of Cap'n Proto, it does not read on,
+        and nobody else would close the connection."""
+        self._loop.call_later(STALLED_SECONDS_CROWDED, self._transport.close)
 
     def _end(self) -> None:
         if not self._transport.is_closing():

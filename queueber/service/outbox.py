@@ -119,4 +119,6 @@ class Claim:
         traceback: TracebackType | None,
     ) -> None:
         self._outbox.add_making(-self._size)
+        if kind is None:
+            self._outbox.made(self._size)
         self._size = 0

@@ -27,7 +27,9 @@ def server_that_goes_on() -> Iterator[ServerProcess]:
         with queueber.connect(server.address) as client:
             assert len(client.queue("after").add(b"still here")) == 1
         assert server.stop() == 0
-        events = [json.loads(line) for line in server.log_file.read_text().splitlines()]
+        lines = server.log_file.read_text().splitlines()
+        # Connections that are open at the end are cut off, which asyncio has its own words for.
+        events = [json.loads(line) for line in lines if line.startswith("{")]
         wrong = {"unexpected_error", "crashed"}
         assert not [event for event in events if event["event"] in wrong]
 

@@ -334,3 +334,15 @@ def test_a_read_that_needs_much_is_filled_from_what_is_there() -> None:
         rig.lose()
 
     on_a_loop(test)
+
+
+def test_end_after_bytes_that_nobody_wants_closes_the_connection() -> None:
+    async def test() -> None:
+        rig = Rig()
+        rig.receive(b"no message of ours")
+        rig.stream.eof_received()
+        assert not rig.socket.is_closed
+        await asyncio.sleep(STALLED_SECONDS_CROWDED + 1)
+        assert rig.socket.is_closed
+
+    on_a_loop(test)

@@ -55,6 +55,18 @@ def test_claim_counts_while_the_answer_is_being_made() -> None:
             claim.take(MIB)
             with pytest.raises(Unavailable):
                 claim.check()
+            assert (outbox.bytes, outbox.owed) == (MIB, 0)
+
+        assert (outbox.bytes, outbox.owed) == (MIB, MIB)
+
+    with_outbox(test)
+
+
+def test_claim_of_a_call_that_failed_leaves_nothing() -> None:
+    async def test(outbox: Outbox) -> None:
+        claim = outbox.claim()
+        claim.take(100)
+        claim.__exit__(ValueError, ValueError(), None)
 
         assert (outbox.bytes, outbox.outboxes.bytes) == (0, 0)
 
