@@ -17,13 +17,15 @@ from queueber.db.options import OPEN_FILES_MAX
 from queueber.db.store import Store
 from queueber.engine.opening import open_engine
 from queueber.ids import IdSource
+from queueber.limits import CONNECTION_UNSENT_BYTES_MAX, UNSENT_BYTES_MAX
 from queueber.model import ServerInfo
 from queueber.rpc.handlers import ServiceHandler
 from queueber.rpc.kj_bridge import Bridge, run
-from queueber.rpc.server import RpcServer
+from queueber.rpc.server import REFUSED_MAX, RpcServer
 from queueber.service.aside import Aside
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
+from queueber.service.outbox import Outboxes
 from queueber.service.service import Service, ServiceLimits
 from queueber.sweeper.loop import Sweeper
 from queueber.sweeper.reclaimer import Reclaimer
@@ -72,22 +74,26 @@ def serve(config: Config, *, address_file: Path | None = None) -> None:
     run(partial(_serve, config, address_file))
 
 
-def _allow_open_files(config: Config) -> None:
-    """Raise the soft limit on open files, often 1,024, to what the connections may need."""
-    wanted = config.connections_max + OPEN_FILES_MAX + _FILES_ASIDE
+def _allowed_connections(config: Config) -> int:
+    """As many as there may be open files for; the soft limit on those, often 1,024, is raised."""
+    aside = OPEN_FILES_MAX + REFUSED_MAX + _FILES_ASIDE
+    wanted = config.connections_max + aside
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     if soft == unlimited or soft >= wanted:
-        return
+        return config.connections_max
     allowed = wanted if hard == unlimited else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     if allowed < wanted:
-        _log.warning("open_files_limited", allowed=allowed, wanted=wanted)
+        # A connection must not take the file that the store needs next.
+        connections = max(1, allowed - aside)
+        _log.warning("open_files_limited", allowed=allowed, wanted=wanted, connections=connections)
+        return connections
+    return config.connections_max
 
 
 async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> None:
     _log.info("starting", version=VERSION, **config.shown())
-    _allow_open_files(config)
     config.data_dir.mkdir(parents=True, exist_ok=True)
     stop = _Stop()
     bridge.on_signals(stop.request)
@@ -153,10 +159,13 @@ async def _run_server(
         config.poll_wait_ms_max,
     )
     server = RpcServer(
-        lambda: ServiceHandler(service, on_crash, info),
-        connections_max=config.connections_max,
+        lambda connection: ServiceHandler(service, connection, on_crash, info),
+        outboxes=Outboxes(
+            bytes_max=UNSENT_BYTES_MAX, connection_bytes_max=CONNECTION_UNSENT_BYTES_MAX
+        ),
+        connections_max=_allowed_connections(config),
         message_bytes_max=config.message_bytes_max,
-        call_later=bridge.loop.call_later,
+        loop=bridge.loop,
     )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)

@@ -123,6 +123,31 @@ ATTRIBUTE_WIRE_BYTES = 32
 MESSAGE_OVERHEAD_BYTES = 4 * KIB
 """Room for the envelope of a call."""
 
+CONNECTION_CALLS_MAX = 4096
+"""Calls of one connection under way, those that wait among them."""
+CONNECTION_QUEUES_MAX = 4000
+"""Capabilities of queues that one connection holds, about 12 KiB each. Our client keeps 1,000."""
+CONNECTION_UNSENT_BYTES_MAX = 128 * MIB
+"""Answers of one connection that it has not read: a few of the largest."""
+UNSENT_BYTES_MAX = 1024 * MIB
+"""The same of all connections."""
+INCOMING_BYTES_MAX = 1024 * MIB
+"""Long messages of all connections that have begun to come in. Others wait for their turn."""
+STALLED_SECONDS_MAX = 30.0
+"""A connection that does not read its answers, or send the rest of its message, is closed: one that
+moves less than `STALLED_SLICE_BYTES` in that time."""
+STALLED_SECONDS_CROWDED = 5.0
+"""The same when others need the room."""
+STALLED_SLICE_BYTES = 256 * KIB
+CALLS_A_TURN = 4
+"""Calls that one connection may begin in a turn of the loop before others have theirs; a few more
+when they are small."""
+READS_A_TURN = 64
+"""The same for what is no call."""
+DELAY_SECONDS_MAX = 0.5
+"""When the calls of a connection lie here for longer before anybody comes to them, every other one
+is refused, so that their sender slows down; two of three when it is twice as long, and so on."""
+
 READY_WINDOW_ENTRIES = 1024
 """Ready entries kept in memory for each queue, read ahead so that a poll seldom seeks."""
 

@@ -8,7 +8,10 @@ of the loop leaves together.
 """
 
 import asyncio
+import os
+import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import capnp
@@ -16,6 +19,13 @@ import capnp
 _SCRATCH_BYTES = 1 << 18
 _SENT_AT_ONCE_BYTES = 1 << 16
 """So much is sent without waiting for the end of the turn."""
+
+_ACCEPTED_AT_ONCE = 8
+"""Connections in one turn of the loop: each costs as much as several calls."""
+_BACKLOG = 1024
+"""Connections that may wait to be accepted."""
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""After a minute of silence the other end is asked, and given up after another."""
 
 
 class Stream(asyncio.BufferedProtocol):
@@ -43,7 +53,7 @@ class Stream(asyncio.BufferedProtocol):
         if self._is_wanted and not self._unread:
             wanted: memoryview = self._inner.get_buffer(sizehint)
             # A long message is read to where it belongs, without a copy.
-            if len(wanted) >= len(self._scratch):
+            if len(wanted) >= len(self._scratch) and self._may_read_long(len(wanted)):
                 self._is_direct = True
                 return wanted
         return self._scratch
@@ -60,6 +70,10 @@ class Stream(asyncio.BufferedProtocol):
             self._unread += self._scratch[:nbytes]
         if len(self._unread) >= len(self._scratch):
             self._transport.pause_reading()
+
+    def _may_read_long(self, size: int) -> bool:
+        """Whether so many bytes may come; if not, they are not wanted for now."""
+        return True
 
     def eof_received(self) -> bool:
         if self._unread:
@@ -122,7 +136,10 @@ class Stream(asyncio.BufferedProtocol):
             self._unsent.clear()
             self._unsent_bytes = 0
             if not self._transport.is_closing():
-                self._transport.write(data)
+                self._pass_on(data)
+
+    def _pass_on(self, data: bytes) -> None:
+        self._transport.write(data)
 
     def is_closing(self) -> bool:
         closing: bool = self._transport.is_closing()
@@ -152,13 +169,27 @@ async def connect_stream(host: str, port: int) -> Any:
 
 
 async def serve_streams(
-    connected: Callable[[Any], Any], host: str, port: int, *, backlog: int
+    make: Callable[[memoryview], Stream], host: str, port: int
 ) -> asyncio.Server:
-    """The same for `capnp.AsyncIoStream.create_server`."""
+    """Listen; `make` makes the stream of each connection, with a scratch buffer for all."""
     scratch = memoryview(bytearray(_SCRATCH_BYTES))
-    return await asyncio.get_running_loop().create_server(
-        lambda: Stream(capnp.AsyncIoStream._connect(connected), scratch),
+    server = await asyncio.get_running_loop().create_server(
+        partial(make, scratch),
         host,
         port,
-        backlog=backlog,
+        backlog=_ACCEPTED_AT_ONCE,
     )
+    for listener in server.sockets:
+        # asyncio accepts as many in a turn as it was told may queue up; more may than that.
+        with socket.socket(fileno=os.dup(listener.fileno())) as same:
+            same.listen(_BACKLOG)
+            _keep_alive(same)
+    return server
+
+
+def _keep_alive(listener: socket.socket) -> None:
+    """Connections inherit it: one whose other end is gone without a word is found out."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEP_ALIVE.items():
+        if hasattr(socket, option):
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -29,6 +29,7 @@ TESTED_AS = {
     "engine/rebuild_registry": "rebuild",
     "engine/reminders": "forget",
     "engine/room": "add",
+    "service/connection": "gate",
     "service/core": "service",
     "service/items": "outcomes",
     "service/polls": "waiting_polls",

@@ -6,6 +6,7 @@ in the order of arrival; the coroutine ends when the answer may be sent.
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any
 
 from queueber.engine.state import QueueState
@@ -13,6 +14,7 @@ from queueber.errors import InvariantViolation, StorageCorrupt, StorageFailed
 from queueber.limits import MANY_MAX
 from queueber.rpc.faults import early_fault, late_fault
 from queueber.schema.codec_lists import read_list
+from queueber.service.connection import Connection
 from queueber.service.service import Service
 
 Answer = Coroutine[Any, Any, None]
@@ -22,16 +24,15 @@ class Calls:
     """What the methods of one capability share: its service, its connection, how they are run."""
 
     def __init__(
-        self, service: Service, connection: object, on_crash: Callable[[BaseException], None]
+        self, service: Service, connection: Connection, on_crash: Callable[[BaseException], None]
     ) -> None:
-        """`connection` is what leases are bound to when a caller asks for that."""
         self._service = service
         self._connection = connection
         self._on_crash = on_crash
 
     def begin(self, method: Callable[[Any, Any], Answer], context: Any) -> Answer:
         try:
-            self._service.gate.check()
+            self._service.gate.check(self._connection)
             answer = method(self, context)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
             self._crash_if_fatal(error)
@@ -39,15 +40,21 @@ class Calls:
         return self._finish(answer)
 
     async def _finish(self, answer: Answer) -> None:
-        gate = self._service.gate
+        gate, connection = self._service.gate, self._connection
         gate.enter()
+        connection.calls += 1
         try:
             await answer
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
             self._crash_if_fatal(error)
             raise late_fault(error) from None
         finally:
+            connection.calls -= 1
             gate.leave()
+
+    def _count(self, context: Any) -> None:
+        """An answer was made whose size is not bounded by what was asked."""
+        self._connection.outbox.made(8 * context.results.total_size.word_count)
 
     def _crash_if_fatal(self, error: Exception) -> None:
         """A promise of ours is broken, or the store is: going on would hide it."""
@@ -62,7 +69,7 @@ class QueueMethods(Calls):
         self,
         service: Service,
         queue: QueueState,
-        connection: object,
+        connection: Connection,
         on_crash: Callable[[BaseException], None],
     ) -> None:
         super().__init__(service, connection, on_crash)
@@ -71,10 +78,20 @@ class QueueMethods(Calls):
 
 def call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
     """A method of the schema: what it does at once, then the coroutine that answers."""
+    if iscoroutinefunction(method):
 
-    @wraps(method)
-    def begin(self: Calls, context: Any) -> Answer:
-        return self.begin(method, context)
+        @wraps(method)
+        def begin(self: Calls, context: Any) -> Answer:
+            return self.begin(method, context)
+
+    else:
+
+        @wraps(method)
+        def begin(self: Calls, context: Any) -> Answer:
+            answer = self.begin(method, context)
+            # All of it has been read; a call that waits must not keep a long message in memory.
+            context.release_params()
+            return answer
 
     return begin
 

@@ -4,7 +4,9 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from queueber.errors import InvariantViolation, QueueberError
+from queueber.engine.state import QueueState
+from queueber.errors import InvariantViolation, QueueberError, ResourceExhausted
+from queueber.limits import CONNECTION_QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.rpc.calls import Answer, call
 from queueber.rpc.item_handlers import ItemMethods
@@ -14,6 +16,7 @@ from queueber.rpc.result_handlers import ResultMethods
 from queueber.rpc.snapshot_handlers import SnapshotMethods
 from queueber.schema import wire
 from queueber.schema.codec_queues import read_settings, write_server_info, write_stats
+from queueber.service.connection import Connection
 from queueber.service.service import Service
 
 
@@ -22,17 +25,33 @@ class _AllMethods(ItemMethods, ResultMethods, OperatingMethods, LoadMethods, Sna
 
 
 class QueueHandler(_AllMethods, wire.Queue.Server):  # type: ignore[misc]  # capnp is untyped
-    """The capability of one queue, for one connection."""
+    """The capability of one queue, for one connection. Ends when its caller lets go of it."""
+
+    def __init__(
+        self,
+        service: Service,
+        queue: QueueState,
+        connection: Connection,
+        on_crash: Callable[[BaseException], None],
+    ) -> None:
+        super().__init__(service, queue, connection, on_crash)
+        connection.queues += 1
+
+    def __del__(self) -> None:
+        self._connection.queues -= 1
 
 
 class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
     def __init__(
-        self, service: Service, on_crash: Callable[[BaseException], None], info: ServerInfo
+        self,
+        service: Service,
+        connection: Connection,
+        on_crash: Callable[[BaseException], None],
+        info: ServerInfo,
     ) -> None:
-        # What stands for the connection is an object of its own: handlers must not hold each other.
-        super().__init__(service, service.default_queue, object(), on_crash)
+        super().__init__(service, service.default_queue, connection, on_crash)
         self._info = info
 
     def connection_ended(self) -> None:
@@ -47,6 +66,10 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
     @call
     def queue_context(self, context: Any) -> Answer:
         params = context.params
+        if self._connection.queues >= CONNECTION_QUEUES_MAX:
+            raise ResourceExhausted(
+                f"this connection holds {self._connection.queues} queues, the limit; let go of some"
+            )
         found = self._service.queue(params.name, must_exist=params.mustExist)
 
         async def answer() -> None:
@@ -87,6 +110,7 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
 
     @call
     async def listQueues_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        self._connection.outbox.check()
         params = context.params
         queues, more = self._service.list_queues(params.after, params.limit)
         results = context.results
@@ -94,6 +118,7 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
         listed = results.init("queues", len(queues))
         for at, stats in enumerate(queues):
             write_stats(listed[at], stats)
+        self._count(context)
 
     @call
     async def describe_context(self, context: Any) -> None:

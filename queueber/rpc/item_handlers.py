@@ -32,6 +32,7 @@ class ItemMethods(QueueMethods):
             wait_ms = 0
         elif wait_ms == 0:
             wait_ms = self._service.limits.poll_wait_ms_max
+        claim = self._connection.outbox.claim()
         polled = self._service.poll(
             self._queue,
             request.numItems,
@@ -39,10 +40,12 @@ class ItemMethods(QueueMethods):
             wait_ms=wait_ms,
             connection=self._connection if request.bound else None,
             name=(self._connection, request.token) if request.token else None,
+            claim=claim,
         )
 
         async def answer() -> None:
-            write_polled(context.results.init("resp"), await polled, columns=columns)
+            with claim:
+                write_polled(context.results.init("resp"), await polled, columns=columns)
 
         return answer()
 
@@ -53,13 +56,20 @@ class ItemMethods(QueueMethods):
     @call
     def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
+        claim = self._connection.outbox.claim()
         polled = self._service.poll_many(
             self._queue,
             many("counts", request.counts),
             lease_ms=request.leaseValidityMs,
             connection=self._connection if request.bound else None,
+            claim=claim,
         )
-        return respond_with(context, "resp", polled, write_polled_many)
+
+        async def answer() -> None:
+            with claim:
+                write_polled_many(context.results.init("resp"), await polled)
+
+        return answer()
 
     @call
     def extend_context(self, context: Any) -> Answer:

@@ -68,4 +68,6 @@ class LoadMethods(QueueMethods):
 
     @call
     async def listLoads_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        self._connection.outbox.check()
         write_loads(context.results, self._service.list_loads(self._queue))
+        self._count(context)

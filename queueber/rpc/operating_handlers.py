@@ -17,8 +17,10 @@ class OperatingMethods(QueueMethods):
     async def peek_context(self, context: Any) -> None:
         request = context.params.req
         state = read_state(request.state)
+        self._connection.outbox.check()
         items, next_after = self._service.peek(self._queue, state, request.after, request.limit)
         write_peeked(context.results.init("resp"), items, next_after)
+        self._count(context)
 
     @call
     def cancel_context(self, context: Any) -> Answer:

@@ -1,6 +1,5 @@
 """The methods about receipts of batches and the log of results."""
 
-from functools import partial
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
@@ -21,34 +20,29 @@ class ResultMethods(QueueMethods):
         return respond_with(context, "receipt", receipt, write_receipt)
 
     @call
-    def readResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+    async def readResults_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         request = context.params.req
-        if request.snapshot:
-            return self._read_snapshot(context, request)
-        results = self._service.read_results(
-            self._queue,
-            reader=request.reader,
-            offset=request.offset,
-            limit=request.limit,
-            wait_ms=request.timeoutMs,
-            before=request.before,
-            batch=request.batch,
-            without=read_columns(request.without),
-        )
-        write = partial(write_results, with_offsets=bool(request.batch))
-        return respond_with(context, "resp", results, write)
-
-    async def _read_snapshot(self, context: Any, request: Any) -> None:
-        results = self._service.read_snapshot(
-            self._queue,
-            request.snapshot,
-            offset=request.offset,
-            limit=request.limit,
-            before=request.before,
-            batch=request.batch,
-            without=read_columns(request.without),
-        )
-        write_results(context.results.init("resp"), results, with_offsets=bool(request.batch))
+        what = {
+            "offset": request.offset,
+            "limit": request.limit,
+            "before": request.before,
+            "batch": request.batch,
+            "without": read_columns(request.without),
+        }
+        snapshot, reader, wait_ms = request.snapshot, request.reader, request.timeoutMs
+        # A call that waits must not keep a long message in memory.
+        context.release_params()
+        with self._connection.outbox.claim() as claim:
+            claim.check()
+            if snapshot:
+                results = self._service.read_snapshot(self._queue, snapshot, **what)
+            else:
+                results = await self._service.read_results(
+                    self._queue, reader=reader, wait_ms=wait_ms, claim=claim, **what
+                )
+            write_results(context.results.init("resp"), results, with_offsets=bool(what["batch"]))
+            if snapshot:
+                self._count(context)
 
     @call
     def ackResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
@@ -71,4 +65,6 @@ class ResultMethods(QueueMethods):
 
     @call
     async def listReaders_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        self._connection.outbox.check()
         write_log_stats(context.results.init("log"), self._service.log_stats(self._queue))
+        self._count(context)

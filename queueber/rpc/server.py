@@ -3,14 +3,22 @@ time."""
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import capnp
 import structlog
 
 from queueber.errors import Unavailable
+from queueber.limits import INCOMING_BYTES_MAX
+from queueber.rpc.endings import Endings
 from queueber.rpc.faults import early_fault
+from queueber.rpc.intake import Intake
+from queueber.rpc.served_stream import ServedStream
 from queueber.schema import wire
+from queueber.service.connection import Connection
+from queueber.service.loop import Loop
+from queueber.service.outbox import Outbox, Outboxes
 from queueber.streams import serve_streams
 
 _log = structlog.get_logger("queueber.rpc")
@@ -22,6 +30,9 @@ refusal."""
 
 _REFUSED_SECONDS = 1.0
 """How long a connection too many stays open, to hear why it is refused."""
+REFUSED_MAX = 100
+"""So many are told at a time; more are hung up on. The files that they take must not be missing
+elsewhere."""
 
 
 class _Overloaded(wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
@@ -43,26 +54,36 @@ class RpcServer:
 
     def __init__(
         self,
-        bootstrap: Callable[[], Any],
+        bootstrap: Callable[[Connection], Any],
         *,
+        outboxes: Outboxes,
         connections_max: int,
         message_bytes_max: int,
-        call_later: Callable[[float, Callable[[], None]], object],
+        loop: Loop,
     ) -> None:
         """`bootstrap` makes the object that a new connection is given. Its `connection_ended` is
         called when the connection is over, unless the server ends itself."""
         self._bootstrap = bootstrap
-        self._call_later = call_later
+        self._outboxes = outboxes
+        self._intake = Intake(INCOMING_BYTES_MAX)
+        self._endings = Endings(loop.call_soon)
+        self._call_later = loop.call_later
         self._connections_max = connections_max
         self._traversal_words = _TRANSPORT_FACTOR * message_bytes_max // 8
         self._bootstraps: dict[Any, Any] = {}
+        self._refused = 0
         self._listener: Any = None
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, with the port that was chosen when it was 0."""
-        self._listener = await serve_streams(self._connected, host, port, backlog=1024)
+        self._listener = await serve_streams(self._connect, host, port)
         name = self._listener.sockets[0].getsockname()
         return name[0], name[1]
+
+    def _connect(self, scratch: memoryview) -> ServedStream:
+        connection = Connection(Outbox(self._outboxes))
+        inner = capnp.AsyncIoStream._connect(partial(self._connected, connection))
+        return ServedStream(inner, scratch, connection, self._intake, self._endings)
 
     def stop_accepting(self) -> None:
         self._listener.close()
@@ -74,23 +95,29 @@ class RpcServer:
         for stream in streams:
             stream.close()
 
-    async def _connected(self, stream: Any) -> None:
-        is_welcome = len(self._bootstraps) < self._connections_max
-        bootstrap = self._bootstrap() if is_welcome else _Overloaded()
-        if is_welcome:
-            self._bootstraps[stream] = bootstrap
-        else:
+    async def _connected(self, connection: Connection, stream: Any) -> None:
+        if len(self._bootstraps) < self._connections_max:
+            bootstrap = self._bootstraps[stream] = self._bootstrap(connection)
+            try:
+                await self._serve(stream, bootstrap)
+            finally:
+                self._ended(stream)
+        elif self._refused < REFUSED_MAX:
             _log.warning("connection_refused", connections=len(self._bootstraps))
             self._call_later(_REFUSED_SECONDS, stream.close)
-        try:
-            server = capnp.TwoPartyServer(
-                stream, bootstrap=bootstrap, traversal_limit_in_words=self._traversal_words
-            )
-            # A connection that breaks is over like one that is closed; its calls are cancelled.
-            with contextlib.suppress(capnp.KjException):
-                await server.on_disconnect()
-        finally:
-            self._ended(stream)
+            self._refused += 1
+            try:
+                await self._serve(stream, _Overloaded())
+            finally:
+                self._refused -= 1
+
+    async def _serve(self, stream: Any, bootstrap: Any) -> None:
+        server = capnp.TwoPartyServer(
+            stream, bootstrap=bootstrap, traversal_limit_in_words=self._traversal_words
+        )
+        # A connection that breaks is over like one that is closed; its calls are cancelled.
+        with contextlib.suppress(capnp.KjException):
+            await server.on_disconnect()
 
     def _ended(self, stream: Any) -> None:
         bootstrap = self._bootstraps.pop(stream, None)

@@ -16,6 +16,7 @@ class SnapshotMethods(QueueMethods):
     @call
     async def scanSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         request = context.params.req
+        self._connection.outbox.check()
         items, next_after = self._service.scan_snapshot(
             self._queue,
             request.snapshot,
@@ -27,6 +28,7 @@ class SnapshotMethods(QueueMethods):
             without=read_columns(request.without),
         )
         write_scan(context.results.init("resp"), items, next_after)
+        self._count(context)
 
     @call
     async def closeSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name

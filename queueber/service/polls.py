@@ -17,6 +17,7 @@ from queueber.limits import MESSAGE_OVERHEAD_BYTES, STORE_RETRY_MS, SWEEP_SLICE_
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.checks import check_count, check_lease_ms, check_many
 from queueber.service.core import Ending, ServiceCore
+from queueber.service.outbox import Claim
 from queueber.service.waiters import Asked, PollCall, Waiter
 
 _log = structlog.get_logger("queueber.service")
@@ -32,17 +33,18 @@ class Polls(ServiceCore):
         wait_ms: int,
         connection: object | None = None,
         name: Hashable | None = None,
+        claim: Claim | None = None,
     ) -> Coroutine[Any, Any, Polled]:
         """Lease up to `count` items; with none ready, wait for them up to `wait_ms`.
 
         A `lease_ms` of 0 is the queue's default. With a `connection`, the lease ends when that
-        does. With a `name`, the poll can be withdrawn while it waits. Cancelling the awaitable
-        gives back what it had been given, unanswered.
+        does. With a `name`, the poll can be withdrawn while it waits. What it takes is put to the
+        `claim`. Cancelling the awaitable gives back what it had been given, unanswered.
         """
         self._check_alive(queue)
         count = count or 1
         check_count(count, self.limits.poll_items_max)
-        asked = Asked([count], self._lease_ms(queue, lease_ms), connection)
+        asked = Asked([count], self._lease_ms(queue, lease_ms), connection, claim)
         poll_call = PollCall()
         if name is not None:
             self._poll_calls[name] = poll_call
@@ -61,13 +63,15 @@ class Polls(ServiceCore):
         *,
         lease_ms: int,
         connection: object | None = None,
+        claim: Claim | None = None,
     ) -> Coroutine[Any, Any, list[Polled]]:
         """Several polls, each under a lease of its own. Never waits."""
         self._check_alive(queue)
         check_many("counts", len(counts))
         counts = [count or 1 for count in counts]
         check_count(sum(counts), self.limits.poll_items_max)
-        return self._poll_many(queue, Asked(counts, self._lease_ms(queue, lease_ms), connection))
+        asked = Asked(counts, self._lease_ms(queue, lease_ms), connection, claim)
+        return self._poll_many(queue, asked)
 
     def connection_ended(self, connection: object) -> None:
         """Its holder is gone: leases bound to it expire now, as one company.
@@ -155,6 +159,8 @@ class Polls(ServiceCore):
         return answers
 
     def _take(self, queue: QueueState, asked: Asked) -> list[Polled]:
+        if asked.claim is not None:
+            asked.claim.check()
         answers = poll(
             self._engine,
             queue,
@@ -165,6 +171,8 @@ class Polls(ServiceCore):
             company=self._company(queue, asked.connection),
         )
         if answers[0].ids:
+            if asked.claim is not None:
+                asked.claim.take(sum(len(each) for answer in answers for each in answer.contents))
             _log.debug("polled", queue=queue.name, leases=[(a.lease_id, a.ids) for a in answers])
             if asked.connection is not None:
                 self._bound.add(

@@ -11,6 +11,7 @@ from queueber.limits import MESSAGE_OVERHEAD_BYTES, READ_ITEMS_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt, Results
 from queueber.service.check_items import check_batch, check_reader
 from queueber.service.core import ServiceCore
+from queueber.service.outbox import Claim
 
 
 class Reading(ServiceCore):
@@ -42,6 +43,7 @@ class Reading(ServiceCore):
         before: int = 0,
         batch: str = "",
         without: frozenset[Column] = ALL_COLUMNS,
+        claim: Claim | None = None,
     ) -> Awaitable[Results]:
         """Results from where the reader has acknowledged, or without a reader from `offset`.
 
@@ -61,10 +63,14 @@ class Reading(ServiceCore):
         def look() -> tuple[Results, bool]:
             nonlocal at, missed
             self._check_alive(queue)
+            if claim is not None:
+                claim.check()
             view = live_view(self._engine, queue)
             found = results_of(view, at, limit, room, before=before, batch=batch, without=without)
             # What was passed over need not be looked at again when the next result comes.
             at, missed = found.next_offset, missed + found.missed
+            if claim is not None:
+                claim.take(sum(len(each.result) for each in found.results))
             is_at_end = at == queue.results.head.next_offset and not (before and at >= before)
             answer = Results(found.results, at, missed)
             return answer, bool(found.results) or not is_at_end

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from queueber.errors import QueueberError
 from queueber.model import NOTHING_POLLED, Polled
 from queueber.service.loop import Future
+from queueber.service.outbox import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Asked:
     counts: Sequence[int]
     lease_ms: int
     connection: object | None = None
+    claim: Claim | None = None
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

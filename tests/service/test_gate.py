@@ -6,23 +6,26 @@ import pytest
 
 from queueber.clock import ManualClock
 from queueber.errors import Unavailable
+from queueber.limits import CONNECTION_CALLS_MAX, DELAY_SECONDS_MAX
 from queueber.service.gate import Gate
+from tests.support.service_rig import new_connection
 from tests.support.virtual_loop import run_virtually, turns
 
 
 def test_gate_lets_calls_in_up_to_its_limit() -> None:
     async def main() -> None:
         gate = Gate(asyncio.get_running_loop(), calls_max=2)
+        connection = new_connection()
         for _ in range(2):
-            gate.check()
+            gate.check(connection)
             await turns()
             gate.enter()
 
         with pytest.raises(Unavailable, match="2 calls are under way, the limit"):
-            gate.check()
+            gate.check(connection)
 
         gate.leave()
-        gate.check()
+        gate.check(connection)
 
     run_virtually(ManualClock(), main())
 
@@ -30,15 +33,54 @@ def test_gate_lets_calls_in_up_to_its_limit() -> None:
 def test_gate_counts_calls_that_arrive_in_one_turn_before_they_enter() -> None:
     async def main() -> None:
         gate = Gate(asyncio.get_running_loop(), calls_max=2)
-        gate.check()
-        gate.check()
+        connection = new_connection()
+        gate.check(connection)
+        gate.check(connection)
 
         with pytest.raises(Unavailable, match="2 calls are under way, the limit"):
-            gate.check()
+            gate.check(connection)
 
         # None of them came to enter: their callers have gone.
         await turns()
-        gate.check()
+        gate.check(connection)
+
+    run_virtually(ManualClock(), main())
+
+
+def test_gate_lets_one_connection_have_no_more_than_its_share() -> None:
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=1_000_000)
+        greedy, modest = new_connection(), new_connection()
+        greedy.calls = CONNECTION_CALLS_MAX - 1
+        gate.check(greedy)
+
+        with pytest.raises(Unavailable, match="4096 calls of this connection are under way"):
+            gate.check(greedy)
+
+        gate.check(modest)
+        await turns()
+        gate.check(greedy)
+
+    run_virtually(ManualClock(), main())
+
+
+def test_gate_refuses_calls_of_a_connection_that_is_far_behind() -> None:
+    async def main() -> None:
+        gate = Gate(asyncio.get_running_loop(), calls_max=100)
+        connection = new_connection()
+        connection.delay_seconds = DELAY_SECONDS_MAX + 0.1
+        for _ in range(5):
+            with pytest.raises(Unavailable, match=r"lie here for 0\.6 s"):
+                gate.check(connection)
+            gate.check(connection)
+
+        connection.delay_seconds, connection.shed = 3 * DELAY_SECONDS_MAX, 0
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                gate.check(connection)
+        connection.delay_seconds = DELAY_SECONDS_MAX
+        for _ in range(10):
+            gate.check(connection)
 
     run_virtually(ManualClock(), main())
 
@@ -46,11 +88,12 @@ def test_gate_counts_calls_that_arrive_in_one_turn_before_they_enter() -> None:
 def test_gate_that_is_closed_refuses_and_lets_those_inside_finish() -> None:
     async def main() -> None:
         gate = Gate(asyncio.get_running_loop(), calls_max=2)
+        connection = new_connection()
         gate.enter()
         gate.close()
 
         with pytest.raises(Unavailable, match="shutting down"):
-            gate.check()
+            gate.check(connection)
 
         assert gate.calls == 1
         gate.leave()

@@ -10,7 +10,12 @@ from queueber.engine.invariants import check_store
 from queueber.errors import NotFound, Unavailable
 from queueber.limits import MINUTE_MS
 from queueber.model import NOTHING_POLLED, NewItems, Polled
-from tests.support.service_rig import ServiceRig, on_service, run_on_service
+from tests.support.service_rig import (
+    ServiceRig,
+    new_connection,
+    on_service,
+    run_on_service,
+)
 from tests.support.virtual_loop import turns
 
 # --- the gate -------------------------------------------------------------------------------------
@@ -101,7 +106,7 @@ async def test_drain_answers_waiting_polls_with_nothing_and_lets_no_call_in(
     assert [await task for task in tasks] == [NOTHING_POLLED] * 2
     assert rig.clock.now_ms() == before_ms
     with pytest.raises(Unavailable, match="shutting down"):
-        rig.gate.check()
+        rig.gate.check(new_connection())
 
 
 @on_service()

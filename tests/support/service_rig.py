@@ -18,7 +18,9 @@ from queueber.limits import KIB, MIB, MINUTE_MS
 from queueber.model import FailOutcome, NewItems, Polled
 from queueber.service.aside import Aside
 from queueber.service.commit_group import CommitGroup
+from queueber.service.connection import Connection
 from queueber.service.gate import Gate
+from queueber.service.outbox import Outbox, Outboxes
 from queueber.service.service import Service, ServiceLimits
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
@@ -249,3 +251,8 @@ class HeldSync:
         """Let the sync under way, and all after it, end in failure."""
         self._failure = failure
         self._may_end.release()
+
+
+def new_connection(*, bytes_max: int = MIB, all_bytes_max: int = 4 * MIB) -> Connection:
+    """`bytes_max` is for answers that it has not read."""
+    return Connection(Outbox(Outboxes(bytes_max=all_bytes_max, connection_bytes_max=bytes_max)))

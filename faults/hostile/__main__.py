@@ -1,0 +1,56 @@
+"""Set every kind of hostile client on a server, one after the other, and see how it takes it."""
+
+import argparse
+import os
+import sys
+from random import Random
+
+import queueber
+from faults.hostile.attacks import ATTACKS, BIG, LARGE_ITEM, Task
+from faults.hostile.judge import Verdict, attack
+from faults.hostile.witness import Witness
+from queueber.testing import running_server
+
+
+def fill(address: str) -> None:
+    """What attacks ask for."""
+    with queueber.connect(address) as client:
+        for _ in range(8):
+            client.queue(BIG).add(os.urandom(LARGE_ITEM))
+        client.queue("hostile-empty").stats()
+
+
+def shown(verdict: Verdict) -> str:
+    return (
+        f"{verdict.name:22} {verdict.count:8} {verdict.before_mb:7.0f} {verdict.most_mb:7.0f} "
+        f"{verdict.after_mb:7.0f} {verdict.quiet_ms:8.1f} {verdict.p99_ms:8.1f} "
+        f"{verdict.ratio:6.1f}  {verdict.wrong or 'ok'}"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m faults.hostile", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each kind of attack")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="kinds whose name has this in it")
+    options = parser.parse_args()
+    names = [name for name in ATTACKS if not options.only or options.only in name]
+    print(f"{'attack':22} {'count':>8} {'before':>7} {'most':>7} {'after':>7} {'quiet':>8} "
+          f"{'p99':>8} {'ratio':>6}  verdict   (MB, ms)")  # fmt: skip
+    bad = 0
+    with running_server() as server:
+        fill(server.address)
+        witness = Witness(server.address)
+        witness.take()
+        for at, name in enumerate(names):
+            task = Task(server.address, Random(f"{options.seed} {at}"), options.seconds)
+            verdict = attack(server, witness, name, task)
+            bad += bool(verdict.wrong)
+            print(shown(verdict), flush=True)
+        witness.stop()
+        print(f"the server ended with {server.stop()}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

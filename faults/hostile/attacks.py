@@ -1,0 +1,268 @@
+"""What is done to the server, one kind of client at a time."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from faults.hostile.fuzz import KINDS, conversation
+from faults.hostile.messages import bootstrap, call, finish, framed
+from faults.hostile.raw import Raw
+
+MIB = 1 << 20
+LARGE_ITEM = 7 * MIB // 2
+BIG = "hostile-big"
+"""A queue with eight items of 3.5 MiB: one answer holds all of them."""
+
+_ASKS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("peek", {}),
+    ("poll", {"req": {"numItems": 8, "noWait": True, "leaseValidityMs": 1}}),
+    ("pollMany", {"req": {"counts": [8], "leaseValidityMs": 1}}),
+)
+"""Ways to ask for all of them."""
+
+_WAIT = {"leaseValidityMs": 60_000, "timeoutMs": 300_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    address: str
+    random: Random
+    seconds: float
+    """How long it may go on."""
+
+    def goes_on(self) -> Iterator[int]:
+        """Rounds, until the time is up."""
+        ends_at = time.monotonic() + self.seconds
+        number = 0
+        while time.monotonic() < ends_at:
+            yield number
+            number += 1
+
+
+def _fuzz(make: Callable[[Random], bytes]) -> Callable[[Task], int]:
+    def send(task: Task) -> int:
+        count = 0
+        for count in task.goes_on():  # noqa: B007  how many there were
+            data = make(task.random)
+            with Raw(task.address) as raw:
+                at = task.random.randrange(len(data)) if data else 0
+                if raw.send(data[:at]) and raw.send(data[at:]):
+                    raw.is_hung_up_on(0.005)
+                if task.random.random() < 0.3:
+                    raw.reset()
+        return count
+
+    return send
+
+
+def silent(task: Task) -> int:
+    """Connections that say nothing, or half a word."""
+    with ExitStack() as stack:
+        for number in range(500):
+            raw = stack.enter_context(Raw(task.address))
+            raw.send(bootstrap()[: number % 30])
+        time.sleep(task.seconds)
+    return 500
+
+
+def declared(task: Task) -> int:
+    """Messages that are said to be as large as may be, and of which little comes."""
+    with ExitStack() as stack:
+        for _ in range(200):
+            raw = stack.enter_context(Raw(task.address))
+            raw.send(bootstrap() + framed(bytes(4096), declared=[16 * MIB]))
+        time.sleep(task.seconds)
+    return 200
+
+
+def unfinished(task: Task) -> int:
+    """Messages as large as may be, of which nearly all comes: 3 GB together."""
+    data = framed(bytes(100 * MIB), declared=[13 * MIB])
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Raw(task.address)) for _ in range(30)]
+        for raw in streams:
+            raw.send_some(data, max(0.2, task.seconds / len(streams)))
+        time.sleep(task.seconds / 2)
+    return len(streams)
+
+
+def never_reads(task: Task) -> int:
+    """Asks for 28 MB again and again, and reads nothing of it."""
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Raw(task.address, receive_bytes=4096)) for _ in range(4)]
+        for raw in streams:
+            raw.send(bootstrap() + call(1, "queue", name=BIG))
+        asked = 0
+        for number in task.goes_on():
+            for raw in streams:
+                how, params = _ASKS[number % len(_ASKS)]
+                asked += raw.send_some(call(number + 2, how, of=1, **params), 0.05) > 0
+            time.sleep(0.002)
+    return asked
+
+
+def reads_slowly(task: Task) -> int:
+    """Reads a kilobyte of its 28 MB now and then."""
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Raw(task.address, receive_bytes=4096)) for _ in range(20)]
+        for raw in streams:
+            raw.send(bootstrap() + call(1, "queue", name=BIG))
+            raw.send(b"".join(call(number, "peek", of=1) for number in range(2, 12)))
+        for _ in task.goes_on():
+            for raw in streams:
+                raw.is_hung_up_on(0.001)
+            time.sleep(0.05)
+    return 10 * len(streams)
+
+
+def cancelled(task: Task) -> int:
+    """Calls that are taken back, or whose connection ends, at every point of a conversation."""
+    count = 0
+    for number in task.goes_on():
+        data = conversation(task.random)
+        with Raw(task.address) as raw:
+            if number % 2:
+                raw.send(data[: number % (len(data) + 1)])
+            else:
+                wait = call(90, "poll", req=_WAIT) + call(91, "poll", req={**_WAIT, "bound": True})
+                raw.send(data + wait + finish(90) + finish(number % 7))
+            if number % 3:
+                time.sleep(task.random.choice([0, 0.0005, 0.002]))
+            raw.reset()
+        count += 1
+    return count
+
+
+def many_connections(task: Task) -> int:
+    """As many as the server takes, each with a call that waits."""
+    count = 0
+    with ExitStack() as stack:
+        for _ in task.goes_on():
+            if count >= 10_000:
+                time.sleep(0.05)
+                continue
+            raw = stack.enter_context(Raw(task.address))
+            raw.send(bootstrap() + call(1, "queue", name="hostile-empty"))
+            raw.send(call(2, "poll", of=1, req=_WAIT))
+            count += 1
+    return count
+
+
+def comes_and_goes(task: Task) -> int:
+    """Connects and hangs up, as fast as can be."""
+    count = 0
+    for count in task.goes_on():  # noqa: B007  how many there were
+        Raw(task.address).reset()
+    return count
+
+
+def floods(task: Task) -> int:
+    """Ten connections that send calls without waiting for answers."""
+    counts = [0] * 10
+
+    def flood(at: int) -> None:
+        with Raw(task.address) as raw:
+            raw.send(bootstrap())
+            reader = threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True)
+            reader.start()
+            question = 1
+            for _ in task.goes_on():
+                several = range(question, question + 50)
+                data = b"".join(call(each, "stats") + finish(each) for each in several)
+                if not raw.send(data):
+                    return
+                counts[at] += 50
+                question += 50
+
+    threads = [threading.Thread(target=flood, args=(at,), daemon=True) for at in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(task.seconds + 15)
+    return sum(counts)
+
+
+def waits_with_ballast(task: Task) -> int:
+    """Calls that wait, each in a message of 8 MB that is mostly empty: 2.4 GB together."""
+    empty = bytes(8 * MIB)
+    count = 0
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Raw(task.address)) for _ in range(10)]
+        for raw in streams:
+            raw.send(bootstrap())
+            for question in range(1, 31):
+                wait = call(question, "poll", req=_WAIT)
+                count += raw.send_some(framed(wait[8:], empty), 2) > 0
+        time.sleep(task.seconds)
+    return count
+
+
+def never_finishes(task: Task) -> int:
+    """Reads its answers, but never says that it is done with them."""
+    with Raw(task.address) as raw:
+        raw.send(bootstrap())
+        reader = threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True)
+        reader.start()
+        question = 1
+        for _ in task.goes_on():
+            if not raw.send(b"".join(call(question + n, "stats") for n in range(20))):
+                break
+            question += 20
+    return question
+
+
+def hoards_queues(task: Task) -> int:
+    """Asks for the same queue again and again, and lets go of none."""
+    with Raw(task.address) as raw:
+        raw.send(bootstrap())
+        reader = threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True)
+        reader.start()
+        question = 1
+        for _ in task.goes_on():
+            asks = (call(question + n, "queue", name="hostile-empty") for n in range(20))
+            if not raw.send(b"".join(asks)):
+                break
+            question += 20
+    return question
+
+
+def keeps_answers(task: Task) -> int:
+    """Has answers of 28 MB kept at the server instead of sent, as the protocol allows."""
+    with Raw(task.address) as raw:
+        raw.send(bootstrap() + call(1, "queue", name=BIG))
+        count = 0
+        for number in task.goes_on():
+            if not raw.send(call(number + 2, "peek", of=1, to_yourself=True)):
+                break
+            count += 1
+            time.sleep(0.01)
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    run: Callable[[Task], int]
+    growth_mb_max: float = 300.0
+    """How much more memory the server may have meanwhile."""
+
+
+ATTACKS: dict[str, Attack] = {
+    **{f"fuzz: {name}": Attack(_fuzz(make)) for name, make in KINDS.items()},
+    "silent": Attack(silent),
+    "declared": Attack(declared),
+    "unfinished": Attack(unfinished, 1400),
+    "never reads": Attack(never_reads, 1400),
+    "reads slowly": Attack(reads_slowly, 2200),
+    "cancelled": Attack(cancelled),
+    "many connections": Attack(many_connections, 1000),
+    "comes and goes": Attack(comes_and_goes),
+    "floods": Attack(floods),
+    "waits with ballast": Attack(waits_with_ballast),
+    "never finishes": Attack(never_finishes),
+    "hoards queues": Attack(hoards_queues),
+    "keeps answers": Attack(keeps_answers, 600),
+}

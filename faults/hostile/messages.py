@@ -1,0 +1,122 @@
+"""Messages of Cap'n Proto's RPC, made one by one: also those that no client library would send."""
+
+from pathlib import Path
+from random import Random
+from struct import pack
+from typing import Any
+
+import capnp
+
+from queueber.schema import wire
+
+_FOLDER = Path(capnp.__file__).parent
+rpc = capnp.load(str(_FOLDER / "rpc.capnp"), imports=[str(_FOLDER.parent)])
+
+METHODS: dict[str, tuple[int, int, Any]] = {
+    method.name: (interface.schema.node.id, number, interface.schema.methods[method.name])
+    for interface in (wire.Queue, wire.Service)
+    for number, method in enumerate(interface.schema.node.interface.methods)
+}
+"""Of each its interface, its number and what is known of it."""
+
+
+def bootstrap(question: int = 0) -> bytes:
+    message = rpc.Message.new_message()
+    message.init("bootstrap").questionId = question
+    return encoded(message)
+
+
+def call(
+    question: int, method: str, *, of: int = 0, to_yourself: bool = False, **params: Any
+) -> bytes:
+    """A call on what the question `of` was answered with: 0 for the bootstrap object, else a
+    queue that was asked for."""
+    interface, number, known = METHODS[method]
+    message = rpc.Message.new_message()
+    made = message.init("call")
+    made.questionId = question
+    target = made.target.init("promisedAnswer")
+    target.questionId = of
+    if of:
+        target.init("transform", 1)[0].getPointerField = 0
+    made.interfaceId, made.methodId = interface, number
+    content = made.params.content.as_struct(known.param_type)
+    for name, value in params.items():
+        setattr(content, name, value)
+    if to_yourself:
+        made.sendResultsTo.yourself = None
+    return encoded(message)
+
+
+def finish(question: int) -> bytes:
+    message = rpc.Message.new_message()
+    message.init("finish").questionId = question
+    return encoded(message)
+
+
+def release(export: int, count: int) -> bytes:
+    message = rpc.Message.new_message()
+    made = message.init("release")
+    made.id, made.referenceCount = export, count
+    return encoded(message)
+
+
+def encoded(message: Any) -> bytes:
+    made: bytes = message.to_bytes()
+    return made
+
+
+def framed(*segments: bytes, declared: list[int] | None = None) -> bytes:
+    """Segments with their table; `declared` are sizes in words that need not be true."""
+    words = declared or [len(segment) // 8 for segment in segments]
+    table = pack(f"<I{len(words)}I", len(words) - 1, *words)
+    return table + bytes(-len(table) % 8) + b"".join(segments)
+
+
+def struct_pointer(offset: int, data_words: int, pointers: int) -> bytes:
+    return pack("<iHH", offset << 2, data_words, pointers)
+
+
+def list_pointer(offset: int, element: int, count: int) -> bytes:
+    return pack("<iI", (offset << 2) | 1, element | (count << 3))
+
+
+def far_pointer(segment: int, word: int, *, double: bool = False) -> bytes:
+    return pack("<II", (word << 3) | (double << 2) | 2, segment)
+
+
+def nested(depth: int) -> bytes:
+    """A message whose first pointer holds one that holds one, and so on."""
+    words = [struct_pointer(0, 1, 1), pack("<HHI", 2, 0, 0)]
+    words += [struct_pointer(0, 0, 1)] * depth
+    return framed(b"".join(words))
+
+
+def random_message(random: Random) -> bytes:
+    """A message of the right form that says nothing sensible."""
+    message = rpc.Message.new_message()
+    kind = random.choice(["bootstrap", "call", "return", "finish", "resolve", "release"])
+    made = message.init(kind)
+    number = random.choice([0, 1, 2, 7, 2**31, 2**32 - 1])
+    if kind == "call":
+        made.questionId = number
+        if random.random() < 0.5:
+            made.target.importedCap = random.choice([0, 1, 2**32 - 1])
+        else:
+            made.target.init("promisedAnswer").questionId = random.choice([0, 1, number])
+        made.interfaceId = random.choice([METHODS["add"][0], METHODS["queue"][0], 1])
+        made.methodId = random.choice([0, 1, 2, 7, 99, 65535])
+        table = made.params.init("capTable", random.choice([0, 1, 5]))
+        for entry in table:
+            setattr(entry, random.choice(["senderHosted", "receiverHosted"]), number)
+    elif kind == "return":
+        made.answerId = number
+        made.canceled = None
+    elif kind == "resolve":
+        made.promiseId = number
+        made.init("exception").reason = "none"
+    elif kind == "release":
+        made.id, made.referenceCount = number, random.choice([0, 1, 2**32 - 1])
+    else:
+        made.questionId = number
+    return encoded(message)

@@ -1,0 +1,104 @@
+"""A connection without a client library: bytes out, messages in, or not even that."""
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from typing import Self
+
+from faults.hostile.messages import rpc
+
+
+class Raw:
+    def __init__(self, address: str, *, receive_bytes: int = 0) -> None:
+        """With `receive_bytes`, the kernel takes no more than that before it is read."""
+        host, port = address.rsplit(":", 1)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if receive_bytes:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self.socket.settimeout(10)
+        self.socket.connect((host, int(port)))
+        self._read = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> bool:
+        """False when the server has hung up, or does not read any more."""
+        try:
+            self.socket.sendall(data)
+        except OSError:
+            return False
+        return True
+
+    def send_some(self, data: bytes, seconds: float) -> int:
+        """As much as the server takes in that time."""
+        give_up_at = time.monotonic() + seconds
+        sent = 0
+        self.socket.setblocking(False)
+        with contextlib.suppress(ConnectionError):
+            while sent < len(data) and time.monotonic() < give_up_at:
+                try:
+                    sent += self.socket.send(data[sent : sent + (1 << 20)])
+                except BlockingIOError:
+                    time.sleep(0.01)
+        self.socket.settimeout(10)
+        return sent
+
+    def reset(self) -> None:
+        """End the connection without a farewell."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def is_hung_up_on(self, seconds: float) -> bool:
+        """Whether the server ends the connection within that time; what it says is thrown away."""
+        give_up_at = time.monotonic() + seconds
+        while (left := give_up_at - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                if not self.socket.recv(1 << 16):
+                    return True
+            except TimeoutError:
+                return False
+            except OSError:
+                return True
+        return False
+
+    def messages(self) -> Iterator[bytes]:
+        """Whole messages as they come, until the server hangs up; or, without blocking, until
+        there are no more for now."""
+        while True:
+            while (size := self._message_bytes()) and len(self._read) >= size:
+                message = bytes(self._read[:size])
+                del self._read[:size]
+                yield message
+            try:
+                data = self.socket.recv(1 << 18)
+            except OSError:
+                return
+            if not data:
+                return
+            self._read += data
+
+    def _message_bytes(self) -> int:
+        """Of the message that comes next; 0 as long as it is not known."""
+        if len(self._read) < 8:
+            return 0
+        count = int.from_bytes(self._read[:4], "little") + 1
+        table = (4 + 4 * count + 7) // 8 * 8
+        if len(self._read) < table:
+            return 0
+        words: tuple[int, ...] = struct.unpack_from(f"<{count}I", self._read, 4)
+        return table + 8 * sum(words)
+
+    def outcomes(self) -> Iterator[tuple[int, bool]]:
+        """Of each answer its question, and whether it was refused."""
+        for message in self.messages():
+            with rpc.Message.from_bytes(message, traversal_limit_in_words=1 << 30) as told:
+                if told.which() == "return":
+                    answer = getattr(told, "return")
+                    yield answer.answerId, answer.which() == "exception"

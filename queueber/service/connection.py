@@ -1,0 +1,21 @@
+"""What is known of one connection: its calls, its answers, how far behind it is."""
+
+from queueber.service.outbox import Outbox
+
+
+class Connection:
+    """Also what leases are bound to when a caller asks for that."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self.outbox = outbox
+        self.calls = 0
+        """Under way, those that wait among them."""
+        self.arriving = 0
+        self.begun = 0
+        """Calls in this turn of the loop."""
+        self.queues = 0
+        """Capabilities of queues that it holds."""
+        self.delay_seconds = 0.0
+        """How long its calls lie here before anybody looks at them."""
+        self.shed = 0
+        """Calls that came while it was too long."""

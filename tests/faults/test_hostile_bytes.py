@@ -1,0 +1,119 @@
+"""Hostile bytes and clients against a server process: it goes on, and stays small."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from random import Random
+
+import pytest
+
+import queueber
+from faults.hostile.__main__ import fill
+from faults.hostile.attacks import ATTACKS, BIG, Task
+from faults.hostile.fuzz import KINDS, conversation
+from faults.hostile.judge import attack
+from faults.hostile.messages import bootstrap, call, framed
+from faults.hostile.raw import Raw
+from faults.hostile.witness import MemoryWatch, Witness
+from queueber.limits import MIB
+from queueber.testing import ServerProcess, running_server
+
+
+@contextmanager
+def server_that_goes_on() -> Iterator[ServerProcess]:
+    """A server that serves others at the end, stops when told, and has seen no bug of its own."""
+    with running_server() as server:
+        yield server
+        with queueber.connect(server.address) as client:
+            assert len(client.queue("after").add(b"still here")) == 1
+        assert server.stop() == 0
+        lines = server.log_file.read_text().splitlines()
+        # Connections that are open at the end are cut off, which asyncio has its own words for.
+        events = [json.loads(line) for line in lines if line.startswith("{")]
+        wrong = {"unexpected_error", "crashed"}
+        assert not [event for event in events if event["event"] in wrong]
+
+
+def test_no_bytes_end_the_server() -> None:
+    with server_that_goes_on() as server:
+        for name, make in KINDS.items():
+            for seed in range(30):
+                with Raw(server.address) as raw:
+                    if raw.send(make(Random(f"{name} {seed}"))):
+                        raw.is_hung_up_on(0.003)
+                    if seed % 3 == 0:
+                        raw.reset()
+
+
+def test_connection_that_ends_at_any_point_of_its_calls_does_no_harm() -> None:
+    wait = call(90, "poll", req={"leaseValidityMs": 60_000, "timeoutMs": 60_000, "bound": True})
+    data = conversation(Random(1)) + wait
+    with server_that_goes_on() as server:
+        for end in range(0, len(data), 8):
+            with Raw(server.address) as raw:
+                raw.send(data[:end])
+                if end % 16:
+                    raw.reset()
+        with queueber.connect(server.address) as client:
+            queue = client.queue()
+            while queue.stats().waiting_polls:
+                pass
+            assert queue.stats().leases <= 1  # one is not bound, and stays until it expires
+
+
+def test_answers_that_are_never_read_are_bounded() -> None:
+    with server_that_goes_on() as server, ExitStack() as stack:
+        fill(server.address)
+        streams = [stack.enter_context(Raw(server.address, receive_bytes=4096)) for _ in range(2)]
+        with MemoryWatch(server) as memory:
+            for raw in streams:
+                raw.send(bootstrap() + call(1, "queue", name=BIG))
+                raw.send(b"".join(call(number, "peek", of=1) for number in range(2, 62)))
+            with queueber.connect(server.address) as client:
+                for _ in range(300):
+                    client.queue("other").add(b"x")
+
+    # Two connections have 128 MiB each, and one answer more than that, on its way.
+    assert memory.most - memory.before < 600
+
+
+def test_answers_that_are_kept_at_the_server_are_bounded() -> None:
+    with server_that_goes_on() as server, Raw(server.address) as raw:
+        fill(server.address)
+        with MemoryWatch(server) as memory:
+            raw.send(bootstrap() + call(1, "queue", name=BIG))
+            for number in range(2, 62):
+                raw.send(call(number, "peek", of=1, to_yourself=True))
+            with queueber.connect(server.address) as client:
+                for _ in range(300):
+                    client.queue("other").add(b"x")
+
+    assert memory.most - memory.before < 500
+
+
+def test_message_takes_no_memory_for_what_it_only_declares_nor_while_its_call_waits() -> None:
+    with server_that_goes_on() as server, ExitStack() as stack, MemoryWatch(server) as memory:
+        for _ in range(20):
+            raw = stack.enter_context(Raw(server.address))
+            raw.send(bootstrap() + framed(bytes(4096), declared=[16 * MIB]))
+        raw = stack.enter_context(Raw(server.address))
+        raw.send(bootstrap())
+        for number in range(40):
+            wait = call(number + 1, "poll", req={"timeoutMs": 60_000})
+            assert raw.send(framed(wait[8:], bytes(8 * MIB)))
+
+    assert memory.most - memory.before < 150
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attack_harms_neither_the_server_nor_others(name: str) -> None:
+    with server_that_goes_on() as server:
+        fill(server.address)
+        witness = Witness(server.address)
+        witness.take()
+        verdict = attack(server, witness, name, Task(server.address, Random(name), 5.0))
+        witness.stop()
+
+    # How long others take depends on the machine; `python -m faults.hostile` judges that.
+    assert not [word for word in verdict.wrong.split(", ") if word and "p99" not in word]

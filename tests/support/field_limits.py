@@ -1,0 +1,369 @@
+"""Every field of every method: a value at its limit and one past it, and what is said to each.
+
+`tests/faults/test_hostile_fields.py` holds this against the schema: a field that is new there needs
+an entry here.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from queueber.limits import (
+    ADD_ITEMS_MAX,
+    ATTEMPTS_CEILING,
+    ATTRIBUTES_BYTES_MAX,
+    ATTRIBUTES_MAX,
+    BACKOFF_STEPS_MAX,
+    BATCH_NAME_BYTES_MAX,
+    DEDUP_WINDOW_MS_MAX,
+    DELAY_MS_MAX,
+    ERROR_BYTES_MAX,
+    KEY_BYTES_MAX,
+    LEASE_MS_MAX,
+    LOAD_CHUNK_BYTES,
+    LOAD_FILE_BYTES_MAX,
+    LOAD_FILES_MAX,
+    LOAD_NAME_BYTES_MAX,
+    LOAD_PARTS_MAX,
+    LOAD_TIMEOUT_MS_MAX,
+    MANY_MAX,
+    PARTITIONS_MAX,
+    PRIORITY_MAX,
+    PRODUCER_ID_BYTES_MAX,
+    QUEUE_NAME_CHARS_MAX,
+    READER_NAME_BYTES_MAX,
+    RESULT_AGE_MS_MAX,
+)
+
+ITEM_BYTES_MAX = 1024
+POLL_ITEMS_MAX = 100
+OPTIONS = ("--item-bytes-max", str(ITEM_BYTES_MAX), "--poll-items-max", str(POLL_ITEMS_MAX))
+"""The server whose limits these are."""
+
+INVALID, EXHAUSTED, MISSING = "INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "NOT_FOUND"
+ID = bytes(16)
+U16, U32, U64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
+SECS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`at` is taken, or refused with `at_code` for another reason; `past` with `code`."""
+
+    at: Any
+    past: Any
+    code: str = INVALID
+    at_code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Any_:  # noqa: N801  Any is taken
+    """There is no limit: the greatest value that fits is taken, or refused with `code`."""
+
+    greatest: Any
+    code: str = ""
+
+
+Rule = Limit | Any_
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    valid: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Rule] = field(default_factory=dict)
+
+
+def text(size: int, at_code: str = "") -> Limit:
+    letter = "m" if at_code == MISSING else "t"
+    return Limit(letter * size, letter * (size + 1), at_code=at_code)
+
+
+def upto(most: Any, at_code: str = "") -> Limit:
+    return Limit(most, most + 1, at_code=at_code)
+
+
+def many(one: Any, most: int = MANY_MAX, at_code: str = "", code: str = EXHAUSTED) -> Limit:
+    return Limit([one] * most, [one] * (most + 1), code, at_code)
+
+
+an_id = Limit(ID, bytes(17))
+a_batch = text(BATCH_NAME_BYTES_MAX)
+a_batch_that_is_missing = text(BATCH_NAME_BYTES_MAX, MISSING)
+a_flag = Any_(True)
+a_state = Limit("dead", 99)
+a_page = Any_(U32)
+a_cursor = Limit(b"", bytes(65))
+
+held = {"req": {"ids": [ID], "leases": [ID]}}
+held_fields: dict[str, Rule] = {
+    "req.ids": many(ID),
+    "req.ids[]": an_id,
+    "req.leases": Limit([ID], [ID, ID]),
+    "req.leases[]": an_id,
+}
+load = {"name": "load", "epoch": 1}
+part = {"partition": 0, "attempt": "a"}
+load_fields: dict[str, Rule] = {
+    "load.name": text(LOAD_NAME_BYTES_MAX, MISSING),
+    "load.epoch": Any_(U64, MISSING),
+}
+of_load: dict[str, Rule] = {f"req.{name}": rule for name, rule in load_fields.items()}
+part_fields: dict[str, Rule] = {
+    "req.part.partition": upto(PARTITIONS_MAX - 1),
+    "req.part.attempt": text(LOAD_NAME_BYTES_MAX),
+}
+without: dict[str, Rule] = {
+    f"req.without.{name}": a_flag
+    for name in ("results", "keys", "batches", "attributes", "contents")
+}
+settings: dict[str, Rule] = {
+    "settings.itemsMax": Any_(U64),
+    "settings.bytesMax": Any_(U64),
+    "settings.itemBytesMax": upto(ITEM_BYTES_MAX),
+    "settings.leaseMs": upto(LEASE_MS_MAX),
+    "settings.attemptsMax": upto(ATTEMPTS_CEILING),
+    "settings.backoffMs": many(1, BACKOFF_STEPS_MAX),
+    "settings.backoffMs[]": upto(DELAY_MS_MAX),
+    "settings.backoffBaseMs": upto(DELAY_MS_MAX),
+    "settings.backoffFactor": Limit(100.0, float("inf")),
+    "settings.backoffCapMs": upto(DELAY_MS_MAX),
+    "settings.backoffJitter": Limit(1.0, float("nan")),
+    "settings.dedupWindowMs": upto(DEDUP_WINDOW_MS_MAX),
+    "settings.resultAgeMs": upto(RESULT_AGE_MS_MAX),
+    "settings.resultBytesMax": Any_(U64),
+}
+new_item = {
+    "contents": b"x",
+    "attributes": [{"name": "n", "value": "v"}],
+}
+# No file of that part is there, so whatever is announced well is refused for that.
+not_staged = INVALID
+
+METHODS: dict[str, Method] = {
+    "add": Method(
+        {
+            "req": {
+                "items": [new_item],
+                "contents": [b"x"],
+                "delaysMs": [0],
+                "priorities": [5],
+                "keys": [""],
+                "attributes": {"counts": [1], "names": ["n"], "values": ["v"]},
+            }
+        },
+        {
+            "req.items": Limit([], [{}] * (ADD_ITEMS_MAX + 1), EXHAUSTED),
+            "req.items[].contents": Limit(
+                bytes(ITEM_BYTES_MAX), bytes(ITEM_BYTES_MAX + 1), EXHAUSTED
+            ),
+            "req.items[].visibilityTimeoutSecs": Limit(DELAY_MS_MAX // SECS, U64),
+            "req.items[].visibilityTimeoutMs": upto(DELAY_MS_MAX),
+            "req.items[].priority": upto(PRIORITY_MAX),
+            "req.items[].key": text(KEY_BYTES_MAX),
+            "req.items[].attributes": Limit(
+                [{"name": str(n), "value": ""} for n in range(ATTRIBUTES_MAX)],
+                [{"name": str(n), "value": ""} for n in range(ATTRIBUTES_MAX + 1)],
+                EXHAUSTED,
+            ),
+            "req.items[].attributes[].name": text(ATTRIBUTES_BYTES_MAX - 1),
+            "req.items[].attributes[].value": text(ATTRIBUTES_BYTES_MAX - 1),
+            "req.contents": Limit([b"x"], [b""] * (ADD_ITEMS_MAX + 1), EXHAUSTED),
+            "req.contents[]": Limit(bytes(ITEM_BYTES_MAX), bytes(ITEM_BYTES_MAX + 1), EXHAUSTED),
+            "req.delaysMs": Limit([], [0, 0]),
+            "req.delaysMs[]": upto(DELAY_MS_MAX),
+            "req.priorities": Limit([], [0, 0]),
+            "req.priorities[]": upto(PRIORITY_MAX),
+            "req.keys": Limit([], ["", ""]),
+            "req.keys[]": text(KEY_BYTES_MAX),
+            "req.attributes.counts": Limit([1], [1, 0]),
+            "req.attributes.counts[]": Limit(1, U16),
+            "req.attributes.names": Limit(["n"], ["n", "m"]),
+            "req.attributes.names[]": text(ATTRIBUTES_BYTES_MAX - 1),
+            "req.attributes.values": Limit(["v"], []),
+            "req.attributes.values[]": text(ATTRIBUTES_BYTES_MAX - 1),
+            "req.batch": a_batch,
+            "req.producer.id": Limit("", "p" * (PRODUCER_ID_BYTES_MAX + 1)),
+            "req.producer.epoch": Any_(U64),
+            "req.producer.sequence": Any_(U64),
+            "req.origin.load.name": text(LOAD_NAME_BYTES_MAX, MISSING),
+            "req.origin.load.epoch": Any_(U64, INVALID),
+            "req.origin.partition": upto(PARTITIONS_MAX - 1, INVALID),
+            "req.origin.row": Any_(U32, INVALID),
+        },
+    ),
+    "remove": Method({"req": {"id": ID, "lease": ID}}, {"req.id": an_id, "req.lease": an_id}),
+    "poll": Method(
+        {"req": {"noWait": True, "leaseValidityMs": 1}},
+        {
+            "req.leaseValiditySecs": Limit(LEASE_MS_MAX // SECS - 1, U64),
+            "req.leaseValidityMs": upto(LEASE_MS_MAX),
+            "req.numItems": upto(POLL_ITEMS_MAX),
+            "req.timeoutSecs": Any_(U64),
+            "req.timeoutMs": Any_(U64),
+            "req.noWait": a_flag,
+            "req.columns": a_flag,
+            "req.bound": a_flag,
+            "req.token": Any_(U64),
+        },
+    ),
+    "extend": Method(
+        {"req": {"lease": ID, "leaseValidityMs": 1}},
+        {
+            "req.lease": an_id,
+            "req.leaseValiditySecs": Limit(LEASE_MS_MAX // SECS - 1, U64),
+            "req.leaseValidityMs": upto(LEASE_MS_MAX),
+        },
+    ),
+    "removeMany": Method(held, held_fields),
+    "extendMany": Method(
+        {"req": {"leases": [ID], "leaseValiditiesMs": [1]}},
+        {
+            "req.leases": many(ID),
+            "req.leases[]": an_id,
+            "req.leaseValiditiesMs": Limit([1], [1, 1]),
+            "req.leaseValiditiesMs[]": upto(LEASE_MS_MAX),
+        },
+    ),
+    "pollMany": Method(
+        {"req": {"counts": [1], "leaseValidityMs": 1}},
+        {
+            "req.leaseValidityMs": upto(LEASE_MS_MAX),
+            "req.counts": Limit([1] * POLL_ITEMS_MAX, [1] * (MANY_MAX + 1), EXHAUSTED),
+            "req.counts[]": upto(POLL_ITEMS_MAX),
+            "req.bound": a_flag,
+        },
+    ),
+    "stats": Method(),
+    "complete": Method(
+        {"req": {"ids": [ID], "leases": [ID], "results": [b""]}},
+        {
+            **held_fields,
+            "req.ids": Limit([ID], [ID] * (MANY_MAX + 1), EXHAUSTED),
+            "req.results": Limit([b""], [b"", b""]),
+            "req.results[]": Limit(bytes(ITEM_BYTES_MAX), bytes(ITEM_BYTES_MAX + 1), EXHAUSTED),
+        },
+    ),
+    "fail": Method(
+        {"req": {"ids": [ID], "leases": [ID], "errors": ["e"], "delaysMs": [0]}},
+        {
+            **held_fields,
+            "req.errors": Limit(["e"], ["e", "e"]),
+            "req.errors[]": text(ERROR_BYTES_MAX),
+            "req.delaysMs": Limit([], [0, 0]),
+            "req.delaysMs[]": upto(DELAY_MS_MAX),
+        },
+    ),
+    "release": Method(held, held_fields),
+    "receipt": Method({"batch": "b"}, {"batch": a_batch_that_is_missing}),
+    "waitBatch": Method(
+        {"batch": "b"}, {"batch": a_batch_that_is_missing, "timeoutMs": Any_(U64, MISSING)}
+    ),
+    "readResults": Method(
+        {"req": {}},
+        {
+            "req.reader": text(READER_NAME_BYTES_MAX),
+            "req.offset": upto(0),
+            "req.limit": a_page,
+            "req.timeoutMs": Any_(0),
+            "req.batch": a_batch,
+            "req.before": Any_(U64),
+            "req.snapshot": Limit(ID, bytes(17), MISSING, MISSING),
+            **without,
+        },
+    ),
+    "ackResults": Method(
+        {"reader": "r"}, {"reader": text(READER_NAME_BYTES_MAX), "offset": upto(0)}
+    ),
+    "dropReader": Method({"reader": "r"}, {"reader": text(READER_NAME_BYTES_MAX)}),
+    "listReaders": Method(),
+    "peek": Method({"req": {}}, {"req.state": a_state, "req.after": a_cursor, "req.limit": a_page}),
+    "cancel": Method({"ids": [ID]}, {"ids": many(ID), "ids[]": an_id}),
+    "purge": Method({"state": "dead"}, {"state": a_state, "limit": a_page}),
+    "redrive": Method({"ids": [ID]}, {"ids": many(ID), "ids[]": an_id, "limit": a_page}),
+    "pause": Method({"forMs": 1}, {"forMs": upto(DELAY_MS_MAX)}),
+    "resume": Method(),
+    "withdrawPoll": Method({"token": 1}, {"token": Any_(U64)}),
+    "beginLoad": Method(
+        {"req": load},
+        {
+            "req.name": text(LOAD_NAME_BYTES_MAX),
+            "req.batch": Limit("", "t" * (BATCH_NAME_BYTES_MAX + 1)),
+            "req.timeoutMs": upto(LOAD_TIMEOUT_MS_MAX),
+            "req.epoch": Any_(1),
+        },
+    ),
+    "stageFile": Method(
+        {"req": {"load": load, "part": part, "file": "items-0.sst", "data": b"x"}},
+        {
+            **of_load,
+            **part_fields,
+            "req.file": Limit("items-0.sst", "../../escape"),
+            "req.offset": Limit(LOAD_FILE_BYTES_MAX - 1, LOAD_FILE_BYTES_MAX),
+            "req.data": Limit(bytes(LOAD_CHUNK_BYTES), bytes(LOAD_CHUNK_BYTES + 1)),
+        },
+    ),
+    "finishPart": Method(
+        {"req": {"load": load, "part": part, "files": [{"name": "f"}], "levels": [0] * 10}},
+        {
+            **of_load,
+            "req.part.partition": upto(PARTITIONS_MAX - 1, not_staged),
+            "req.part.attempt": text(LOAD_NAME_BYTES_MAX, not_staged),
+            "req.files": many({}, LOAD_FILES_MAX, not_staged),
+            "req.files[].name": Any_("../../escape", INVALID),
+            "req.files[].family": Any_("no family", INVALID),
+            "req.files[].bytes": Any_(U64, INVALID),
+            "req.files[].entries": Any_(U64, INVALID),
+            "req.files[].crc32": Any_(U32, INVALID),
+            "req.files[].firstKey": Any_(bytes(1000), INVALID),
+            "req.files[].lastKey": Any_(bytes(1000), INVALID),
+            "req.rows": Any_(U64, INVALID),
+            "req.contentsBytes": Any_(U64, INVALID),
+            "req.digest": Any_(bytes(17), INVALID),
+            "req.levels": Limit([0] * 10, [0] * 11, EXHAUSTED, not_staged),
+            "req.levels[]": Any_(U64, INVALID),
+            "req.delayed": Any_(U64, INVALID),
+            "req.delayedFirstMs": Any_(U64, INVALID),
+            "req.keys": Any_(U64, INVALID),
+        },
+    ),
+    "commitLoad": Method(
+        {"req": {"load": load, "parts": [part]}},
+        {
+            **of_load,
+            "req.parts": many(part, LOAD_PARTS_MAX, INVALID),
+            "req.parts[].partition": upto(PARTITIONS_MAX - 1, INVALID),
+            "req.parts[].attempt": text(LOAD_NAME_BYTES_MAX, INVALID),
+        },
+    ),
+    "abortLoad": Method(
+        {"load": {"name": "other", "epoch": 1}},
+        {"load.name": text(LOAD_NAME_BYTES_MAX), "load.epoch": Any_(U64)},
+    ),
+    "listLoads": Method(),
+    "openSnapshot": Method(),
+    "scanSnapshot": Method(
+        {"req": {"snapshot": ID}},
+        {
+            # There is no such snapshot, which is said before anything else.
+            "req.snapshot": Limit(ID, bytes(17), MISSING, MISSING),
+            "req.state": Limit("dead", 99, INVALID, MISSING),
+            "req.after": Any_(bytes(65), MISSING),
+            "req.before": Any_(bytes(65), MISSING),
+            "req.limit": Any_(U32, MISSING),
+            "req.batch": Any_("b" * 1000, MISSING),
+            **{name: Any_(True, MISSING) for name in without},
+        },
+    ),
+    "closeSnapshot": Method({"id": ID}, {"id": Any_(bytes(17))}),
+    "queue": Method({"name": "default"}, {"name": text(QUEUE_NAME_CHARS_MAX), "mustExist": a_flag}),
+    "createQueue": Method(
+        {"name": "made", "settings": {"backoffMs": [1]}},
+        {"name": Limit("c" * QUEUE_NAME_CHARS_MAX, "a b"), **settings},
+    ),
+    "configureQueue": Method(
+        {"name": "default", "settings": {"backoffMs": [1]}},
+        {"name": Any_("t" * (QUEUE_NAME_CHARS_MAX + 1), MISSING), **settings},
+    ),
+    "deleteQueue": Method({"name": "missing"}, {"name": Any_("t" * (QUEUE_NAME_CHARS_MAX + 1))}),
+    "listQueues": Method({}, {"after": Any_("t" * 1000), "limit": a_page}),
+    "describe": Method(),
+}
