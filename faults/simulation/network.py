@@ -8,6 +8,11 @@ from faults.history import Outcome
 from faults.recorder import Recorder
 from faults.simulation.loop import SimulatedLoop
 from faults.simulation.server import Server, Verb
+from queueber.service import connection as served
+from queueber.service.outbox import Outbox, Outboxes
+
+_OUTBOX_BYTES_MAX = 1 << 30
+"""Answers take no room here."""
 
 
 class ConnectionLost(Exception):
@@ -22,6 +27,9 @@ class Connection:
         self._server = server
         self._under_way: list[asyncio.Future[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
+        outboxes = Outboxes(bytes_max=_OUTBOX_BYTES_MAX, connection_bytes_max=_OUTBOX_BYTES_MAX)
+        self._served = served.Connection(Outbox(outboxes))
+        """How the server knows it."""
         self.leases: list[str] = []
         """Those that are bound to it."""
         self.is_open = True
@@ -44,7 +52,7 @@ class Connection:
             if not self._server.disk.is_dead:
                 self._network.later(self._come_back, answer, found, error)
 
-        task = self._server.call(verb, reply)
+        task = self._server.call(verb, reply, self._served)
         if task is not None:
             self._tasks.append(task)
 

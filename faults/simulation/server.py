@@ -14,6 +14,7 @@ from queueber.engine.opening import open_engine
 from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.limits import KIB, MINUTE_MS
+from queueber.service.connection import Connection
 from queueber.service.gate import Gate
 from queueber.service.service import Service, ServiceLimits
 
@@ -78,10 +79,10 @@ class Server:
             if not self.disk.is_dead:
                 self._on_bug(error)
 
-    def call(self, verb: Verb, reply: Reply) -> "asyncio.Task[None] | None":
+    def call(self, verb: Verb, reply: Reply, connection: Connection) -> "asyncio.Task[None] | None":
         """A call that has arrived: what it does at once, then the task that answers."""
         try:
-            self._gate.check()
+            self._gate.check(connection)
             answer = verb(self.service)
         except QueueberError as error:
             reply(None, error)
