@@ -29,6 +29,7 @@ CODES = {
     errors.OutcomeUnknown: 4,
     errors.DataDirLocked: 5,
     errors.StorageCorrupt: 5,
+    errors.StorageFailed: 5,
 }
 
 
