@@ -1,6 +1,6 @@
 """Holders: the lease of an item is found by its id."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
@@ -27,6 +27,7 @@ def test_items_that_were_added_and_leased_together_need_an_entry_or_two(rig: Rig
     assert len(rig.keys(Family.HOLDERS)) in (1, 2)
 
 
+@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_every_item_in_progress_is_found_with_its_lease_and_no_other_item_is(
     data: st.DataObject,

@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -43,8 +44,8 @@ def with_field(params: dict[str, Any], path: str, value: object) -> dict[str, An
     changed = copy.deepcopy(params)
     at: Any = changed
     *parents, last = re.findall(r"\w+|\[\]", path)
-    for step in parents:
-        at = at[0] if step == "[]" else at.setdefault(step, {})
+    for step, then in pairwise([*parents, last]):
+        at = at[0] if step == "[]" else at.setdefault(step, [None] if then == "[]" else {})
     at[0 if last == "[]" else last] = value
     return changed
 

@@ -213,7 +213,15 @@ METHODS: dict[str, Method] = {
             "req.leaseValidityMs": upto(LEASE_MS_MAX),
         },
     ),
-    "removeMany": Method(held, held_fields),
+    "removeMany": Method(
+        held,
+        {
+            **held_fields,
+            # Either ids or counts, so that beside ids there are none.
+            "req.counts": Limit([], [1]),
+            "req.counts[]": Limit(1, 0, at_code=INVALID),
+        },
+    ),
     "extendMany": Method(
         {"req": {"leases": [ID], "leaseValiditiesMs": [1]}},
         {
