@@ -22,8 +22,9 @@ $(READY): pyproject.toml constraints.txt scripts/system-packages
 demo: setup  ## Run the main job end to end on a server in a temporary directory
 	$(BIN)/python -m examples.demo
 
+# Two at a time: half of the tests wait for processes that start or are killed.
 test: setup  ## Run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-long: setup  ## Run the tests that take long, too
 	$(BIN)/python -m pytest -m ""
