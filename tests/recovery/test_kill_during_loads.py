@@ -147,8 +147,8 @@ def test_commit_that_a_crash_cut_off_is_finished_by_the_next_start_alone() -> No
                     stage_part(load, PartRef(partition, "a"), rows_of(name, partition))
                 refs = [PartRef(partition, "a") for partition in range(PARTS)]
                 future = load._calls.commit(load.ref, refs)
-                while not future.done() and queue.loads():
-                    if queue.loads()[0].state is LoadState.COMMITTING:
+                while not future.done() and (loads := queue.loads()):
+                    if loads[0].state is LoadState.COMMITTING:
                         break
                 time.sleep(0.002 * (number % 4))
                 server.kill()
