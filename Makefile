@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long simulate check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,30 @@ test-long: setup  ## Run the tests that take long, too
 simulate: setup  ## Simulate 50,000 histories with crashes; with SEED=... tell the one of that seed
 	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
+faults: setup  ## Break it in every way that we know, in 15 minutes
+	$(BIN)/python -m faults.simulation --histories 5000
+	$(BIN)/python -m faults.death --kills 40
+	$(BIN)/python -m faults.power 1 300
+	$(BIN)/python -m faults.disk.corruption 1 100
+	$(BIN)/python -m faults.hostile --seconds 2
+	$(BIN)/python -m faults.overload --seconds 5
+	$(BIN)/python -m faults.soak --minutes 1
+	$(BIN)/python -m pytest -q tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py
+
+faults-long: setup  ## The same in three hours
+	$(BIN)/python -m faults.simulation
+	$(BIN)/python -m faults.death --kills 400
+	$(BIN)/python -m faults.power 1 10000
+	$(BIN)/python -m faults.disk.corruption 1 3000
+	$(BIN)/python -m faults.hostile --seconds 20
+	$(BIN)/python -m faults.overload --seconds 30
+	$(BIN)/python -m faults.soak --minutes 60
+	QUEUEBER_TEST_KILLS=200 QUEUEBER_TEST_POISON_ITEMS=5000 $(BIN)/python -m pytest -q -m "" tests/recovery tests/faults
+
+audit: setup  ## Ask the network for known holes in what we depend on
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark,audit]'
+	@$(BIN)/python scripts/audit.py
+
 check: setup format lint types test  ## What CI runs: format, lint, import rules, types, tests
 
 format: setup
@@ -40,6 +64,7 @@ format: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml queueber faults bench examples scripts
 
 types: setup
 	$(BIN)/mypy

@@ -137,7 +137,8 @@ def numbers(store: Store, family: Family) -> list[int]:
 
 def main() -> None:
     seed, runs = (*map(int, sys.argv[1:]), *[1, 1000][len(sys.argv) - 1 :])
-    with tempfile.TemporaryDirectory(prefix="queueber-", dir="/dev/shm") as folder:
+    memory = "/dev/shm"  # nosec B108  # a directory of our own is made in it
+    with tempfile.TemporaryDirectory(prefix="queueber-", dir=memory) as folder:
         lost = failures = 0
         for number in range(seed, seed + runs):
             outcome = run_once(number, Path(folder))
@@ -145,7 +146,8 @@ def main() -> None:
             if outcome.failure:
                 failures += 1
                 print(outcome)
-    print(f"{runs} losses of power, {lost} unsynced batches lost, {failures} failures")
+    print(f"{'seeds from':>10} {'runs':>6} {'unsynced batches lost':>22} {'failures':>9}")
+    print(f"{seed:10} {runs:6} {lost:22} {failures:9}")
     sys.exit(bool(failures))
 
 

@@ -19,7 +19,6 @@ from faults.history import (
     merged,
     numbers,
 )
-from queueber.errors import Internal, OutcomeUnknown, QueueberError
 
 Now = Callable[[], float]
 
@@ -103,10 +102,20 @@ class Recorder:
 
 
 def outcome_of(error: BaseException) -> Outcome:
+    # Here, because a client of the original schema records as well, and cannot load ours beside it.
+    from queueber.errors import Internal, OutcomeUnknown, QueueberError
+
     is_certain = isinstance(error, QueueberError) and not isinstance(
         error, (OutcomeUnknown, Internal)
     )
     return Outcome.REFUSED if is_certain else Outcome.UNKNOWN
+
+
+@contextmanager
+def recording_to(file: Path) -> Iterator[Recorder]:
+    """What a process of its own records for `read_histories`."""
+    with file.open("a") as lines:
+        yield Recorder(file=lines)
 
 
 def read_histories(folder: Path) -> History:

@@ -127,6 +127,9 @@ CONNECTION_CALLS_MAX = 4096
 """Calls of one connection under way, those that wait among them."""
 CONNECTION_QUEUES_MAX = 4000
 """Capabilities of queues that one connection holds, about 12 KiB each. Our client keeps 1,000."""
+CONNECTION_REFUSALS_MAX = 25_000
+"""Calls of one connection that were refused, ever. Cap'n Proto keeps about 4 KiB of each until its
+caller says that it is done with it, which nobody tells us; so the connection ends instead."""
 CONNECTION_UNSENT_BYTES_MAX = 128 * MIB
 """Answers of one connection that it has not read: a few of the largest."""
 UNSENT_BYTES_MAX = 1024 * MIB

@@ -35,6 +35,7 @@ def main() -> int:
     parser.add_argument("--only", help="kinds whose name has this in it")
     options = parser.parse_args()
     names = [name for name in ATTACKS if not options.only or options.only in name]
+    print(f"seed {options.seed}")
     print(f"{'attack':22} {'count':>8} {'before':>7} {'most':>7} {'after':>7} {'quiet':>8} "
           f"{'p99':>8} {'ratio':>6}  verdict   (MB, ms)")  # fmt: skip
     bad = 0

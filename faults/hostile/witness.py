@@ -3,47 +3,66 @@
 import multiprocessing
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from statistics import quantiles
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import queueber
 from bench.resident import resident_mb
 from queueber.testing import ServerProcess
 
+T = TypeVar("T")
 
-def _behave(orders: "Connection[list[float], None]", address: str) -> None:
-    """Add, poll and remove, over and over; say how long each took when asked."""
-    took: list[float] = []
+
+class Timer:
+    """How long each call took."""
+
+    def __init__(self) -> None:
+        self.took: list[float] = []
+
+    def call(self, make: Callable[[], T]) -> T:
+        began = time.monotonic()
+        answer = make()
+        self.took.append(time.monotonic() - began)
+        return answer
+
+
+Turn = Callable[[queueber.Client, Timer], None]
+"""What a client does over and over."""
+
+
+def add_poll_remove(client: queueber.Client, timer: Timer) -> None:
+    queue = client.queue("witness")
+    timer.call(lambda: queue.add(b"x" * 100))
+    lease = timer.call(lambda: queue.poll(1, lease=60))
+    assert all(timer.call(lambda: queue.remove(lease.ids, lease.id)))
+    time.sleep(0.002)
+
+
+def _behave(orders: "Connection[list[float], None]", address: str, turn: Turn) -> None:
+    """Take turns, and say how long each call took when asked."""
+    timer = Timer()
     with queueber.connect(address) as client:
-        queue = client.queue("witness")
         while True:
-            for step in (lambda: queue.add(b"x" * 100), lambda: queue.poll(1, lease=60)):
-                began = time.monotonic()
-                done = step()
-                took.append(time.monotonic() - began)
-            began = time.monotonic()
-            assert isinstance(done, queueber.Lease)
-            assert all(queue.remove(done.ids, done.id))
-            took.append(time.monotonic() - began)
-            time.sleep(0.002)
+            turn(client, timer)
             if orders.poll():
                 try:
                     orders.recv()
                 except EOFError:
                     return
-                orders.send(took)
-                took = []
+                orders.send(timer.took)
+                timer.took = []
 
 
 class Witness:
     """In a process of its own."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, turn: Turn = add_poll_remove) -> None:
         context = multiprocessing.get_context("spawn")
         self._orders, theirs = context.Pipe()
-        self._process = context.Process(target=_behave, args=(theirs, address), daemon=True)
+        self._process = context.Process(target=_behave, args=(theirs, address, turn), daemon=True)
         self._process.start()
         theirs.close()
 

@@ -46,6 +46,7 @@ def tell(seed: int) -> int:
 
 
 def run_many(start: int, histories: int, processes: int) -> int:
+    print(f"seeds from {start}", flush=True)
     began = time.monotonic()
     done = calls = crashes = 0
     for count, of_chunk, crashes_of_chunk, failed in _chunks(start, histories, processes):

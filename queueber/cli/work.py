@@ -11,7 +11,7 @@ from queueber.cli.exits import INTERRUPTED, NEGATIVE, Failure
 from queueber.cli.options import Target, client_options, queue_option, seconds
 from queueber.cli.output import echo_json, to_json
 
-_SERIALIZERS = click.Choice(["json", "pickle"])
+_SERIALIZERS = click.Choice(["json"])
 
 
 class _Stderr:

@@ -8,12 +8,12 @@ from queueber.db.families import Family
 from queueber.limits import MIB
 
 BLOCK_CACHE_BYTES = 64 * MIB
-_WRITE_BUFFERS_BYTES = 128 * MIB
+WRITE_BUFFERS_BYTES = 128 * MIB
 """All families together; with the cache and the interpreter this keeps the server below 500 MB."""
 
 OPEN_FILES_MAX = 512
 
-_WAL_BYTES_MAX = 256 * MIB
+WAL_BYTES_MAX = 256 * MIB
 """What a restart may have to replay: about two seconds."""
 
 
@@ -27,8 +27,8 @@ def database_options(*, strict: bool = True) -> rocksdict.Options:
     options, _ = rocksdict.Options.load_latest(str(_TRACKED))
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    options.set_db_write_buffer_size(_WRITE_BUFFERS_BYTES)
-    options.set_max_total_wal_size(_WAL_BYTES_MAX)
+    options.set_db_write_buffer_size(WRITE_BUFFERS_BYTES)
+    options.set_max_total_wal_size(WAL_BYTES_MAX)
     modes = rocksdict.DBRecoveryMode
     options.set_wal_recovery_mode(modes.absolute_consistency() if strict else modes.point_in_time())
     options.set_max_background_jobs(4)

@@ -112,7 +112,7 @@ def _names(store: Store) -> dict[bytes, str]:
     for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
         try:
             name = decode_queue(record)[0]
-        except Exception:  # noqa: BLE001  bytes that are no message fail in many ways
+        except Exception:  # noqa: BLE001  # nosec B112  # no message: fails in many ways
             continue
         if name not in names.values():
             names[prefix] = name

@@ -35,6 +35,7 @@ class Calls:
             self._service.gate.check(self._connection)
             answer = method(self, context)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
+            self._connection.refused()
             self._crash_if_fatal(error)
             raise early_fault(error) from None
         return self._finish(answer)
@@ -46,6 +47,7 @@ class Calls:
         try:
             await answer
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
+            self._connection.refused()
             self._crash_if_fatal(error)
             raise late_fault(error) from None
         finally:

@@ -4,6 +4,7 @@
   are any, no further call of that connection is read.
 - A caller gets so many reads in a turn of the loop, then others have theirs.
 - A long message is read once there is room for all of it.
+- Who was refused too often is hung up on: what Cap'n Proto keeps of refusals cannot be counted.
 - Who neither reads its answers nor sends the rest of its message is hung up on.
 """
 
@@ -46,6 +47,7 @@ class ServedStream(Stream):
     ) -> None:
         super().__init__(inner, scratch)
         self.connection = connection
+        connection.hang_up = self._hang_up
         self._intake = intake
         self._endings = endings
         self._is_full = False
@@ -57,6 +59,7 @@ class ServedStream(Stream):
         """Cap'n Proto wants to read, but is to have nothing for now."""
         self._reads = 0
         self._is_resting = False
+        self._is_leaving = False
         self._begun_before = 0
         self._portion = _PORTION_BYTES_MIN // 4
         self._marked_bytes = 0
@@ -71,7 +74,7 @@ class ServedStream(Stream):
     # --- reading ----------------------------------------------------------------------------------
 
     def resume_reading(self) -> None:
-        if self._is_full or self._is_resting:
+        if self._is_full or self._is_resting or self._is_leaving:
             self._is_asked = True
             return
         unread = len(self._unread)
@@ -250,6 +253,13 @@ class ServedStream(Stream):
         """One side has ended. If the bytes before were none of Cap'n Proto, it does not read on,
         and nobody else would close the connection."""
         self._loop.call_later(STALLED_SECONDS_CROWDED, self._transport.close)
+
+    def _hang_up(self) -> None:
+        _log.warning("connection_refused_often", refusals=self.connection.refusals)
+        self._is_leaving = True
+        if self._is_wanted:
+            self._is_wanted, self._is_asked = False, True
+        self._close_soon()
 
     def _end(self) -> None:
         if not self._transport.is_closing():

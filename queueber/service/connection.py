@@ -1,5 +1,8 @@
 """What is known of one connection: its calls, its answers, how far behind it is."""
 
+from collections.abc import Callable
+
+from queueber.limits import CONNECTION_REFUSALS_MAX
 from queueber.service.outbox import Outbox
 
 
@@ -17,5 +20,14 @@ class Connection:
         """Capabilities of queues that it holds."""
         self.delay_seconds = 0.0
         """How long its calls lie here before anybody looks at them."""
+        self.refusals = 0
+        self.hang_up: Callable[[], None] = lambda: None
+        """Ends it, once what is under way has been answered."""
         self.shed = 0
         """Calls that came while it was too long."""
+
+    def refused(self) -> None:
+        """A call was refused. Who has been refused too often has to connect again."""
+        self.refusals += 1
+        if self.refusals == CONNECTION_REFUSALS_MAX:
+            self.hang_up()

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import pickle
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -60,8 +59,9 @@ def _to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-SERIALIZERS: dict[str, Serializer] = {"json": _to_json, "pickle": pickle.dumps}
-DESERIALIZERS: dict[str, Deserializer] = {"json": json.loads, "pickle": pickle.loads}
+SERIALIZERS: dict[str, Serializer] = {"json": _to_json}
+DESERIALIZERS: dict[str, Deserializer] = {"json": json.loads}
+# Not pickle: who may add an item could run code in the worker.
 
 
 def caller(

@@ -1,9 +1,9 @@
 """Several worker processes: started, watched, started again when they die, stopped together."""
 
 import contextlib
-import pickle
 import signal
 from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.reduction import ForkingPickler
 
 from queueber.client.client import connect
 from queueber.clock import SystemClock
@@ -146,7 +146,7 @@ class Supervisor:
 
 def _check_travels(settings: Settings) -> None:
     try:
-        pickle.dumps(settings)
+        ForkingPickler.dumps(settings)
     except Exception as error:  # noqa: BLE001  pickling runs code of the functions' own
         raise InvalidArgument(
             f"processes: the handler or another function cannot be sent to a process ({error}); "

@@ -40,8 +40,8 @@ class Worker:
     all the same, coroutines are cancelled, `item.is_lost` is true, and `on_refused` is called with
     each item whose handler had begun, on the pool's own loop: it must be quick.
 
-    A result is bytes or None, or whatever `serializer` turns into bytes: a function, "json" or
-    "pickle". `deserializer` likewise makes `item.value` of `item.contents`.
+    A result is bytes or None, or whatever `serializer` turns into bytes: a function, or "json".
+    `deserializer` likewise makes `item.value` of `item.contents`.
     """
 
     def __init__(

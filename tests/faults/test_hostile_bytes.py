@@ -1,6 +1,7 @@
 """Hostile bytes and clients against a server process: it goes on, and stays small."""
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from random import Random
@@ -15,7 +16,7 @@ from faults.hostile.judge import attack
 from faults.hostile.messages import bootstrap, call, framed
 from faults.hostile.raw import Raw
 from faults.hostile.witness import MemoryWatch, Witness
-from queueber.limits import MIB
+from queueber.limits import CONNECTION_REFUSALS_MAX, MIB
 from queueber.testing import ServerProcess, running_server
 
 
@@ -89,6 +90,23 @@ def test_answers_that_are_kept_at_the_server_are_bounded() -> None:
                     client.queue("other").add(b"x")
 
     assert memory.most - memory.before < 500
+
+
+def test_refusals_that_their_caller_is_never_done_with_are_bounded() -> None:
+    with server_that_goes_on() as server, Raw(server.address) as raw:
+        reader = threading.Thread(target=lambda: list(raw.messages()), daemon=True)
+        with MemoryWatch(server) as memory:
+            raw.send(bootstrap())
+            reader.start()
+            for number in range(1, 3 * CONNECTION_REFUSALS_MAX, 20):
+                asks = (call(number + at, "queue", name="") for at in range(20))
+                if not raw.send(b"".join(asks)):
+                    break
+            reader.join(60)
+
+        assert not reader.is_alive(), "nobody hung up"
+
+    assert memory.most - memory.before < 200
 
 
 def test_message_takes_no_memory_for_what_it_only_declares_nor_while_its_call_waits() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from queueber.clock import ManualClock
 from queueber.limits import (
+    CONNECTION_REFUSALS_MAX,
     MIB,
     READS_A_TURN,
     STALLED_SECONDS_CROWDED,
@@ -101,6 +102,28 @@ def test_answers_that_nobody_reads_are_counted_and_no_further_call_is_read() -> 
         assert rig.reader.read == b"a call.."
         assert rig.unsent == 0
         assert sum(map(len, rig.socket.sent)) == MIB
+        rig.lose()
+
+    on_a_loop(test)
+
+
+def test_who_was_refused_too_often_is_heard_no_more_and_hung_up_on() -> None:
+    async def test() -> None:
+        rig = Rig()
+        rig.reader.ask(8, 8)
+        for _ in range(CONNECTION_REFUSALS_MAX - 1):
+            rig.connection.refused()
+        rig.receive(b"a call..")
+        assert rig.reader.read == b"a call.."
+
+        rig.connection.refused()
+        rig.receive(b"and more")
+        rig.stream.write(b"the last answer")
+        await asyncio.sleep(STALLED_SECONDS_CROWDED + 0.1)
+
+        assert rig.reader.read == b"a call.."
+        assert rig.socket.sent == [b"the last answer"]
+        assert rig.socket.is_closing()
         rig.lose()
 
     on_a_loop(test)

@@ -30,7 +30,7 @@ from tests.worker.conftest import WAIT_SECONDS, running
         ({"grace": "long"}, "grace: 'long' is not a number of seconds"),
         ({"loop": "curio"}, "loop: 'curio' is not one of asyncio, trio"),
         ({"loop": "trio"}, "loop: a plain function runs in threads"),
-        ({"serializer": "xml"}, "serializer: 'xml' is not one of json, pickle"),
+        ({"serializer": "xml"}, "serializer: 'xml' is not one of json"),
         ({"deserializer": 3}, "deserializer: 3 is not a function"),
         ({"on_refused": 3}, "on_refused: 3 is not a function"),
     ],

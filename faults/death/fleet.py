@@ -1,0 +1,95 @@
+"""A fleet: processes that use a server, and are started again when they were killed."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+CREW = ("produce", "produce", "consume", "consume", "work", "work", "old")
+PRODUCERS = ("produce", "old")
+
+
+@dataclass(slots=True)
+class Member:
+    role: str
+    name: str
+    process: "subprocess.Popen[bytes]"
+
+
+class Fleet:
+    def __init__(self, address: str, folder: Path, random: Random) -> None:
+        self._address = address
+        self._folder = folder
+        self.random = random
+        self._started = 0
+        self.failures: list[str] = []
+        self.members = [self._start(role) for role in CREW]
+
+    def _start(self, role: str) -> Member:
+        self._started += 1
+        name = f"{role}-{self._started}"
+        module = "faults.death.old_client" if role == "old" else "faults.death.members"
+        file = self._folder / f"{name}.jsonl"
+        seed = str(self.random.getrandbits(32))
+        command = [sys.executable, "-m", module, role, self._address, str(file), name, seed]
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return Member(role, name, process)
+
+    def wait_until_at_work(self, seconds: float) -> None:
+        """Until everybody has made a call."""
+        give_up_at = time.monotonic() + seconds
+        for member in self.members:
+            while not self._has_recorded(member) and time.monotonic() < give_up_at:
+                time.sleep(0.02)
+
+    def _has_recorded(self, member: Member) -> bool:
+        file = self._folder / f"{member.name}.jsonl"
+        return file.exists() and file.stat().st_size > 0
+
+    def look_after(self) -> None:
+        """Nobody may end by itself."""
+        for at, member in enumerate(self.members):
+            if member.process.poll() is not None:
+                told = (self._folder / f"{member.name}.log").read_text()[-2000:]
+                self.failures.append(f"{member.name} ended by itself:\n{told}")
+                self.members[at] = self._start(member.role)
+
+    def kill_one(self) -> None:
+        at = self.random.randrange(len(self.members))
+        _kill(self.members[at])
+        self.members[at] = self._start(self.members[at].role)
+
+    def stop_one(self, seconds: float) -> None:
+        """Let one that holds leases stand still for so long."""
+        holders = [member for member in self.members if member.role != "produce"]
+        process = self.random.choice(holders).process
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
+
+    def dismiss(self, *roles: str) -> None:
+        """End those of some roles for good; without any, all."""
+        for member in self.members:
+            if not roles or member.role in roles:
+                _kill(member)
+        self.members = [m for m in self.members if roles and m.role not in roles]
+
+
+def _kill(member: Member) -> None:
+    member.process.kill()
+    member.process.wait()
+
+
+@contextmanager
+def running_fleet(address: str, folder: Path, random: Random) -> Iterator[Fleet]:
+    fleet = Fleet(address, folder, random)
+    try:
+        yield fleet
+    finally:
+        fleet.dismiss()

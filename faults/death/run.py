@@ -1,0 +1,140 @@
+"""A run: blows in an order of chance on a fleet at work, and what its history proves."""
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import queueber
+from faults.checker import check
+from faults.death.blows import BLOWS, Target, shifted_server
+from faults.death.fleet import PRODUCERS, running_fleet
+from faults.death.members import BATCHES, QUEUE, TASKS
+from faults.death.shifted_clock import HOUR_MS
+from faults.final_state import FinalState
+from faults.history import Call, History, Outcome, merged
+from faults.observed import read_final_state
+from faults.recorder import Recorder, monotonic_ms, read_histories
+from queueber.db.store import Store
+from queueber.engine.invariants import check_store
+
+_WAIT_SECONDS_MAX = 120.0
+_AT_THE_END = "at the end"
+
+
+@dataclass(slots=True)
+class Row:
+    """What came of one kind of blow."""
+
+    count: int = 0
+    calls: "Counter[Outcome]" = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Told:
+    rows: dict[str, Row]
+    history: History
+
+    @property
+    def wrong(self) -> list[str]:
+        return [each for row in self.rows.values() for each in row.wrong]
+
+    def acknowledged(self, *operations: str) -> int:
+        """Items in calls that were answered."""
+        return sum(
+            len(call.answer.get("ids", call.answer.get("done", ())))
+            for call in self.history.calls
+            if call.operation in operations and call.is_ok
+        )
+
+
+def schedule(kills: int, random: Random) -> list[str]:
+    blows = [name for name, (_, every) in BLOWS.items() for _ in range(-(-kills // every))]
+    random.shuffle(blows)
+    return blows
+
+
+def run(kills: int, seed: int) -> Told:
+    random, recorder = Random(seed), Recorder()
+    rows = {name: Row() for name in [*BLOWS, _AT_THE_END]}
+    struck: list[tuple[float, str]] = []
+    with tempfile.TemporaryDirectory(prefix="queueber-") as name:
+        folder = Path(name)
+        server = shifted_server(folder / "data")
+        server.start()
+        try:
+            with queueber.connect(server.address) as client:
+                client.create_queue(TASKS, attempts_max=1000)
+            with running_fleet(server.address, folder, random) as fleet:
+                fleet.wait_until_at_work(_WAIT_SECONDS_MAX)
+                target = Target(server, fleet, recorder)
+                for blow in schedule(kills, random):
+                    time.sleep(random.uniform(0.05, 0.4))
+                    rows[blow].count += 1
+                    rows[blow].wrong += filter(None, [BLOWS[blow][0](target)])
+                    struck.append((monotonic_ms(), blow))
+                    fleet.look_after()
+                final = _come_to_rest(target)
+            rows[_AT_THE_END].wrong += fleet.failures
+            rows[_AT_THE_END].wrong += [f"exit code {code}" for code in [server.stop()] if code]
+            with Store(server.data_dir, read_only=True) as store:
+                rows[_AT_THE_END].wrong += [str(each) for each in check_store(store)]
+        finally:
+            server.kill()
+        history = merged([read_histories(folder), recorder.history])
+    _judge(rows, struck, history, final)
+    return Told(rows, history)
+
+
+def _come_to_rest(target: Target) -> Mapping[str, FinalState]:
+    """Let pools do all tasks, and leases run out, those of before a step back of the clock too."""
+    target.step_clock(target.shift_ms_max + HOUR_MS - target.shift_ms)
+    target.fleet.dismiss(*PRODUCERS)
+    with queueber.connect(target.server.address) as client:
+        tasks = client.queue(TASKS)
+        _wait_until_nothing_is_there(tasks, "ready", "delayed", "in_progress")
+        target.fleet.look_after()
+        target.fleet.dismiss()
+        _wait_until_nothing_is_there(client.queue(QUEUE), "delayed", "in_progress")
+        return {queue: read_final_state(client.queue(queue), BATCHES) for queue in (QUEUE, TASKS)}
+
+
+def _wait_until_nothing_is_there(queue: queueber.Queue, *states: str) -> None:
+    give_up_at = time.monotonic() + _WAIT_SECONDS_MAX
+    while any(getattr(stats := queue.stats(), state) for state in states):
+        if time.monotonic() > give_up_at:
+            raise AssertionError(f"{queue.name} does not come to rest: {stats}")
+        time.sleep(0.1)
+
+
+def _judge(
+    rows: Mapping[str, Row],
+    struck: Sequence[tuple[float, str]],
+    history: History,
+    final: Mapping[str, FinalState],
+) -> None:
+    def row_of(call: Call) -> Row:
+        return rows[next((blow for at_ms, blow in struck if call.began_ms < at_ms), _AT_THE_END)]
+
+    # A call belongs to the blow that came while it was under way, or that came next.
+    for call in history.calls:
+        if call.queue and not call.client.startswith("work"):  # of which no outcome is known
+            row_of(call).calls[call.outcome] += 1
+    for violation in check(history, final):
+        last = max(violation.calls, key=lambda call: call.began_ms, default=None)
+        row = rows[_AT_THE_END] if last is None else row_of(last)
+        row.wrong.append(str(violation))
+    rows[_AT_THE_END].wrong += _undone(history, final[TASKS])
+
+
+def _undone(history: History, final: FinalState) -> Iterable[str]:
+    """Tasks that were added for certain and that no pool has done."""
+    done = {found.id for found in final.results} | set(final.items)
+    for call in history.calls:
+        if call.operation == "add" and call.queue == TASKS and call.is_ok:
+            for item in set(call.answer["ids"]) - done:
+                yield f"undone: {item} has no result\n    {call}"
