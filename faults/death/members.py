@@ -26,10 +26,7 @@ _PAUSE_SECONDS = 0.03
 """Between calls, on average: the machine is to be busy with faults rather than with items."""
 
 
-def _call_for_ever(
-    address: str, recorder: Recorder, name: str, call: Callable[[queueber.Client], None]
-) -> None:
-    random = Random(name)
+def _call_for_ever(address: str, random: Random, call: Callable[[queueber.Client], None]) -> None:
     with queueber.connect(address, connect_timeout=60) as client:
         while True:
             try:
@@ -52,7 +49,7 @@ def produce(address: str, recorder: Recorder, name: str, random: Random) -> None
             keys=keys,
         )
 
-    _call_for_ever(address, recorder, name, call)
+    _call_for_ever(address, random, call)
 
 
 def consume(address: str, recorder: Recorder, name: str, random: Random) -> None:
@@ -77,7 +74,7 @@ def consume(address: str, recorder: Recorder, name: str, random: Random) -> None
             case _:
                 queue.remove(some, lease.id)
 
-    _call_for_ever(address, recorder, name, call)
+    _call_for_ever(address, random, call)
 
 
 def work(address: str, recorder: Recorder, name: str, random: Random) -> None:
