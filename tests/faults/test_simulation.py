@@ -109,4 +109,4 @@ def test_failure_names_its_seed_and_the_command_that_replays_it(
 def test_many_histories_end_in_a_line_of_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_many(0, 10, 1) == 0
 
-    assert capsys.readouterr().out.startswith("10 of 10 histories, ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("10 of 10 histories, ")
