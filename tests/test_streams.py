@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.streams import Stream
-from tests.support.stream_sides import Reader, Socket
+from tests.support.stream_sides import Reader, Socket, receive
 
 SCRATCH = 16
 
@@ -22,14 +22,7 @@ class Rig:
         self.stream.connection_made(self.socket)
 
     def receive(self, data: bytes) -> int:
-        """As the loop does when the socket has data; returns how much was taken."""
-        if not self.socket.is_reading:
-            return 0
-        buffer = self.stream.get_buffer(-1)
-        count = min(len(buffer), len(data))
-        buffer[:count] = data[:count]
-        self.stream.buffer_updated(count)
-        return count
+        return receive(self.stream, self.socket, data)
 
 
 def on_a_loop(test: Callable[[Rig], Any]) -> None:

@@ -167,8 +167,7 @@ def floods(task: Task) -> int:
     def flood(at: int) -> None:
         with Raw(task.address) as raw:
             raw.send(bootstrap())
-            reader = threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True)
-            reader.start()
+            _read_all(raw)
             question = 1
             for _ in task.goes_on():
                 several = range(question, question + 50)
@@ -203,31 +202,30 @@ def waits_with_ballast(task: Task) -> int:
 
 def never_finishes(task: Task) -> int:
     """Reads its answers, but never says that it is done with them."""
-    with Raw(task.address) as raw:
-        raw.send(bootstrap())
-        reader = threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True)
-        reader.start()
-        question = 1
-        for _ in task.goes_on():
-            if not raw.send(b"".join(call(question + n, "stats") for n in range(20))):
-                break
-            question += 20
-    return question
+    return _ask_on(task, lambda question: call(question, "stats"))
 
 
 def hoards_queues(task: Task) -> int:
     """Asks for the same queue again and again, and lets go of none."""
+    return _ask_on(task, lambda question: call(question, "queue", name="hostile-empty"))
+
+
+def _ask_on(task: Task, ask: Callable[[int], bytes]) -> int:
+    """Send calls, twenty at a time, and read their answers; returns how many there were."""
     with Raw(task.address) as raw:
         raw.send(bootstrap())
-        reader = threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True)
-        reader.start()
+        _read_all(raw)
         question = 1
         for _ in task.goes_on():
-            asks = (call(question + n, "queue", name="hostile-empty") for n in range(20))
-            if not raw.send(b"".join(asks)):
+            if not raw.send(b"".join(ask(question + n) for n in range(20))):
                 break
             question += 20
     return question
+
+
+def _read_all(raw: Raw) -> None:
+    """Read what comes and forget it, in a thread that ends with the connection."""
+    threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True).start()
 
 
 def keeps_answers(task: Task) -> int:

@@ -1,5 +1,6 @@
 """A server for all tests of the commands, and the commands themselves, in this process or not."""
 
+import hashlib
 import itertools
 import os
 import re
@@ -98,6 +99,11 @@ def rows_of(shown: str) -> dict[str, str]:
     """A table of names and values, without its heading."""
     rows = (re.split(r" {2,}", line.strip()) for line in shown.splitlines()[1:])
     return {row[0]: row[-1] for row in rows}
+
+
+def digests(data_dir: Path) -> dict[str, str]:
+    """Of every file of a store: equal when nothing was changed."""
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in data_dir.iterdir()}
 
 
 def change_store(data_dir: Path, family: Family, value: bytes | None) -> bytes:

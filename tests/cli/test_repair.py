@@ -1,6 +1,5 @@
 """`queueber repair`: a new store that is sound, the old one untouched, and every loss told."""
 
-import hashlib
 import shutil
 from pathlib import Path
 from random import Random
@@ -10,7 +9,7 @@ import pytest
 import queueber
 from queueber.db.families import Family
 from queueber.testing import running_server
-from tests.cli.conftest import Cli, change_store
+from tests.cli.conftest import Cli, change_store, digests
 
 ITEMS = 400
 
@@ -30,10 +29,6 @@ def stopped_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data_dir(stopped_store: Path, tmp_path: Path) -> Path:
     shutil.copytree(stopped_store, tmp_path / "data")
     return tmp_path / "data"
-
-
-def digests(data_dir: Path) -> dict[str, str]:
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in data_dir.iterdir()}
 
 
 def repaired(cli: Cli, data_dir: Path, code: int) -> tuple[list[str], Path]:

@@ -1,5 +1,4 @@
 import fcntl
-import hashlib
 import shutil
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 import queueber
 from queueber.db.families import Family
 from queueber.testing import ServerProcess, running_server
-from tests.cli.conftest import Cli, change_store
+from tests.cli.conftest import Cli, change_store, digests
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +25,6 @@ def stopped_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data_dir(stopped_store: Path, tmp_path: Path) -> Path:
     shutil.copytree(stopped_store, tmp_path / "data")
     return tmp_path / "data"
-
-
-def digests(data_dir: Path) -> dict[str, str]:
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in data_dir.iterdir()}
 
 
 def test_verify_of_a_sound_store_changes_nothing(cli: Cli, data_dir: Path) -> None:

@@ -19,7 +19,7 @@ from queueber.rpc.endings import Endings
 from queueber.rpc.intake import Intake
 from queueber.rpc.served_stream import ServedStream
 from tests.support.service_rig import new_connection
-from tests.support.stream_sides import Reader, Socket
+from tests.support.stream_sides import Reader, Socket, receive
 from tests.support.virtual_loop import run_virtually, turns
 
 SCRATCH = 64
@@ -63,13 +63,7 @@ class Rig:
         self.stream.connection_made(self.socket)
 
     def receive(self, data: bytes) -> int:
-        if not self.socket.is_reading:
-            return 0
-        buffer = self.stream.get_buffer(-1)
-        count = min(len(buffer), len(data))
-        buffer[:count] = data[:count]
-        self.stream.buffer_updated(count)
-        return count
+        return receive(self.stream, self.socket, data)
 
     def lose(self) -> None:
         self.stream.connection_lost(None)

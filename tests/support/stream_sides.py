@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from queueber.streams import Stream
+
 
 class Socket:
     """The transport of a socket: what was done to it."""
@@ -85,3 +87,14 @@ class Reader:
 
     def resume_writing(self) -> None:
         self.is_paused_for_writing = False
+
+
+def receive(stream: Stream, socket: Socket, data: bytes) -> int:
+    """As the loop does when the socket has data; returns how much was taken."""
+    if not socket.is_reading:
+        return 0
+    buffer = stream.get_buffer(-1)
+    count = min(len(buffer), len(data))
+    buffer[:count] = data[:count]
+    stream.buffer_updated(count)
+    return count
