@@ -37,9 +37,13 @@ class Sink:
         writer.save()
 
     def items(self) -> list[Peeked]:
-        """All that wait in the queue, in order of contents."""
-        found = [*self.queue.peek_all(ItemState.READY), *self.queue.peek_all(ItemState.DELAYED)]
-        return sorted(found, key=lambda item: (item.contents, item.id))
+        """All that wait in the queue, in order of contents.
+
+        The delayed come first: one that becomes ready meanwhile is seen twice, not missed.
+        """
+        found = {item.id: item for item in self.queue.peek_all(ItemState.DELAYED)}
+        found |= {item.id: item for item in self.queue.peek_all(ItemState.READY)}
+        return sorted(found.values(), key=lambda item: (item.contents, item.id))
 
     def contents(self) -> list[bytes]:
         return [item.contents for item in self.items()]
