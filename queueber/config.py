@@ -100,7 +100,10 @@ OPTIONS = (
         "a loss of power or a crash of the machine the last second or two.",
     ),
     Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item."),
-    Option("message_bytes_max", int, 32 * MIB, "Largest call and largest answer."),
+    Option(
+        "message_bytes_max", int, 32 * MIB,
+        "Largest call; and largest answer, which is full from 2 MiB on.",
+    ),
     Option("poll_items_max", int, 1000, "Most items in one poll."),
     Option("poll_wait_ms_max", int, POLL_WAIT_MS_MAX, "Longest wait of a poll."),
     Option("connections_max", int, 10_000, "Most connections at once."),

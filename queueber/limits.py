@@ -91,9 +91,9 @@ LOAD_KEEP_MS = 30 * DAY_MS
 
 LOG_READERS_MAX = 100
 READ_ITEMS_MAX = 10_000
-PEEK_ITEMS_MAX = 1000
+PEEK_ITEMS_MAX = 100
 PURGE_ITEMS_MAX = 1000
-"""Items of one slice of purge, redrive or peek: a few milliseconds."""
+"""Items of one page of peek, or slice of purge or redrive: a few milliseconds."""
 
 READ_LOOKED_AT_MAX = 10_000
 """Results that a read of one batch may look at in a call, whether they are of it or not: about
@@ -123,6 +123,16 @@ ATTRIBUTE_WIRE_BYTES = 32
 MESSAGE_OVERHEAD_BYTES = 4 * KIB
 """Room for the envelope of a call."""
 
+ANSWER_BYTES = 2 * MIB
+"""So much an answer has beside its last item. Who asks for more asks again: all others wait while
+an answer is made, about 2 ms for so much."""
+
+
+def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
+    """What the items of one answer may have together."""
+    return min(message_bytes_max, ANSWER_BYTES + item_bytes_max) - MESSAGE_OVERHEAD_BYTES
+
+
 CONNECTION_CALLS_MAX = 4096
 """Calls of one connection under way, those that wait among them."""
 CONNECTION_QUEUES_MAX = 4000
@@ -142,6 +152,12 @@ moves less than `STALLED_SLICE_BYTES` in that time."""
 STALLED_SECONDS_CROWDED = 5.0
 """The same when others need the room."""
 STALLED_SLICE_BYTES = 256 * KIB
+TURN_SECONDS_MAX = 0.002
+"""How long a turn of the loop should take at most, if others than those who behave have a part in
+it."""
+CALLS_WHILE_NEW = 16
+"""A connection is new until it has begun so many calls: it takes turns with others that are, as
+nobody knows what it costs. Otherwise one call a connection would be a way to have all turns."""
 CALLS_A_TURN = 4
 """Calls that one connection may begin in a turn of the loop before others have theirs; a few more
 when they are small."""

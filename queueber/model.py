@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, answer_bytes_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,12 @@ class ServerInfo:
     message_bytes_max: int
     poll_items_max: int
     poll_wait_ms_max: int
+
+    @property
+    def answer_bytes_max(self) -> int:
+        return answer_bytes_max(
+            item_bytes_max=self.item_bytes_max, message_bytes_max=self.message_bytes_max
+        )
 
 
 class FailOutcome(Enum):

@@ -8,24 +8,13 @@ of the loop leaves together.
 """
 
 import asyncio
-import os
-import socket
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import capnp
 
-_SCRATCH_BYTES = 1 << 18
+SCRATCH_BYTES = 1 << 18
 _SENT_AT_ONCE_BYTES = 1 << 16
 """So much is sent without waiting for the end of the turn."""
-
-_ACCEPTED_AT_ONCE = 8
-"""Connections in one turn of the loop: each costs as much as several calls."""
-_BACKLOG = 1024
-"""Connections that may wait to be accepted."""
-_KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
-"""After a minute of silence the other end is asked, and given up after another."""
 
 
 class Stream(asyncio.BufferedProtocol):
@@ -161,35 +150,8 @@ class Stream(asyncio.BufferedProtocol):
 async def connect_stream(host: str, port: int) -> Any:
     """A stream as `capnp.AsyncIoStream.create_connection` makes it, but for what it costs."""
     made: list[Any] = []
-    scratch = memoryview(bytearray(_SCRATCH_BYTES))
+    scratch = memoryview(bytearray(SCRATCH_BYTES))
     await asyncio.get_running_loop().create_connection(
         lambda: Stream(capnp.AsyncIoStream._connect(made.append), scratch), host, port
     )
     return made[0]
-
-
-async def serve_streams(
-    make: Callable[[memoryview], Stream], host: str, port: int
-) -> asyncio.Server:
-    """Listen; `make` makes the stream of each connection, with a scratch buffer for all."""
-    scratch = memoryview(bytearray(_SCRATCH_BYTES))
-    server = await asyncio.get_running_loop().create_server(
-        partial(make, scratch),
-        host,
-        port,
-        backlog=_ACCEPTED_AT_ONCE,
-    )
-    for listener in server.sockets:
-        # asyncio accepts as many in a turn as it was told may queue up; more may than that.
-        with socket.socket(fileno=os.dup(listener.fileno())) as same:
-            same.listen(_BACKLOG)
-            _keep_alive(same)
-    return server
-
-
-def _keep_alive(listener: socket.socket) -> None:
-    """Connections inherit it: one whose other end is gone without a word is found out."""
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEP_ALIVE.items():
-        if hasattr(socket, option):
-            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -56,6 +56,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     ),
     "asyncio": (
         "queueber/rpc/kj_bridge.py",
+        "queueber/rpc/listener.py",
         "queueber/client/",
         "queueber/worker/",
         "queueber/streams.py",
@@ -63,6 +64,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "trio": (
         "queueber/app.py",
         "queueber/rpc/kj_bridge.py",
+        "queueber/rpc/listener.py",
         "queueber/sweeper/",
         "queueber/client/",
         "queueber/worker/trio_tasks.py",

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,9 @@ SIZES = (100, 1024)
 _SUSTAIN_CALLERS = 32
 _SUSTAIN_ITEMS = 10
 _SUSTAIN_WAITING = 1000
-_PROBES = 1000
+_PROBES = 300
+_PROBE_ROUNDS = 5
+_FEW = _PROBES * _PROBE_ROUNDS + 500
 _DRAIN_ITEMS = 1000
 _DRAIN_CALLERS = 8
 _GRACE_SECONDS = 120.0
@@ -129,33 +132,51 @@ def run_sustained(contender: Contender, content_bytes: int, seconds: float) -> N
 
 
 def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
-    """Poll when hardly anything waits, when millions do, and after those have passed."""
-    queue, size = contender.new_queue(), SIZES[0]
+    """Poll when hardly anything waits, when millions do, and after those have passed.
+
+    Each time by turns with another queue in which hardly anything waits: what the disk and the
+    machine do meanwhile is done to both, and what depth costs is not.
+    """
+    deep, size = contender.new_queue(), SIZES[0]
     seconds = _GRACE_SECONDS if to_the_end else plan.deep_seconds
 
-    def fill(count: int) -> int:
+    def fill(queue: str, count: int) -> int:
         return contender.order(Order("fill", queue, size, seconds=seconds, count=count)).items
 
-    def probe() -> float:
-        tally = contender.order(Order("probe", queue, size, count=_PROBES))
-        return percentile_us(tally.samples_ns, 0.99) / 1000
+    def probe(*queues: str) -> list[float]:
+        """The p99 of each queue's polls: the median of several rounds."""
+        os.sync()  # what came before is written by now, not meanwhile
+        rounds = []
+        for _ in range(_PROBE_ROUNDS):
+            orders = [Order("probe", queue, size, count=_PROBES) for queue in queues]
+            rounds.append([_p99_ms(contender.order(order)) for order in orders])
+        return [median(each) for each in zip(*rounds, strict=True)]
+
+    def probe_beside(name: str) -> None:
+        few = contender.new_queue()
+        fill(few, _FEW)
+        figures[f"{name} p99 ms"], figures[f"beside {name} p99 ms"] = probe(deep, few)
 
     figures: Figures = {}
-    fill(_PROBES + _DRAIN_ITEMS)
-    figures["empty p99 ms"] = probe()
-    figures["waiting"] = fill(plan.deep_items)
-    figures["waiting p99 ms"] = probe()
+    fill(deep, _FEW)
+    (figures["empty p99 ms"],) = probe(deep)
+    figures["waiting"] = fill(deep, plan.deep_items)
+    probe_beside("waiting")
     figures["resident MB"] = contender.resident_mb()
     drained = contender.order(
         Order(
-            "drain", queue, size,
+            "drain", deep, size,
             items=_DRAIN_ITEMS, callers=_DRAIN_CALLERS, seconds=seconds,
         )
     )  # fmt: skip
     figures["passed"] = drained.items
-    fill(_PROBES)
-    figures["passed p99 ms"] = probe()
+    fill(deep, _FEW)
+    probe_beside("passed")
     contender.figures["deep"] = figures
+
+
+def _p99_ms(tally: Tally) -> float:
+    return percentile_us(tally.samples_ns, 0.99) / 1000
 
 
 # --- all of it ------------------------------------------------------------------------------------

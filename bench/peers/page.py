@@ -17,6 +17,18 @@ BEGIN, END = "<!-- peers: written by make bench -->\n", "<!-- end of peers -->\n
 
 Row = list[str]
 
+_DEEP = (
+    ("hardly any", "empty p99 ms"),
+    ("waiting", "waiting p99 ms"),
+    ("beside", "beside waiting p99 ms"),
+    ("how many", "waiting"),
+    ("passed", "passed p99 ms"),
+    ("beside", "beside passed p99 ms"),
+    ("how many", "passed"),
+    ("memory MB", "resident MB"),
+)
+"""Columns of the table of deep queues, and the figures in them."""
+
 
 def show(result: Result) -> None:
     Console().print(Markdown(render(result)))
@@ -48,11 +60,9 @@ def render(result: Result) -> str:
         "Sustained, from the add to the worker, with at most 1,000 items waiting:",
         _table(["", *sustained], _latencies(result)),
         "Deep, 100 B: p99 of a poll of one item in ms, when 2,000 wait, when millions do, and "
-        "after those have passed through:",
-        _table(
-            ["", "hardly any", "waiting", "how many", "passed", "how many", "memory MB"],
-            _deep(result),
-        ),
+        "after those have passed through; *beside* is another queue, in which 2,000 wait, polled "
+        "by turns with it:",
+        _table(["", *(name for name, _ in _DEEP)], _deep(result)),
         "Memory after a sustained run, and bytes written to disk for an item's whole life:",
         _table(["", *(f"{s:,} B {n}" for s in SIZES for n in ("MB", "B/item"))], _costs(result)),
     ]
@@ -152,10 +162,8 @@ def _latencies(result: Result) -> list[Row]:
 
 
 def _deep(result: Result) -> list[Row]:
-    names = (
-        "empty p99 ms", "waiting p99 ms", "waiting", "passed p99 ms", "passed", "resident MB",
-    )  # fmt: skip
-    return [[_name(peer), *_cells(result, peer, "deep", *names)] for peer in result.peers]
+    figures = [figure for _, figure in _DEEP]
+    return [[_name(peer), *_cells(result, peer, "deep", *figures)] for peer in result.peers]
 
 
 def _costs(result: Result) -> list[Row]:

@@ -10,7 +10,7 @@ from queueber.engine.results import read_results
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import NotFound
 from queueber.limits import MIB
-from queueber.model import ItemState, Receipt
+from queueber.model import ItemState, Peeked, Receipt
 from queueber.service.service import Service
 
 _ALL = 1000
@@ -19,12 +19,21 @@ _ALL = 1000
 def final_state(service: Service, engine: Engine, queue: QueueState) -> FinalState:
     results = read_results(engine, queue, 0, _ALL, MIB)
     return records.final_state(
-        {state: service.peek(queue, state, b"", _ALL)[0] for state in ItemState},
+        {state: list(_items(service, queue, state)) for state in ItemState},
         results.results,
         _receipts(engine, queue),
         service.stats(queue),
         first_offset=results.missed,
     )
+
+
+def _items(service: Service, queue: QueueState, state: ItemState) -> Iterator[Peeked]:
+    after = b""
+    while True:
+        items, after = service.peek(queue, state, after, 0)
+        yield from items
+        if not after:
+            return
 
 
 def _receipts(engine: Engine, queue: QueueState) -> Iterator[Receipt]:

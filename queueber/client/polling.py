@@ -103,8 +103,9 @@ class PollCalls:
             answers = await self._poll_many(counts, terms)
             alone = []
             # An answer that is full says nothing of the polls behind: there may be more items.
-            room = self._core.server.message_bytes_max - self._core.server.item_bytes_max
-            is_full = sum(map(_size, answers)) + 2 * MESSAGE_OVERHEAD_BYTES > room
+            server = self._core.server
+            room = server.answer_bytes_max - server.item_bytes_max
+            is_full = sum(map(_size, answers)) + MESSAGE_OVERHEAD_BYTES > room
             for operation, polled in zip(operations, answers, strict=True):
                 if polled.ids or (operation.payload.wait_ms == 0 and not is_full):
                     self._answer(operation, polled)

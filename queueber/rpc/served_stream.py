@@ -2,7 +2,8 @@
 
 - Answers that the socket does not take are held here, not in Cap'n Proto, and counted. While there
   are any, no further call of that connection is read.
-- A caller gets so many reads in a turn of the loop, then others have theirs.
+- A caller gets so many reads in a turn of the loop, then others have theirs. One that is new, or
+  ends, waits for its turn if there are many.
 - A long message is read once there is room for all of it.
 - Who was refused too often is hung up on: what Cap'n Proto keeps of refusals cannot be counted.
 - Who neither reads its answers nor sends the rest of its message is hung up on.
@@ -16,20 +17,22 @@ import structlog
 
 from queueber.limits import (
     CALLS_A_TURN,
+    CALLS_WHILE_NEW,
     READS_A_TURN,
     STALLED_SECONDS_CROWDED,
     STALLED_SECONDS_MAX,
     STALLED_SLICE_BYTES,
 )
-from queueber.rpc.endings import Endings
 from queueber.rpc.intake import Intake
+from queueber.rpc.turns import Turns
 from queueber.service.connection import Connection
 from queueber.streams import Stream
 
 _log = structlog.get_logger("queueber.rpc")
 
+_PORTION_BYTES_NEW = 1 << 7
 _PORTION_BYTES_MIN = 1 << 9
-"""Four of the smallest calls."""
+"""One of the smallest calls, and four."""
 _PORTION_BYTES_MAX = 1 << 18
 
 _SLICE_BYTES = 1 << 18
@@ -43,13 +46,13 @@ class ServedStream(Stream):
         scratch: memoryview,
         connection: Connection,
         intake: Intake,
-        endings: Endings,
+        turns: Turns,
     ) -> None:
         super().__init__(inner, scratch)
         self.connection = connection
         connection.hang_up = self._hang_up
         self._intake = intake
-        self._endings = endings
+        self._turns = turns
         self._is_full = False
         self._held: deque[memoryview] = deque()
         """Answers that the socket's buffer has no room for."""
@@ -61,7 +64,7 @@ class ServedStream(Stream):
         self._is_resting = False
         self._is_leaving = False
         self._begun_before = 0
-        self._portion = _PORTION_BYTES_MIN // 4
+        self._portion = _PORTION_BYTES_NEW
         self._marked_bytes = 0
         self._marked_at = 0.0
         self._awaits = 0
@@ -73,6 +76,22 @@ class ServedStream(Stream):
 
     # --- reading ----------------------------------------------------------------------------------
 
+    @property
+    def _is_new(self) -> bool:
+        return self.connection.begun_ever < CALLS_WHILE_NEW
+
+    @property
+    def _portion_min(self) -> int:
+        return _PORTION_BYTES_NEW if self._is_new else _PORTION_BYTES_MIN
+
+    def buffer_updated(self, nbytes: int) -> None:
+        is_for_later = self._is_new and self._is_wanted and not self._is_direct
+        if is_for_later:
+            self._is_wanted, self._is_asked, self._is_resting = False, True, True
+        super().buffer_updated(nbytes)
+        if is_for_later:
+            self._turns.run(self._rested)
+
     def resume_reading(self) -> None:
         if self._is_full or self._is_resting or self._is_leaving:
             self._is_asked = True
@@ -83,9 +102,10 @@ class ServedStream(Stream):
             self._begin_turn()
             return
         self._reads += 1
-        if self._reads > READS_A_TURN or self.connection.begun >= CALLS_A_TURN:
+        calls_max = 1 if self._is_new else CALLS_A_TURN
+        if self._reads > READS_A_TURN or self.connection.begun >= calls_max:
             self._is_resting = self._is_asked = True
-            self._loop.call_soon(self._rested)
+            self._turns.wait(self._rested)
             return
         super().resume_reading()
         self._measure_delay(unread)
@@ -115,21 +135,20 @@ class ServedStream(Stream):
 
     def _begin_turn(self) -> None:
         self._reads = self.connection.begun = self._begun_before = 0
-        self._portion = _PORTION_BYTES_MIN // 4
+        self._portion = self._portion_min
 
     def _hand_over(self, data: memoryview) -> int:
         # Cap'n Proto takes as much as it has room for, and begins every call in it. So it gets
         # little at first, and more as long as that was not enough for a call.
-        if len(data) <= _PORTION_BYTES_MIN:
+        if len(data) <= self._portion_min:
             return super()._hand_over(data)
         begun = self.connection.begun
-        if begun == self._begun_before:
-            self._portion = min(4 * self._portion, _PORTION_BYTES_MAX)
-        else:
-            self._portion, self._begun_before = _PORTION_BYTES_MIN, begun
-        taken = super()._hand_over(data[: self._portion])
+        if begun != self._begun_before:
+            self._portion, self._begun_before = self._portion_min, begun
+        taken = 0
         while self._is_wanted and taken < len(data):
-            taken += super()._hand_over(data[taken:])
+            taken += super()._hand_over(data[taken : taken + self._portion])
+            self._portion = min(4 * self._portion, _PORTION_BYTES_MAX)
         return taken
 
     def _measure_delay(self, unread_before: int) -> None:
@@ -240,13 +259,13 @@ class ServedStream(Stream):
         self._held.clear()
         self._held_bytes = 0
         self.connection.outbox.close()
-        self._endings.run(partial(super().connection_lost, exc))
+        self._turns.run(partial(super().connection_lost, exc))
 
     def eof_received(self) -> bool:
         if self._unread:
             self._close_soon()
             return super().eof_received()
-        self._endings.run(self._end)
+        self._turns.run(self._end)
         return True
 
     def _close_soon(self) -> None:

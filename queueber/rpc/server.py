@@ -11,15 +11,15 @@ import structlog
 
 from queueber.errors import Unavailable
 from queueber.limits import INCOMING_BYTES_MAX
-from queueber.rpc.endings import Endings
 from queueber.rpc.faults import early_fault
 from queueber.rpc.intake import Intake
+from queueber.rpc.listener import Listener
 from queueber.rpc.served_stream import ServedStream
+from queueber.rpc.turns import Turns
 from queueber.schema import wire
 from queueber.service.connection import Connection
 from queueber.service.loop import Loop
 from queueber.service.outbox import Outbox, Outboxes
-from queueber.streams import serve_streams
 
 _log = structlog.get_logger("queueber.rpc")
 
@@ -66,24 +66,22 @@ class RpcServer:
         self._bootstrap = bootstrap
         self._outboxes = outboxes
         self._intake = Intake(INCOMING_BYTES_MAX)
-        self._endings = Endings(loop.call_soon)
+        self._turns = Turns(loop)
+        self._listener = Listener(self._connect, self._turns)
         self._call_later = loop.call_later
         self._connections_max = connections_max
         self._traversal_words = _TRANSPORT_FACTOR * message_bytes_max // 8
         self._bootstraps: dict[Any, Any] = {}
         self._refused = 0
-        self._listener: Any = None
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, with the port that was chosen when it was 0."""
-        self._listener = await serve_streams(self._connect, host, port)
-        name = self._listener.sockets[0].getsockname()
-        return name[0], name[1]
+        return await self._listener.start(host, port)
 
     def _connect(self, scratch: memoryview) -> ServedStream:
         connection = Connection(Outbox(self._outboxes))
         inner = capnp.AsyncIoStream._connect(partial(self._connected, connection))
-        return ServedStream(inner, scratch, connection, self._intake, self._endings)
+        return ServedStream(inner, scratch, connection, self._intake, self._turns)
 
     def stop_accepting(self) -> None:
         self._listener.close()

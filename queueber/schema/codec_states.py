@@ -57,9 +57,11 @@ def write_peeked(response: Any, items: Sequence[Peeked], next_after: bytes) -> N
     for at, peeked in enumerate(items):
         target = listed[at]
         for wire_name, name in _PEEKED_FIELDS.items():
-            setattr(target, wire_name, getattr(peeked, name))
+            if value := getattr(peeked, name):
+                setattr(target, wire_name, value)
         write_attribute_list(target, "attributes", peeked.attributes)
-        target.attemptTimesMs = list(peeked.attempt_times_ms)
+        if peeked.attempt_times_ms:
+            target.attemptTimesMs = list(peeked.attempt_times_ms)
 
 
 def read_peeked(response: Any) -> tuple[list[Peeked], bytes]:

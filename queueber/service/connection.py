@@ -14,8 +14,8 @@ class Connection:
         self.calls = 0
         """Under way, those that wait among them."""
         self.arriving = 0
-        self.begun = 0
-        """Calls in this turn of the loop."""
+        self.begun = self.begun_ever = 0
+        """Calls in this turn of the loop, and in all."""
         self.queues = 0
         """Capabilities of queues that it holds."""
         self.delay_seconds = 0.0

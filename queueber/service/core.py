@@ -19,6 +19,7 @@ from queueber.engine.queues import create_queue
 from queueber.engine.state import Engine, QueueState
 from queueber.engine.view import View
 from queueber.errors import NotFound, ResourceExhausted
+from queueber.limits import answer_bytes_max
 from queueber.model import LoadRef, PartRef, QueueSettings
 from queueber.service.aside import Aside
 from queueber.service.bound_leases import BoundLeases
@@ -42,6 +43,12 @@ class ServiceLimits:
     poll_items_max: int
     poll_wait_ms_max: int
     waiting_polls_max: int
+
+    @property
+    def answer_bytes_max(self) -> int:
+        return answer_bytes_max(
+            item_bytes_max=self.item_bytes_max, message_bytes_max=self.message_bytes_max
+        )
 
 
 @dataclass(slots=True)

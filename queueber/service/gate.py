@@ -20,6 +20,7 @@ class Gate:
     def check(self, connection: Connection) -> None:
         """Refuse a new call when there is no room for it."""
         connection.begun += 1
+        connection.begun_ever += 1
         if self.is_closed:
             raise Unavailable("the server is shutting down; send the call again in a moment")
         calls = self.calls + self._arriving

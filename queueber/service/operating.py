@@ -11,7 +11,7 @@ from queueber.engine.peek import peek
 from queueber.engine.purge import purge
 from queueber.engine.redrive import redrive, redrive_first
 from queueber.engine.state import QueueState
-from queueber.limits import MESSAGE_OVERHEAD_BYTES, PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
+from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import ItemState, Peeked
 from queueber.service.check_items import check_cursor, check_pause_ms
 from queueber.service.checks import check_ids, check_many
@@ -28,7 +28,7 @@ class Operating(Polls):
         self._check_alive(queue)
         check_cursor("after", after)
         limit = min(limit, PEEK_ITEMS_MAX) or PEEK_ITEMS_MAX
-        room = self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES
+        room = self.limits.answer_bytes_max
         return peek(self._engine, queue, state, after, limit, room)
 
     def cancel(self, queue: QueueState, ids: Sequence[bytes]) -> Awaitable[list[bool]]:

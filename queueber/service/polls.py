@@ -13,7 +13,7 @@ from queueber.engine.release import release_lease
 from queueber.engine.state import QueueState
 from queueber.engine.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
-from queueber.limits import MESSAGE_OVERHEAD_BYTES, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
+from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.checks import check_count, check_lease_ms, check_many
 from queueber.service.core import Ending, ServiceCore
@@ -166,7 +166,7 @@ class Polls(ServiceCore):
             queue,
             asked.counts,
             lease_ms=asked.lease_ms,
-            answer_bytes_max=self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES,
+            answer_bytes_max=self.limits.answer_bytes_max,
             now_ms=self._clock.now_ms(),
             company=self._company(queue, asked.connection),
         )

@@ -7,7 +7,7 @@ from queueber.engine.log import acknowledge, drop_reader, reader_offset
 from queueber.engine.results import results_of, results_stats
 from queueber.engine.state import QueueState
 from queueber.engine.view import live_view
-from queueber.limits import MESSAGE_OVERHEAD_BYTES, READ_ITEMS_MAX
+from queueber.limits import READ_ITEMS_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt, Results
 from queueber.service.check_items import check_batch, check_reader
 from queueber.service.core import ServiceCore
@@ -57,7 +57,7 @@ class Reading(ServiceCore):
         if batch:
             check_batch(batch)
         limit = min(limit, READ_ITEMS_MAX) or READ_ITEMS_MAX
-        room = self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES
+        room = self.limits.answer_bytes_max
         at, missed = offset, 0
 
         def look() -> tuple[Results, bool]:

@@ -12,7 +12,6 @@ from queueber.engine.state import QueueState
 from queueber.engine.view import View, take_view
 from queueber.errors import NotFound, ResourceExhausted
 from queueber.limits import (
-    MESSAGE_OVERHEAD_BYTES,
     READ_ITEMS_MAX,
     SCAN_ITEMS_MAX,
     SNAPSHOT_KEEP_MS,
@@ -72,7 +71,7 @@ class Snapshots(ServiceCore):
         if batch:
             check_batch(batch)
         limit = min(limit, SCAN_ITEMS_MAX) or SCAN_ITEMS_MAX
-        room = self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES
+        room = self.limits.answer_bytes_max
         return look(view, state, after, limit, room, before=before, batch=batch, without=without)
 
     def read_snapshot(
@@ -91,7 +90,7 @@ class Snapshots(ServiceCore):
         if batch:
             check_batch(batch)
         limit = min(limit, READ_ITEMS_MAX) or READ_ITEMS_MAX
-        room = self.limits.message_bytes_max - MESSAGE_OVERHEAD_BYTES
+        room = self.limits.answer_bytes_max
         return results_of(view, offset, limit, room, before=before, batch=batch, without=without)
 
     def close_snapshot(self, queue: QueueState, snapshot_id: bytes) -> bool:

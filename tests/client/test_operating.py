@@ -231,7 +231,7 @@ def test_bad_settings_are_refused(
     [
         (lambda q: q.peek("gone"), "state: 'gone' is none of ready, delayed, in progress, dead"),
         (lambda q: q.peek(limit=0), "limit: 0"),
-        (lambda q: q.peek(limit=1001), "limit: 1001 is too many; the limit is 1000"),
+        (lambda q: q.peek(limit=101), "limit: 101 is too many; the limit is 100"),
         (lambda q: q.peek(after="x"), "after: 'x'"),
         (lambda q: q.purge(None), "state: None"),
         (lambda q: q.cancel(b"short"), "ids: b'short'"),

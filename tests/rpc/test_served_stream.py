@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.clock import ManualClock
 from queueber.limits import (
+    CALLS_WHILE_NEW,
     CONNECTION_REFUSALS_MAX,
     MIB,
     READS_A_TURN,
@@ -15,9 +17,9 @@ from queueber.limits import (
     STALLED_SECONDS_MAX,
     STALLED_SLICE_BYTES,
 )
-from queueber.rpc.endings import Endings
 from queueber.rpc.intake import Intake
 from queueber.rpc.served_stream import ServedStream
+from queueber.rpc.turns import Turns
 from tests.support.service_rig import new_connection
 from tests.support.stream_sides import Reader, Socket, receive
 from tests.support.virtual_loop import run_virtually, turns
@@ -57,8 +59,8 @@ class Rig:
         self.connection = new_connection()
         self.intake = intake or Intake(MIB)
         scratch = memoryview(bytearray(SCRATCH))
-        endings = Endings(asyncio.get_running_loop().call_soon)
-        self.stream = ServedStream(self.reader, scratch, self.connection, self.intake, endings)
+        self.turns = in_turns = Turns(asyncio.get_running_loop())
+        self.stream = ServedStream(self.reader, scratch, self.connection, self.intake, in_turns)
         self.socket.stream = self.stream
         self.stream.connection_made(self.socket)
 
@@ -178,8 +180,28 @@ def test_one_caller_gets_so_many_reads_in_a_turn() -> None:
                 rig.reader.ask(8, 8)
 
         assert len(rig.reader.read) == 8 * READS_A_TURN
-        await turns(1)
+        await turns(3)
         assert len(rig.reader.read) == 8 * READS_A_TURN + 8
+        rig.lose()
+
+    on_a_loop(test)
+
+
+@pytest.mark.parametrize("calls", [CALLS_WHILE_NEW - 1, CALLS_WHILE_NEW])
+def test_one_that_is_new_takes_turns_with_others_that_are(calls: int) -> None:
+    async def test() -> None:
+        rig = Rig()
+        rig.connection.begun_ever = calls
+        rig.reader.ask(8, 8)
+        for _ in range(5):
+            rig.turns.wait(lambda: None)
+
+        rig.receive(b"12345678")
+
+        is_new = calls < CALLS_WHILE_NEW
+        assert bytes(rig.reader.read) == (b"" if is_new else b"12345678")
+        await turns(6)
+        assert rig.reader.read == b"12345678"
         rig.lose()
 
     on_a_loop(test)

@@ -2,12 +2,14 @@
 
 from queueber.engine.queues import delete_queue
 from queueber.limits import (
+    ANSWER_BYTES,
     ITEM_WIRE_BYTES,
     KIB,
     MESSAGE_OVERHEAD_BYTES,
+    MIB,
     QUEUES_MAX,
 )
-from queueber.model import NOTHING_POLLED, QueueSettings
+from queueber.model import NOTHING_POLLED, ItemState, QueueSettings
 from tests.support.service_rig import ServiceRig, limits, on_service
 
 ID = bytes(16)
@@ -109,6 +111,23 @@ async def test_poll_keeps_its_answer_within_a_message(rig: ServiceRig) -> None:
 
     assert len(first.ids) == 4
     assert [len(answer.ids) for answer in answers] == [1, 1, 0, 0, 0, 0]
+
+
+@on_service(limits(item_bytes_max=MIB, message_bytes_max=8 * MIB))
+async def test_an_answer_that_is_long_takes_no_further_item(rig: ServiceRig) -> None:
+    """Everybody else waits while it is made, so who wants more asks again."""
+    for _ in range(5):
+        await rig.add(bytes(MIB * 3 // 4))
+
+    peeked, after = rig.service.peek(rig.queue, ItemState.READY, b"", 100)
+    peeked_next, _ = rig.service.peek(rig.queue, ItemState.READY, after, 100)
+    answers = await rig.service.poll_many(rig.queue, [1] * 5, lease_ms=1000)
+    rest = await rig.poll_now(100)
+
+    assert (len(peeked), len(peeked_next)) == (3, 2)
+    assert [len(answer.ids) for answer in answers] == [1, 1, 1, 0, 0]
+    assert len(rest.ids) == 2
+    assert ANSWER_BYTES < len(peeked) * MIB * 3 // 4 < ANSWER_BYTES + MIB
 
 
 # --- queues ---------------------------------------------------------------------------------------
