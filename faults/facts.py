@@ -155,8 +155,18 @@ class Facts:
             if call.operation == "fail":
                 detail = (delays[at] if delays else -1, outcomes[at] if outcomes else "")
             is_done = bool(done[at]) if call.is_ok else None
+            if is_done is False and self._may_be_a_repeat(call):
+                is_done = None
             lease = leases[at] if leases else ""
             of_operation[item].append(Named(call, lease, is_done, detail))
+
+    def _may_be_a_repeat(self, call: Call) -> bool:
+        """A client whose connection is lost releases once more. If the server had done it the first
+        time, and died before it said so, it says now that the lease holds nothing."""
+        return call.operation == "release" and any(
+            restart.began_ms <= call.ended_ms and call.began_ms <= restart.ended_ms
+            for restart in self.by_operation["restart"]
+        )
 
     def _read_extend(self, call: Call) -> None:
         done = call.answer.get("done", ())

@@ -164,6 +164,18 @@ def test_holder_whose_lease_is_alive_is_not_refused(teller: Teller) -> None:
     assert teller.rules(THERE) == {"lost lease"}
 
 
+@pytest.mark.parametrize(
+    ("restarted_at_ms", "rules"), [(49, set()), (51, set()), (30, {"lost lease"})]
+)
+def test_release_that_was_repeated_across_a_restart_may_be_refused(
+    teller: Teller, restarted_at_ms: float, rules: set[str]
+) -> None:
+    teller.call(restarted_at_ms, "restart", {}, {}, queue="")
+    teller.outcome(50, "release", "l", "a", done=False)
+
+    assert teller.rules(THERE) == rules
+
+
 def test_lease_that_is_alive_can_be_extended(teller: Teller) -> None:
     teller.call(50, "extend", {"leases": ["l"], "leases_ms": [5]}, {"done": [False]})
 
