@@ -128,6 +128,12 @@ class ObservedQueue:
             self._queue.ack_results(reader, offset)
 
 
+def observe_drain(queue: ObservedQueue) -> None:
+    """Take and remove all that is ready."""
+    while lease := queue.poll(50, lease=60):
+        queue.remove(lease.ids, lease.id)
+
+
 def read_final_state(queue: queueber.Queue, batches: Sequence[str] = ()) -> FinalState:
     """All that is in a queue, once nobody changes it any more: not even leases may run out."""
     return records.final_state(

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import queueber
+from faults.checker import check
+from faults.observed import ObservedQueue, observe_drain, read_final_state
+from faults.recorder import Recorder
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
 from queueber.testing import running_server
@@ -19,21 +22,22 @@ ITEM = bytes(200_000)
 class Caller(threading.Thread):
     """Adds, whatever it is told, until it has had success after the disk had room again."""
 
-    def __init__(self, address: str, has_room: threading.Event) -> None:
+    def __init__(self, address: str, has_room: threading.Event, recorder: Recorder) -> None:
         super().__init__()
         self._address = address
         self._has_room = has_room
+        self._recorder = recorder
         self.was_refused = threading.Event()
-        self.added: list[bytes] = []
         self.refusals: set[str] = set()
         self.unsure = 0
 
     def run(self) -> None:
         with queueber.connect(self._address, retry_timeout=0) as client:
+            queue = ObservedQueue(client.queue(), self._recorder, self.name)
             while True:
                 had_room = self._has_room.is_set()
                 try:
-                    self.added += client.queue().add(ITEM)
+                    queue.add([ITEM])
                 except queueber.Unavailable as refusal:
                     self.refusals.add(str(refusal))
                     self.was_refused.set()
@@ -55,7 +59,8 @@ def test_many_callers_on_a_full_disk_lose_nothing_acknowledged_and_go_on_when_th
     with small_disk(tmp_path, "32m"):
         with running_server("--durability", durability, data_dir=tmp_path / "data") as server:
             has_room = threading.Event()
-            callers = [Caller(server.address, has_room) for _ in range(CALLERS)]
+            recorder = Recorder()
+            callers = [Caller(server.address, has_room, recorder) for _ in range(CALLERS)]
             for caller in callers:
                 caller.start()
             assert any(caller.was_refused.wait(60) for caller in callers)
@@ -70,12 +75,12 @@ def test_many_callers_on_a_full_disk_lose_nothing_acknowledged_and_go_on_when_th
             assert all("is full; make room" in text for c in callers for text in c.refusals)
             assert sum(caller.unsure for caller in callers) == 0
             with queueber.connect(server.address) as client:
-                found: list[bytes] = []
-                while lease := client.queue().poll(50):
-                    found += lease.ids
-                    assert all(lease.remove())
+                observe_drain(ObservedQueue(client.queue(), recorder, "last"))
+                final = {"default": read_final_state(client.queue())}
             assert server.stop() == 0
         with Store(tmp_path / "data", read_only=True) as store:
             assert check_store(store) == []
 
-    assert sorted(found) == sorted(i for caller in callers for i in caller.added)
+    assert check(recorder.history, final) == []
+    removes = [call for call in recorder.history.calls if call.operation == "remove"]
+    assert sum(len(call.given("ids")) for call in removes) > CALLERS

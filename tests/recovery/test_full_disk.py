@@ -8,6 +8,9 @@ from random import Random
 import pytest
 
 import queueber
+from faults.checker import check
+from faults.observed import ObservedQueue, observe_drain, read_final_state
+from faults.recorder import Recorder
 from queueber.db.families import Family
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
@@ -20,9 +23,9 @@ from tests.support.loading import built_part
 ITEM = bytes(500_000)
 
 
-def try_to_add(queue: queueber.Queue) -> list[bytes]:
+def try_to_add(queue: ObservedQueue) -> list[bytes]:
     try:
-        return queue.add(ITEM)
+        return queue.add([ITEM])
     except queueber.Unavailable:
         return []
 
@@ -33,28 +36,28 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
     with small_disk(tmp_path, "64m"):
         with running_server(data_dir=tmp_path / "data") as server:
             added: list[bytes] = []
+            recorder = Recorder()
             with queueber.connect(server.address, retry_timeout=0) as client:
-                queue = client.queue("full")
+                queue = ObservedQueue(client.queue("full"), recorder, "before")
                 while (outcome := try_to_add(queue)) and len(added) < 1000:
                     added += outcome
                 assert 20 < len(added) < 1000
                 with pytest.raises(queueber.Unavailable, match="data directory is full"):
-                    queue.add(ITEM)
-                assert queue.stats().ready == len(added)
+                    queue.add([ITEM])
+                assert client.queue("full").stats().ready == len(added)
 
             grow(tmp_path)
             with queueber.connect(server.address, retry_timeout=60) as client:
-                queue = client.queue("full")
-                added += queue.add(b"there is room")
-                polled: list[bytes] = []
-                while lease := queue.poll(50):
-                    polled += lease.ids
-                    assert all(lease.remove())
+                queue = ObservedQueue(client.queue("full"), recorder, "after")
+                queue.add([b"there is room"])
+                observe_drain(queue)
+                final = read_final_state(client.queue("full"))
             assert server.stop() == 0
         with Store(tmp_path / "data", read_only=True) as store:
             assert check_store(store) == []
 
-    assert polled == added
+    assert check(recorder.history, {"full": final}) == []
+    assert (final.totals["removed"], final.items) == (len(added) + 1, {})
 
 
 @pytest.mark.recovery

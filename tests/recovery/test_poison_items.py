@@ -4,17 +4,24 @@ One item in 200 kills its worker every time. The others are done exactly once, t
 dead letters, and the receipt proves the sum.
 """
 
+import itertools
 import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from random import Random
 
 import pytest
 
 import queueber
+from faults import records
+from faults.checker import check
+from faults.history import merged
+from faults.observed import ObservedQueue, read_final_state
+from faults.recorder import Recorder, read_histories, recording_to
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
 from queueber.testing import running_server
@@ -27,32 +34,44 @@ CONCURRENCY = 8
 LOOK_SECONDS = 0.2
 CHANCE_OF_A_KILL = 0.15
 KILLS_BY_CHANCE_MAX = 10
-BATCH = "fan-out"
+QUEUE, BATCH = "tasks", "fan-out"
 
 
-def handle(item: queueber.Item) -> bytes:
-    if item.contents.startswith(b"poison"):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item.contents.upper()
+def work(address: str, file: Path) -> None:
+    with recording_to(file) as recorder:
 
+        def handle(item: queueber.WorkItem) -> bytes:
+            if item.contents.startswith(b"poison"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = item.contents.upper()
+            recorder.begin(
+                file.stem,
+                "complete",
+                QUEUE,
+                records.under_lease([item.id], item.lease.id)
+                | {"results": records.all_printed([result])},
+            )
+            return result
 
-def work(address: str) -> None:
-    queueber.Worker(
-        address, queue="tasks", handler=handle, concurrency=CONCURRENCY, show=False
-    ).run()
+        queueber.Worker(
+            address, queue=QUEUE, handler=handle, concurrency=CONCURRENCY, show=False
+        ).run()
 
 
 class Workers:
     """Processes that are started again whenever one has died."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, histories: Path) -> None:
         self._address = address
+        self._histories = histories
+        self._numbers = itertools.count()
         self._processes = [self._start() for _ in range(WORKERS)]
         self.deaths = 0
 
     def _start(self) -> BaseProcess:
+        file = self._histories / f"worker-{next(self._numbers)}.jsonl"
         process = multiprocessing.get_context("spawn").Process(
-            target=work, args=(self._address,), daemon=True
+            target=work, args=(self._address, file), daemon=True
         )
         process.start()
         return process
@@ -74,15 +93,15 @@ class Workers:
 
 
 @contextmanager
-def workers(address: str) -> Iterator[Workers]:
-    pool = Workers(address)
+def workers(address: str, histories: Path) -> Iterator[Workers]:
+    pool = Workers(address, histories)
     try:
         yield pool
     finally:
         pool.stop()
 
 
-def add_tasks(queue: queueber.Queue) -> tuple[dict[bytes, bytes], set[bytes]]:
+def add_tasks(queue: ObservedQueue) -> tuple[dict[bytes, bytes], set[bytes]]:
     """The contents of the good ones by id, and the ids of those that kill."""
     contents = [
         b"poison %d" % number if number % POISON_EVERY == 7 else b"task %d" % number
@@ -96,14 +115,16 @@ def add_tasks(queue: queueber.Queue) -> tuple[dict[bytes, bytes], set[bytes]]:
 
 @pytest.mark.recovery
 @pytest.mark.slow
-def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead() -> None:
-    random = Random(11)
+def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead(
+    tmp_path: Path,
+) -> None:
+    random, recorder = Random(11), Recorder()
     kills = 0
     with running_server() as server:
-        with queueber.connect(server.address) as client, workers(server.address) as pool:
-            client.create_queue("tasks", attempts_max=ATTEMPTS_MAX)
-            queue = client.queue("tasks")
-            good, poison = add_tasks(queue)
+        with queueber.connect(server.address) as client, workers(server.address, tmp_path) as pool:
+            client.create_queue(QUEUE, attempts_max=ATTEMPTS_MAX)
+            queue = client.queue(QUEUE)
+            good, poison = add_tasks(ObservedQueue(queue, recorder, "producer"))
 
             while not (receipt := queue.wait_batch(BATCH, timeout=LOOK_SECONDS)).complete:
                 if kills < KILLS_BY_CHANCE_MAX and random.random() < CHANCE_OF_A_KILL:
@@ -114,10 +135,13 @@ def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead() -
             results = list(queue.results())
             dead = list(queue.peek_all("dead"))
             stats = queue.stats()
+            final = read_final_state(queue, [BATCH])
         server.stop()
         with Store(server.data_dir, read_only=True) as store:
             assert check_store(store) == []
 
+    history = merged([read_histories(tmp_path), recorder.history])
+    assert check(history, {QUEUE: final}) == []
     assert (receipt.added, receipt.done, receipt.dead, receipt.live) == (
         ITEMS,
         len(good),
