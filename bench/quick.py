@@ -54,7 +54,7 @@ def _measure(packages: Path, folder: Path, seconds: float) -> Figures:
         command = [
             sys.executable, "-m", "bench.peers", "--peers", "queueber", "--no-limit",
             "--repeat", "1", "--seconds", str(seconds), "--sustain", str(3 * seconds),
-            "--deep", "100000", "--dir", own, "--json", str(file),
+            "--deep", "50000", "--probe-rounds", "1", "--dir", own, "--json", str(file),
         ]  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": str(packages)}
         done = subprocess.run(
@@ -77,7 +77,7 @@ def _measure(packages: Path, folder: Path, seconds: float) -> Figures:
 def main() -> None:
     parser = bench_parser(_DESCRIPTION)
     parser.add_argument("commit", nargs="?", default="HEAD", help="what to compare with")
-    parser.add_argument("--seconds", type=float, default=0.4, help="of a short round")
+    parser.add_argument("--seconds", type=float, default=0.6, help="of a short round")
     parser.add_argument("--repeat", type=int, default=3, help="rounds in each tree")
     arguments = parser.parse_args()
     here: list[Figures] = []

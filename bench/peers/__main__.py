@@ -38,6 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--deep-seconds", type=float, default=20.0, help="that a peer may fill, and drain"
     )
+    parser.add_argument("--probe-rounds", type=int, default=5, help="of 300 polls each")
     parser.add_argument("--no-limit", action="store_true", help="leave RocksDB alone out")
     parser.add_argument("--page", action="store_true", help="write docs/performance.md and plots")
     return parser.parse_args()
@@ -51,6 +52,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         sustain_seconds=sustain if arguments.sustain else {},
         deep_items=arguments.deep,
         deep_seconds=arguments.deep_seconds,
+        probe_rounds=arguments.probe_rounds,
     )
 
 

@@ -20,8 +20,7 @@ _SUSTAIN_CALLERS = 32
 _SUSTAIN_ITEMS = 10
 _SUSTAIN_WAITING = 1000
 _PROBES = 300
-_PROBE_ROUNDS = 5
-_FEW = _PROBES * _PROBE_ROUNDS + 500
+"""Polls of a round."""
 _DRAIN_ITEMS = 1000
 _DRAIN_CALLERS = 8
 _GRACE_SECONDS = 120.0
@@ -40,6 +39,7 @@ class Plan:
     deep_items: int
     deep_seconds: float
     """How long a peer may fill, and drain; ours goes on to the end."""
+    probe_rounds: int
 
 
 @dataclass(slots=True)
@@ -138,6 +138,7 @@ def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
     machine do meanwhile is done to both, and what depth costs is not.
     """
     deep, size = contender.new_queue(), SIZES[0]
+    few_items = _PROBES * plan.probe_rounds + 500
     seconds = _GRACE_SECONDS if to_the_end else plan.deep_seconds
 
     def fill(queue: str, count: int) -> int:
@@ -147,18 +148,18 @@ def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
         """The p99 of each queue's polls: the median of several rounds."""
         os.sync()  # what came before is written by now, not meanwhile
         rounds = []
-        for _ in range(_PROBE_ROUNDS):
+        for _ in range(plan.probe_rounds):
             orders = [Order("probe", queue, size, count=_PROBES) for queue in queues]
             rounds.append([_p99_ms(contender.order(order)) for order in orders])
         return [median(each) for each in zip(*rounds, strict=True)]
 
     def probe_beside(name: str) -> None:
         few = contender.new_queue()
-        fill(few, _FEW)
+        fill(few, few_items)
         figures[f"{name} p99 ms"], figures[f"beside {name} p99 ms"] = probe(deep, few)
 
     figures: Figures = {}
-    fill(deep, _FEW)
+    fill(deep, few_items)
     (figures["empty p99 ms"],) = probe(deep)
     figures["waiting"] = fill(deep, plan.deep_items)
     probe_beside("waiting")
@@ -170,7 +171,7 @@ def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
         )
     )  # fmt: skip
     figures["passed"] = drained.items
-    fill(deep, _FEW)
+    fill(deep, few_items)
     probe_beside("passed")
     contender.figures["deep"] = figures
 

@@ -11,6 +11,9 @@ from faults.hostile.judge import Verdict, attack
 from faults.hostile.witness import Witness
 from queueber.testing import running_server
 
+_TRIES = 2
+"""What harms only once may have been the machine."""
+
 
 def fill(address: str) -> None:
     """What attacks ask for."""
@@ -44,10 +47,14 @@ def main() -> int:
         witness = Witness(server.address)
         witness.take()
         for at, name in enumerate(names):
-            task = Task(server.address, Random(f"{options.seed} {at}"), options.seconds)
-            verdict = attack(server, witness, name, task)
-            bad += bool(verdict.wrong)
-            print(shown(verdict), flush=True)
+            for _ in range(_TRIES):
+                task = Task(server.address, Random(f"{options.seed} {at}"), options.seconds)
+                verdict = attack(server, witness, name, task)
+                print(shown(verdict), flush=True)
+                if not verdict.wrong:
+                    break
+            else:
+                bad += 1
         witness.stop()
         print(f"the server ended with {server.stop()}")
     return 1 if bad else 0
