@@ -164,8 +164,9 @@ when they are small."""
 READS_A_TURN = 64
 """The same for what is no call."""
 DELAY_SECONDS_MAX = 0.5
-"""When the calls of a connection lie here for longer before anybody comes to them, every other one
-is refused, so that their sender slows down; two of three when it is twice as long, and so on."""
+"""When the calls of a connection lie here for longer before anybody comes to them, some are
+refused, so that their sender slows down: one in four when it is twice as long, at most every other
+one."""
 
 READY_WINDOW_ENTRIES = 1024
 """Ready entries kept in memory for each queue, read ahead so that a poll seldom seeks."""

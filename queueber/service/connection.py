@@ -23,8 +23,8 @@ class Connection:
         self.refusals = 0
         self.hang_up: Callable[[], None] = lambda: None
         """Ends it, once what is under way has been answered."""
-        self.shed = 0
-        """Calls that came while it was too long."""
+        self.shed = 0.0
+        """Calls that are to be refused because it is too long."""
 
     def refused(self) -> None:
         """A call was refused. Who has been refused too often has to connect again."""

@@ -65,10 +65,11 @@ class Gate:
 
 
 def _refuse_some(connection: Connection) -> None:
-    """The longer they wait, the more of them. But never all: to refuse a call costs a part of what
-    it costs to serve it, and who is refused all the time does not learn when it may come."""
-    connection.shed += 1
-    if connection.shed % (1 + int(connection.delay_seconds / DELAY_SECONDS_MAX)):
+    """The longer they wait, the more of them. But never most: to refuse a call costs nearly what it
+    costs to serve it, and who is refused all the time does not learn when it may come."""
+    connection.shed += min(0.5, (connection.delay_seconds / DELAY_SECONDS_MAX - 1) / 4)
+    if connection.shed >= 1:
+        connection.shed -= 1
         raise Unavailable(
             f"calls of this connection lie here for {connection.delay_seconds:.1f} s before their "
             "turn comes; send fewer, and this one again later"
