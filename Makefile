@@ -34,17 +34,17 @@ simulate: setup  ## Simulate 50,000 histories with crashes; with SEED=... tell t
 
 faults: setup  ## Break it in every way that we know, in 15 minutes
 	$(BIN)/python -m faults.simulation --histories 5000
-	$(BIN)/python -m faults.death --kills 40
-	$(BIN)/python -m faults.power 1 300
+	$(BIN)/python -m faults.death --kills 25
+	$(BIN)/python -m faults.power 1 200
 	$(BIN)/python -m faults.disk.corruption 1 100
 	$(BIN)/python -m faults.hostile --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
-	$(BIN)/python -m faults.soak --minutes 1
+	$(BIN)/python -m faults.soak --minutes 6
 	$(BIN)/python -m pytest -q tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py
 
 faults-long: setup  ## The same in three hours
 	$(BIN)/python -m faults.simulation
-	$(BIN)/python -m faults.death --kills 400
+	$(BIN)/python -m faults.death --kills 250
 	$(BIN)/python -m faults.power 1 10000
 	$(BIN)/python -m faults.disk.corruption 1 3000
 	$(BIN)/python -m faults.hostile --seconds 20
