@@ -47,9 +47,9 @@ def test_items_of_every_state_are_seen_as_they_stand(client: queueber.Client) ->
 
 
 def test_peeking_goes_page_by_page(queue: queueber.Queue) -> None:
-    ids = queue.add([b"%d" % n for n in range(250)])
+    ids = queue.add([b"%d" % n for n in range(150)])
 
-    page = queue.peek(limit=200)
+    page = queue.peek(limit=90)
     rest = queue.peek(after=page.next)
 
     assert [item.id for item in [*page.items, *rest.items]] == ids

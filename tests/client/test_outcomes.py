@@ -195,8 +195,7 @@ def test_concurrent_outcomes_travel_in_few_calls_and_each_gets_its_own_answer() 
             page = await queue.read_results()
             kept = {result.id: result.result for result in page.results}
             assert kept == {lease.ids[0]: b"%d" % at for at, lease in enumerate(completing)}
-            page_of_failed = await queue.peek("delayed", limit=1000)
-            errors = {item.id: item.last_error for item in page_of_failed.items}
+            errors = {item.id: item.last_error async for item in queue.peek_all("delayed")}
             assert errors == {lease.ids[0]: f"{at}" for at, lease in enumerate(failing)}
 
     with running_server("--log-level", "debug") as server:
