@@ -102,7 +102,7 @@ OPTIONS = (
     Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item."),
     Option(
         "message_bytes_max", int, 32 * MIB,
-        "Largest call; and largest answer, which is full from 2 MiB on.",
+        "Largest call. An answer has this at most, and 2 MiB more than one item may have.",
     ),
     Option("poll_items_max", int, 1000, "Most items in one poll."),
     Option("poll_wait_ms_max", int, POLL_WAIT_MS_MAX, "Longest wait of a poll."),

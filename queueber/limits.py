@@ -124,8 +124,8 @@ MESSAGE_OVERHEAD_BYTES = 4 * KIB
 """Room for the envelope of a call."""
 
 ANSWER_BYTES = 2 * MIB
-"""So much an answer has beside its last item. Who asks for more asks again: all others wait while
-an answer is made, about 2 ms for so much."""
+"""So much more than the largest item an answer may have. Who asks for more asks again: all others
+wait while an answer is made, about 2 ms for so much."""
 
 
 def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
