@@ -58,11 +58,7 @@ class Server:
         return tally, len(tally.took) / max(0.01, self.cpu_seconds() - began)
 
 
-def step(
-    load: Load, server: Server, times: float, rate: float, per_cpu: float, seconds: float
-) -> Step:
-    tally, done = server.worked(lambda: load.offer(times * rate, seconds))
-    share = done / per_cpu
+def step(times: float, tally: Tally, share: float) -> Step:
     wrong = []
     if share < RATE_MIN:
         wrong.append("throughput fell")
@@ -98,18 +94,24 @@ def run(seconds: float, loads: tuple[float, ...] = (1.0, 2.0, 5.0)) -> bool:
     with running_server("--durability", "os") as process:
         server, usual_ms = Server(process), quiet_ms(process.address)
         with closing(Load(process.address, CONNECTIONS, items=ITEMS, size=ITEM_BYTES)) as load:
-            tally, per_cpu = server.worked(lambda: load.saturate(seconds))
+            peak, before = server.worked(lambda: load.saturate(seconds))
             load.drain(10)
-            print(f"capacity: {tally.rate:.0f} calls/s of {ITEMS} items, {CONNECTIONS} connections;"
-                  f" {per_cpu:.0f} a second of processor time")  # fmt: skip
+            print(f"capacity: {peak.rate:.0f} calls/s of {ITEMS} items, {CONNECTIONS} connections;"
+                  f" {before:.0f} a second of processor time")  # fmt: skip
             print(f"{'load':>7} {'offered':>9} {'accepted':>9} {'share':>6} {'p50 ms':>8} "
                   f"{'p99 ms':>8} {'refused':>8} {'held':>8}")  # fmt: skip
             steps = []
             for times in loads:
-                steps.append(step(load, server, times, tally.rate, per_cpu, seconds))
-                print(steps[-1].shown(), flush=True)
+                rate = times * peak.rate
+                tally, done = server.worked(lambda rate=rate: load.offer(rate, seconds))  # type: ignore[misc]
                 load.drain(10)
-            load.offer(5 * tally.rate, min(2.0, seconds))
+                # The machine is not the same for long: compare with just before and just after.
+                _, after = server.worked(lambda: load.saturate(seconds / 2))
+                load.drain(10)
+                steps.append(step(times, tally, 2 * done / (before + after)))
+                print(steps[-1].shown(), flush=True)
+                before = after
+            load.offer(5 * peak.rate, min(2.0, seconds))
         recovered = recovery_seconds(process.address, usual_ms)
         print(f"recovered in {recovered:.2f} s after a load of 5x")
     return recovered <= RECOVERY_SECONDS_MAX and not any(each.wrong for each in steps)
