@@ -33,10 +33,10 @@ simulate: setup  ## Simulate 50,000 histories with crashes; with SEED=... tell t
 	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
 faults: setup  ## Break it in every way that we know, in 15 minutes
-	$(BIN)/python -m faults.simulation --histories 5000
-	$(BIN)/python -m faults.death --kills 25
-	$(BIN)/python -m faults.power 1 200
-	$(BIN)/python -m faults.disk.corruption 1 100
+	$(BIN)/python -m faults.simulation --histories 4000
+	$(BIN)/python -m faults.death --kills 20
+	$(BIN)/python -m faults.power 1 120
+	$(BIN)/python -m faults.disk.corruption 1 60
 	$(BIN)/python -m faults.hostile --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
 	$(BIN)/python -m faults.soak --minutes 6
@@ -44,7 +44,7 @@ faults: setup  ## Break it in every way that we know, in 15 minutes
 
 faults-long: setup  ## The same in three hours
 	$(BIN)/python -m faults.simulation
-	$(BIN)/python -m faults.death --kills 250
+	$(BIN)/python -m faults.death --kills 200
 	$(BIN)/python -m faults.power 1 10000
 	$(BIN)/python -m faults.disk.corruption 1 3000
 	$(BIN)/python -m faults.hostile --seconds 20
