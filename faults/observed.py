@@ -128,10 +128,23 @@ class ObservedQueue:
             self._queue.ack_results(reader, offset)
 
 
-def observe_drain(queue: ObservedQueue) -> None:
-    """Take and remove all that is ready."""
+def observe_drain(queue: ObservedQueue) -> list[bytes]:
+    """Take and remove all that is ready; returns the ids in the order in which they came."""
+    found: list[bytes] = []
     while lease := queue.poll(50, lease=60):
-        queue.remove(lease.ids, lease.id)
+        found += lease.ids
+        if not all(queue.remove(lease.ids, lease.id)):
+            raise AssertionError("what was just polled could not be removed")
+    return found
+
+
+def begin_complete(
+    recorder: Recorder, client: str, queue: str, item: queueber.WorkItem, result: bytes
+) -> None:
+    """What a handler returns is handed in by its pool, and nobody sees the answer."""
+    held = records.under_lease([item.id], item.lease.id)
+    results = records.all_printed([result])
+    recorder.begin(client, "complete", queue, held | {"results": results})
 
 
 def read_final_state(queue: queueber.Queue, batches: Sequence[str] = ()) -> FinalState:

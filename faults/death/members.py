@@ -13,8 +13,7 @@ from pathlib import Path
 from random import Random
 
 import queueber
-from faults import records
-from faults.observed import ObservedQueue
+from faults.observed import ObservedQueue, begin_complete
 from faults.recorder import Recorder, recording_to
 
 LEASE_SECONDS = 1.0
@@ -87,13 +86,7 @@ def work(address: str, recorder: Recorder, name: str, random: Random) -> None:
             raise queueber.Retry("not now", delay=0.1)
         time.sleep(random.uniform(0, 0.02))
         result = b"of " + item.id[-4:]
-        recorder.begin(
-            name,
-            "complete",
-            TASKS,
-            records.under_lease([item.id], item.lease.id)
-            | {"results": records.all_printed([result])},
-        )
+        begin_complete(recorder, name, TASKS, item, result)
         return result
 
     while True:

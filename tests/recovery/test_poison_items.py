@@ -17,10 +17,9 @@ from random import Random
 import pytest
 
 import queueber
-from faults import records
 from faults.checker import check
 from faults.history import merged
-from faults.observed import ObservedQueue, read_final_state
+from faults.observed import ObservedQueue, begin_complete, read_final_state
 from faults.recorder import Recorder, read_histories, recording_to
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
@@ -44,13 +43,7 @@ def work(address: str, file: Path) -> None:
             if item.contents.startswith(b"poison"):
                 os.kill(os.getpid(), signal.SIGKILL)
             result = item.contents.upper()
-            recorder.begin(
-                file.stem,
-                "complete",
-                QUEUE,
-                records.under_lease([item.id], item.lease.id)
-                | {"results": records.all_printed([result])},
-            )
+            begin_complete(recorder, file.stem, QUEUE, item, result)
             return result
 
         queueber.Worker(
