@@ -1,6 +1,7 @@
 """Folders for stores that live for one test."""
 
 import contextlib
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -38,8 +39,9 @@ def copy_open_store(source: Path, target: Path) -> None:
 def _files(folder: Path) -> dict[Path, int]:
     """All files but its own diary, with their sizes."""
     found = {}
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.name.startswith("LOG"):
-            with contextlib.suppress(FileNotFoundError):
-                found[path] = path.stat().st_size
+    for within, _, names in os.walk(folder):  # which, unlike rglob, bears folders that go
+        for name in names:
+            if not name.startswith("LOG"):
+                with contextlib.suppress(FileNotFoundError):
+                    found[Path(within, name)] = Path(within, name).stat().st_size
     return found

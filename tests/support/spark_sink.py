@@ -67,8 +67,12 @@ class Sink:
 
 
 def staged_files(server: ServerProcess) -> list[Path]:
-    """All that waits beside the store, with the directories."""
-    return sorted((server.data_dir / "loads").rglob("*"))
+    """All that waits beside the store, with the directories; what goes meanwhile, too."""
+    folder = server.data_dir / "loads"
+    try:
+        return sorted(folder.rglob("*"))
+    except FileNotFoundError:
+        return [folder]
 
 
 def wait_until(
