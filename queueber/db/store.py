@@ -205,7 +205,8 @@ class Store:
     def write(self, batch: Batch) -> None:
         """Write all of the batch, or raise `Unavailable` and write nothing.
 
-        `StorageFailed` is final: nobody knows what the disk holds.
+        `StorageFailed` is final: nobody knows what the disk holds. So is `StorageCorrupt`: a
+        compaction met damage.
         """
         try:
             self.database.write(batch.raw, self._write_options)
@@ -244,8 +245,10 @@ class Store:
         self._synced = written
 
     def _check_if_final(self, error: Exception) -> None:
-        """Raise if a write failed for another reason than want of room or time."""
+        """Raise if something was not written for another reason than want of room or time."""
         text = str(error)
+        if "Corruption" in text:
+            raise unreadable(error) from error
         if "No space left" in text:
             self._has_given_up_log = True
         elif not _is_stall(text):
@@ -296,9 +299,7 @@ class Store:
             try:
                 self._families[family].ingest_external_file([str(path) for path in found], options)
             except Exception as error:
-                # Anything else is final: to try again would not help.
-                if "No space left" not in str(error):
-                    raise
+                self._check_if_final(error)
                 raise Unavailable(_why_refused(str(error))) from error
 
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:

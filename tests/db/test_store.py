@@ -370,6 +370,20 @@ def test_snapshot_of_a_damaged_block_raises(folder: Path) -> None:
             snapshot.get_many(Family.ITEMS, [key(n) for n in range(200)])
 
 
+def test_write_after_a_compaction_met_a_damaged_block_says_so_and_writes_nothing(
+    folder: Path,
+) -> None:
+    with Store(damaged_in_the_middle(folder)) as store:
+        for number in (0, 100, 199):  # what does not overlap is moved, and not read
+            put(store, Family.ITEMS, key(number), b"new")
+        store.database.get_column_family("items").flush()
+        store.reclaim(Family.ITEMS, b"", b"\xff" * 4)
+
+        with pytest.raises(StorageCorrupt, match=r"Corruption.*\.sst.*'queueber verify'"):
+            put(store, Family.ITEMS, b"later", b"")
+        assert store.get(Family.ITEMS, b"later") is None
+
+
 # --- read-only ------------------------------------------------------------------------------------
 
 
@@ -462,6 +476,20 @@ def test_take_in_of_a_file_that_is_lost_is_refused_and_takes_none(
 
     assert dump(store)["items"] == []
     assert file[0].exists()
+
+
+def test_take_in_of_a_damaged_file_is_refused_with_its_path_and_takes_none(
+    folder: Path, store: Store
+) -> None:
+    sound = sst_file(folder / "a.sst", {b"a": b"1"})
+    cut = sst_file(folder / "b.sst", {b"b": b"2"})
+    cut[0].write_bytes(cut[0].read_bytes()[:-10])
+
+    with pytest.raises(StorageCorrupt, match=r"Corruption.*b\.sst.*'queueber repair'"):
+        store.take_in(Family.ITEMS, [sound, cut])
+
+    assert dump(store)["items"] == []
+    assert sound[0].exists()
 
 
 def test_take_in_of_no_files_does_nothing(store: Store) -> None:

@@ -94,7 +94,9 @@ def test_log_that_is_cut_breaks_where_it_was_and_shows_no_sync_beyond(log: Writt
         found = find_break([("log", log.data[:cut])], replayed)
 
         start = log.ends[record - 1] if record else 0
-        if cut == start:
+        if not any(log.data[start:cut]):
+            # Nothing is left of it, or a checksum's first byte that happens to be zero: as if
+            # nothing had been written there.
             assert found is None, cut
         else:
             assert found is not None, cut
