@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long simulate faults faults-long audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,25 +32,30 @@ test-long: setup  ## Run the tests that take long, too
 simulate: setup  ## Simulate 50,000 histories with crashes; with SEED=... tell the one of that seed
 	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
+# The soak leaves a core for what crashes, cuts and damages. What measures comes after it, alone.
 faults: setup  ## Break it in every way that we know, in 15 minutes
-	$(BIN)/python -m faults.simulation --histories 4000
-	$(BIN)/python -m faults.death --kills 20
-	$(BIN)/python -m faults.power 1 120
-	$(BIN)/python -m faults.disk.corruption 1 60
+	@$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=10 HISTORIES=4000 \
+		KILLS=20 CUTS=120 DAMAGES=60 \
+		TESTS="tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py"
 	$(BIN)/python -m faults.hostile --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
-	$(BIN)/python -m faults.soak --minutes 6
-	$(BIN)/python -m pytest -q tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py
 
-faults-long: setup  ## The same in three hours
-	$(BIN)/python -m faults.simulation
-	$(BIN)/python -m faults.death --kills 200
-	$(BIN)/python -m faults.power 1 10000
-	$(BIN)/python -m faults.disk.corruption 1 3000
+faults-long: setup  ## The same in two hours
+	@QUEUEBER_TEST_KILLS=200 QUEUEBER_TEST_POISON_ITEMS=5000 \
+		$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=60 HISTORIES=50000 \
+		KILLS=200 CUTS=10000 DAMAGES=3000 TESTS='-m "" tests/recovery tests/faults'
 	$(BIN)/python -m faults.hostile --seconds 20
 	$(BIN)/python -m faults.overload --seconds 30
-	$(BIN)/python -m faults.soak --minutes 60
-	QUEUEBER_TEST_KILLS=200 QUEUEBER_TEST_POISON_ITEMS=5000 $(BIN)/python -m pytest -q -m "" tests/recovery tests/faults
+
+faults-soak:
+	$(BIN)/python -m faults.soak --minutes $(MINUTES)
+
+faults-crashes:
+	$(BIN)/python -m faults.simulation --histories $(HISTORIES)
+	$(BIN)/python -m faults.death --kills $(KILLS)
+	$(BIN)/python -m faults.power 1 $(CUTS)
+	$(BIN)/python -m faults.disk.corruption 1 $(DAMAGES)
+	$(BIN)/python -m pytest -q $(TESTS)
 
 audit: setup  ## Ask the network for known holes in what we depend on
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark,audit]'
