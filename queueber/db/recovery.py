@@ -7,6 +7,7 @@ record: what lies behind it was never acknowledged, or only with `--durability=o
 """
 
 import contextlib
+import fcntl
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,15 +40,8 @@ def open_database(path: Path, *, read_only: bool) -> Opened:
         else:
             _refuse_other_families(path)
         synced = read_synced(path)
-        _end_replay_at_holes(path, read_only=read_only)
-        torn = ""
-        try:
-            database = _open(path, read_only=read_only, strict=True)
-        except Exception as error:
-            if not _speaks_of_the_log(str(error)):
-                raise
-            torn = _judge_break(path, synced)
-            database = _open(path, read_only=read_only, strict=False)
+        with _ended_at_holes(path, read_only=read_only):
+            database, torn = _replay(path, synced, read_only=read_only)
         replayed = database.latest_sequence_number()
         if replayed < synced:
             database.close()
@@ -56,6 +50,16 @@ def open_database(path: Path, *, read_only: bool) -> Opened:
                 f"end of its log is missing; {REPAIR}"
             )
     return Opened(database, torn)
+
+
+def _replay(path: Path, synced: int, *, read_only: bool) -> Opened:
+    try:
+        return Opened(_open(path, read_only=read_only, strict=True), "")
+    except Exception as error:
+        if not _speaks_of_the_log(str(error)):
+            raise
+    torn = _judge_break(path, synced)
+    return Opened(_open(path, read_only=read_only, strict=False), torn)
 
 
 def _open(path: Path, *, read_only: bool, strict: bool) -> rocksdict.Rdict:
@@ -93,18 +97,44 @@ def log_break(path: Path, replayed: int) -> Break | None:
         return find_break(logs, replayed)
 
 
-def _end_replay_at_holes(path: Path, *, read_only: bool) -> None:
+@contextlib.contextmanager
+def _ended_at_holes(path: Path, *, read_only: bool) -> Iterator[None]:
+    """Have RocksDB end its replay at holes; if it cannot be opened then, all is as it was."""
     with _mapped_logs(path) as logs:
         holes = {name: hole for name, data in logs if (hole := find_hole(data)) is not None}
+    if not holes:
+        yield
+        return
+    if read_only:
+        name, position = next(iter(holes.items()))
+        raise StorageCorrupt(
+            f"the log of the store has a hole at {path / name}, byte {position}; start the "
+            "server: if nothing behind it was synced, it drops that, else it says what to do"
+        )
+    _check_not_in_use(path)
     for name, position in holes.items():
-        if read_only:
-            raise StorageCorrupt(
-                f"the log of the store has a hole at {path / name}, byte {position}; start the "
-                "server: if nothing behind it was synced, it drops that, else it says what to do"
-            )
-        with (path / name).open("r+b") as file:
-            file.seek(position)
-            file.write(BROKEN_HEADER)
+        _overwrite(path / name, position, BROKEN_HEADER)
+    try:
+        yield
+    except BaseException:
+        for name, position in holes.items():
+            _overwrite(path / name, position, bytes(len(BROKEN_HEADER)))
+        raise
+
+
+def _overwrite(file: Path, position: int, data: bytes) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(position)
+        opened.write(data)
+
+
+def _check_not_in_use(path: Path) -> None:
+    """Raise if another process has the store open. RocksDB would find out, but only later."""
+    with (path / "LOCK").open("ab") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise _in_use(path) from error
 
 
 @contextlib.contextmanager
@@ -161,9 +191,13 @@ def _translated_errors(path: Path) -> Iterator[None]:
     except Exception as error:
         text = str(error).strip()
         if "lock hold" in text or ("LOCK" in text and "unavailable" in text):
-            raise DataDirLocked(
-                f"the data directory {path} is in use by another server; "
-                "stop it, or choose another with --data-dir"
-            ) from error
+            raise _in_use(path) from error
         advice = f"; {REPAIR}" if (path / "CURRENT").exists() else ""
         raise StorageCorrupt(f"cannot open the store at {path}: {text}{advice}") from error
+
+
+def _in_use(path: Path) -> DataDirLocked:
+    return DataDirLocked(
+        f"the data directory {path} is in use by another server; "
+        "stop it, or choose another with --data-dir"
+    )

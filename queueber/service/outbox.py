@@ -35,6 +35,7 @@ class Outbox:
         self.owed = 0
         """Of answers that were made and did not come out of Cap'n Proto. They do so in the next
         turns, unless their caller has asked that they be kept here."""
+        self._is_closed = False
 
     @property
     def bytes(self) -> int:
@@ -65,6 +66,8 @@ class Outbox:
 
     def set_unsent(self, size: int) -> None:
         """What waits for the socket now."""
+        if self._is_closed:
+            return
         self.outboxes.bytes += size - self._unsent
         self._unsent = size
 
@@ -74,6 +77,8 @@ class Outbox:
 
     def made(self, size: int) -> None:
         """An answer of that size was given to Cap'n Proto."""
+        if self._is_closed:
+            return
         self.outboxes.bytes += size
         self.owed += size
 
@@ -84,7 +89,11 @@ class Outbox:
         self.owed -= size
 
     def close(self) -> None:
-        """The connection is over, and what was kept for it is gone."""
+        """The connection is over, and what was kept for it is gone.
+
+        Cap'n Proto hears of it a little later: answers that are made meanwhile go nowhere.
+        """
+        self._is_closed = True
         self.outboxes.bytes -= self._unsent + self.owed
         self._unsent = self.owed = 0
 

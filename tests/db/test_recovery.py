@@ -1,16 +1,19 @@
 """Opening after power was lost, or something was damaged: all that was synced, or a refusal."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from subprocess import PIPE
 
 import pytest
 
 from queueber.db.families import Family
 from queueber.db.store import Store
 from queueber.db.synced import FILE_NAME, read_synced
-from queueber.errors import StorageCorrupt
+from queueber.errors import DataDirLocked, StorageCorrupt
 from tests.support.folders import copy_open_store
 
 PUTS = 30
@@ -122,7 +125,9 @@ def test_damage_that_synced_records_follow_is_refused_and_changes_nothing(
             assert log.read_bytes() == before
 
 
-def test_hole_that_synced_records_follow_is_refused(left: Callable[[], Path]) -> None:
+def test_hole_that_synced_records_follow_is_refused_and_changes_nothing(
+    left: Callable[[], Path],
+) -> None:
     path = left()
     with Store(path) as store:
         for number in range(100, 300):
@@ -140,6 +145,27 @@ def test_hole_that_synced_records_follow_is_refused(left: Callable[[], Path]) ->
         Store(path.with_name("hole"), read_only=True)
     with pytest.raises(StorageCorrupt, match=rf"is damaged at {log}, byte {start}: "):
         Store(path.with_name("hole"))
+    assert log.read_bytes() == held
+
+
+def test_hole_in_a_store_that_another_process_has_open_is_left_alone(folder: Path) -> None:
+    path = folder / "data"
+    hold = "import sys; from pathlib import Path; from queueber.db.store import Store;"
+    hold += "store = Store(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold, str(path)]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        log = only_log(path)
+        with log.open("ab") as file:
+            file.write(bytes(600) + b"something")
+        held = log.read_bytes()
+
+        with pytest.raises(DataDirLocked, match=f"{path} is in use by another server"):
+            Store(path)
+
+        assert log.read_bytes() == held
+        other.communicate(b"")
 
 
 def test_end_of_a_log_that_was_noted_is_missed(folder: Path) -> None:

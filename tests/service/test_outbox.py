@@ -89,6 +89,23 @@ def test_answer_counts_until_it_came_out_of_the_protocol() -> None:
     with_outbox(test)
 
 
+def test_answer_that_is_made_after_the_connection_ended_counts_for_nobody() -> None:
+    """Its caller is gone, so it never comes out of the protocol."""
+
+    async def test(outbox: Outbox) -> None:
+        claim = outbox.claim()
+        with claim:
+            claim.take(1000)
+            outbox.set_unsent(500)
+            outbox.close()
+            assert outbox.outboxes.bytes == 1000
+        outbox.set_unsent(500)
+
+        assert (outbox.bytes, outbox.outboxes.bytes) == (0, 0)
+
+    with_outbox(test)
+
+
 def test_claim_that_is_never_entered_holds_nothing() -> None:
     async def test(outbox: Outbox) -> None:
         outbox.claim()
