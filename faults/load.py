@@ -19,6 +19,7 @@ _MARK = b"\xde\xad\xbe\xef"
 """Stands for the number of a question, which is put in its place."""
 _OUTSTANDING_MAX = 200
 """Calls of one connection that were sent and not answered: what comes beyond is not sent."""
+_OVERLOADED = ("UNAVAILABLE: ", "RESOURCE_EXHAUSTED: ")
 _BACKOFF_SECONDS_FIRST = 0.02
 _BACKOFF_SECONDS_MAX = 2.0
 
@@ -32,6 +33,8 @@ class Tally:
     held_back: int = 0
     """Not sent: the caller was backing off, or too many of its calls were not answered."""
     refused: int = 0
+    failed: list[str] = field(default_factory=list)
+    """What those were told that were refused for another reason than the load."""
     took: list[float] = field(default_factory=list)
     """How long each took that was accepted."""
 
@@ -53,6 +56,7 @@ class Caller:
         self._random = random
         self._out = bytearray()
         self._began: dict[int, float] = {}
+        self.accepted = 0
         self._question = 0
         self._quiet_until = 0.0
         self._backoff = _BACKOFF_SECONDS_FIRST
@@ -77,17 +81,20 @@ class Caller:
                 del self._out[: self.raw.socket.send(self._out)]
 
     def hear(self, now: float, tally: Tally) -> None:
-        for question, was_refused in self.raw.outcomes():
+        for question, refusal in self.raw.outcomes():
             began = self._began.pop(question, None)
             if began is None:
                 continue
             self._out += finish(question)
-            if was_refused:
+            if refusal:
                 tally.refused += 1
+                if not any(code in refusal for code in _OVERLOADED):
+                    tally.failed.append(refusal)
                 if now >= self._quiet_until:
                     self._quiet_until = now + self._backoff * self._random.uniform(0.5, 1.0)
                     self._backoff = min(2 * self._backoff, _BACKOFF_SECONDS_MAX)
             else:
+                self.accepted += 1
                 tally.took.append(now - began)
                 self._backoff = _BACKOFF_SECONDS_FIRST
 
@@ -134,10 +141,19 @@ class Load:
             self._turn(tally, 0.001)
         return tally
 
+    @property
+    def accepted(self) -> int:
+        """Calls, ever since."""
+        return sum(caller.accepted for caller in self._callers)
+
+    @property
+    def outstanding(self) -> int:
+        return sum(caller.outstanding for caller in self._callers)
+
     def drain(self, seconds: float) -> None:
         """Hear what is still to come."""
         give_up_at = time.monotonic() + seconds
-        while any(each.outstanding for each in self._callers) and time.monotonic() < give_up_at:
+        while self.outstanding and time.monotonic() < give_up_at:
             self._turn(Tally(1.0), 0.01)
 
     def _turn(self, tally: Tally, seconds: float) -> None:

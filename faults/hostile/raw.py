@@ -95,10 +95,11 @@ class Raw:
         words: tuple[int, ...] = struct.unpack_from(f"<{count}I", self._read, 4)
         return table + 8 * sum(words)
 
-    def outcomes(self) -> Iterator[tuple[int, bool]]:
-        """Of each answer its question, and whether it was refused."""
+    def outcomes(self) -> Iterator[tuple[int, str]]:
+        """Of each answer its question, and why it was refused; empty if it was not."""
         for message in self.messages():
             with rpc.Message.from_bytes(message, traversal_limit_in_words=1 << 30) as told:
                 if told.which() == "return":
                     answer = getattr(told, "return")
-                    yield answer.answerId, answer.which() == "exception"
+                    is_refused = answer.which() == "exception"
+                    yield answer.answerId, answer.exception.reason if is_refused else ""
