@@ -3,7 +3,8 @@
     python -m faults.soak [--minutes N]
 
 Clients add, poll, complete, remove and fail items, and a reader reads the results, so that as much
-ends as comes. At the end the counters of the store must equal what a full reading finds.
+ends as comes. At the end the counters of the store must equal what a full reading finds, and the
+history of one more client must be in order.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from statistics import quantiles
 
 import queueber
 from bench.resident import resident_mb
+from faults.bystander import Bystander
 from faults.flat import Sample, growth, judge, second_half
 from faults.hostile.witness import Timer, Witness
 from queueber.db.store import Store
@@ -99,13 +101,14 @@ def run(seconds: float, every: float, seed: int) -> tuple[list[Sample], list[str
         for client in clients:
             client.take()
         started = time.monotonic()
-        while time.monotonic() < started + seconds:
-            time.sleep(every)
-            took = [each for client in clients for each in client.take()]
-            samples.append(look(server, started, took))
-        for client in clients:
-            client.stop()
-        wrong = judge(samples)
+        with Bystander(server.address) as bystander:
+            while time.monotonic() < started + seconds:
+                time.sleep(every)
+                took = [each for client in clients for each in client.take()]
+                samples.append(look(server, started, took))
+            for client in clients:
+                client.stop()
+        wrong = judge(samples) + bystander.wrong
         if code := server.stop():
             wrong.append(f"the server ended with {code}")
         with Store(server.data_dir, read_only=True) as store:

@@ -3,13 +3,15 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from random import Random
 
 import queueber
+from faults.bystander import Bystander
 from faults.hostile.attacks import ATTACKS, BIG, LARGE_ITEM, Task
 from faults.hostile.judge import Verdict, attack
 from faults.hostile.witness import Witness
-from queueber.testing import running_server
+from queueber.testing import ServerProcess, running_server
 
 _TRIES = 2
 """What harms only once may have been the machine."""
@@ -31,6 +33,21 @@ def shown(verdict: Verdict) -> str:
     )
 
 
+def _harms(server: ServerProcess, names: list[str], seed: int, seconds: float) -> Iterator[bool]:
+    """Of each attack, whether it did harm."""
+    witness = Witness(server.address)
+    witness.take()
+    for at, name in enumerate(names):
+        for _ in range(_TRIES):
+            task = Task(server.address, Random(f"{seed} {at}"), seconds)
+            verdict = attack(server, witness, name, task)
+            print(shown(verdict), flush=True)
+            if not verdict.wrong:
+                break
+        yield bool(verdict.wrong)
+    witness.stop()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.hostile", description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each kind of attack")
@@ -41,23 +58,15 @@ def main() -> int:
     print(f"seed {options.seed}")
     print(f"{'attack':22} {'count':>8} {'before':>7} {'most':>7} {'after':>7} {'quiet':>8} "
           f"{'p99':>8} {'ratio':>6}  verdict   (MB, ms)")  # fmt: skip
-    bad = 0
     with running_server() as server:
         fill(server.address)
-        witness = Witness(server.address)
-        witness.take()
-        for at, name in enumerate(names):
-            for _ in range(_TRIES):
-                task = Task(server.address, Random(f"{options.seed} {at}"), options.seconds)
-                verdict = attack(server, witness, name, task)
-                print(shown(verdict), flush=True)
-                if not verdict.wrong:
-                    break
-            else:
-                bad += 1
-        witness.stop()
+        with Bystander(server.address) as bystander:
+            bad = sum(_harms(server, names, options.seed, options.seconds))
+        print(
+            *bystander.wrong, f"{bystander.calls} calls of a client beside were checked", sep="\n"
+        )
         print(f"the server ended with {server.stop()}")
-    return 1 if bad else 0
+    return 1 if bad or bystander.wrong else 0
 
 
 if __name__ == "__main__":
