@@ -4,11 +4,13 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
 from random import Random
 
 import pytest
 
 import queueber
+from faults.bystander import Bystander
 from faults.hostile.__main__ import fill
 from faults.hostile.attacks import ATTACKS, BIG, Task
 from faults.hostile.fuzz import KINDS, conversation
@@ -121,6 +123,27 @@ def test_message_takes_no_memory_for_what_it_only_declares_nor_while_its_call_wa
             assert raw.send(framed(wait[8:], bytes(8 * MIB)))
 
     assert memory.most - memory.before < 150
+
+
+def test_many_kinds_of_bad_clients_at_once_do_no_harm_to_what_another_is_told() -> None:
+    kinds = ["floods", "many connections", "reads slowly", "comes and goes", "cancelled"]
+    with server_that_goes_on() as server:
+        fill(server.address)
+        with Bystander(server.address) as bystander, MemoryWatch(server) as memory:
+            attacks = [
+                get_context("spawn").Process(
+                    target=ATTACKS[kind].run, args=(Task(server.address, Random(kind), 2.0),)
+                )
+                for kind in kinds
+            ]
+            for each in attacks:
+                each.start()
+            for each in attacks:
+                each.join(60)
+
+    assert [each.exitcode for each in attacks] == [0] * len(kinds)
+    assert bystander.wrong == []
+    assert memory.most - memory.before < 1500
 
 
 @pytest.mark.long
