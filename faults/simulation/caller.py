@@ -1,93 +1,14 @@
-"""A caller: makes calls of one queue, each of them written down in the history."""
+"""A caller: the calls that it makes of its queue, as the history has them."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from faults import records
-from faults.history import Outcome
-from faults.recorder import Recorder, outcome_of
-from faults.simulation.network import Connection, ConnectionLost, Network
-from queueber.engine.state import QueueState
-from queueber.errors import QueueberError
+from faults.simulation.contact import Contact
 from queueber.model import Added, ItemState, NewItems, Polled, Results
-from queueber.service.service import Service
-
-_RECONNECT_MS = 5
-
-Ask: TypeAlias = Callable[[Service, QueueState], Awaitable[Any]]
-Tell: TypeAlias = Callable[[Any], dict[str, Any]]
 
 
-@dataclass
-class Rumours:
-    """What callers tell each other, so that they get into each other's way."""
-
-    items: list[bytes] = field(default_factory=list)
-    is_over: bool = False
-    """Everybody is to come to an end."""
-
-
-class Caller:
-    def __init__(
-        self,
-        name: str,
-        queue: str,
-        network: Network,
-        recorder: Recorder,
-        rumours: Rumours,
-        random: Random,
-    ) -> None:
-        self.name = name
-        self.queue = queue
-        self.rumours = rumours
-        self.random = random
-        self._network = network
-        self._recorder = recorder
-        self._connection: Connection | None = None
-
-    async def sleep_ms(self, mean_ms: float) -> None:
-        await asyncio.sleep(self.random.expovariate(1 / mean_ms) / 1000)
-
-    async def _connected(self) -> Connection:
-        while self._connection is None or not self._connection.is_open:
-            self._connection = self._network.connect()
-            if self._connection is None:
-                await self.sleep_ms(_RECONNECT_MS)
-        return self._connection
-
-    def hang_up(self) -> None:
-        if self._connection is not None and self._connection.is_open:
-            self._network.hang_up(self.name, self._connection)
-
-    async def call(
-        self, operation: str, arguments: Mapping[str, Any], ask: Ask, tell: Tell
-    ) -> Any | None:
-        """The answer; None when it was refused, and `ConnectionLost` when nobody knows."""
-        connection = await self._connected()
-        pending = self._recorder.begin(self.name, operation, self.queue, arguments)
-        try:
-            found = await connection.call(lambda service: ask(service, self._queue_of(service)))
-        except ConnectionLost:
-            self._recorder.end(pending, Outcome.UNKNOWN)
-            raise
-        except QueueberError as error:
-            outcome = outcome_of(error)
-            self._recorder.end(pending, outcome)
-            if outcome is Outcome.UNKNOWN:
-                raise ConnectionLost from error
-            return None
-        pending.answered(**tell(found))
-        self._recorder.end(pending, Outcome.OK)
-        return found
-
-    def _queue_of(self, service: Service) -> QueueState:
-        return service._engine.queue(self.queue)
-
-    # --- the calls --------------------------------------------------------------------------------
-
+class Caller(Contact):
     async def add(self, items: NewItems) -> Added | None:
         producer = items.producer
         arguments = {
@@ -108,7 +29,7 @@ class Caller:
     async def poll(
         self, count: int, *, lease_ms: int, wait_ms: int, is_bound: bool = False
     ) -> Polled | None:
-        connection = await self._connected()
+        connection = await self.connected()
         polled: Polled | None = await self.call(
             "poll",
             {"count": count, "lease_ms": lease_ms, "wait_ms": wait_ms, "bound": is_bound},

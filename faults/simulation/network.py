@@ -33,6 +33,13 @@ class Connection:
         self.leases: list[str] = []
         """Those that are bound to it."""
         self.is_open = True
+        """For the client."""
+        self._is_served = True
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the client still waits for an answer."""
+        return any(not answer.done() for answer in self._under_way)
 
     async def call(self, verb: Verb) -> Any:
         """What the server answers. Raises its error, or `ConnectionLost`."""
@@ -45,7 +52,8 @@ class Connection:
             self._under_way.remove(answer)
 
     def _arrive(self, verb: Verb, answer: "asyncio.Future[Any]") -> None:
-        if not self.is_open or self._server.disk.is_dead:
+        # What was sent before the end is served if it arrives before the server notices.
+        if not self._is_served or self._server.disk.is_dead:
             return
 
         def reply(found: Any, error: BaseException | None) -> None:
@@ -76,6 +84,7 @@ class Connection:
             self._network.later(self._hang_up)
 
     def _hang_up(self) -> None:
+        self._is_served = False
         if not self._server.disk.is_dead:
             self._server.begin(self._end_on_server())
 

@@ -9,7 +9,8 @@ from faults.checker import check
 from faults.final_state import FinalState
 from faults.history import History
 from faults.recorder import Recorder
-from faults.simulation.caller import Caller, Rumours
+from faults.simulation.caller import Caller
+from faults.simulation.contact import Rumours
 from faults.simulation.faulty_server import QUEUES, FaultyServer
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network

@@ -158,6 +158,26 @@ def delete_results_that_one_reader_has_read(patch: Patch) -> None:
     patch.setattr("queueber.engine.log_trim._first_kept", lambda *_: None)
 
 
+def lose_what_an_unheard_poll_gives_back(patch: Patch) -> None:
+    take_back = Polls._take_back
+
+    def taken_back(*arguments: Any) -> None:
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(Change, "make_ready", lambda *_: None)
+            take_back(*arguments)
+
+    patch.setattr(Polls, "_take_back", taken_back)
+
+
+def answer_nobody_whose_sync_was_shared_with_one_who_left(patch: Patch) -> None:
+    finish = CommitGroup._finish
+
+    def finish_if_all_wait(commits: CommitGroup, group: list[Future], failure: Any) -> None:
+        finish(commits, [] if any(each.done() for each in group) else group, failure)
+
+    patch.setattr(CommitGroup, "_finish", finish_if_all_wait)
+
+
 BUGS: list[Bug] = [
     answer_before_the_sync,
     answer_completes_before_the_sync,
@@ -177,4 +197,6 @@ BUGS: list[Bug] = [
     start_ids_anew,
     wake_nobody_after_a_sweep,
     delete_results_that_one_reader_has_read,
+    lose_what_an_unheard_poll_gives_back,
+    answer_nobody_whose_sync_was_shared_with_one_who_left,
 ]

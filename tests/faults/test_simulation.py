@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from faults.history import Outcome
+from faults.simulation import faulty_server
 from faults.simulation.__main__ import replay_command, run_many, tell
 from faults.simulation.quiet import quiet_logs
 from faults.simulation.small_limits import small_limits
@@ -48,6 +50,25 @@ def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
         "redrive", "pause", "resume", "receipt", "wait_batch", "read_results", "ack_results",
         "hang_up", "restart", "clock_step",
     }  # fmt: skip
+
+
+def test_calls_of_many_kinds_are_lost_though_the_server_lives_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(faulty_server, "_CRASHES_MAX", 0)
+
+    lost: set[str] = set()
+    repeats = 0
+    for told in map(simulate, range(50)):
+        if not told.crashes:
+            calls = told.history.calls
+            unknown = [call for call in calls if call.outcome is Outcome.UNKNOWN]
+            lost.update(call.operation for call in unknown)
+            turns = [call.given("producer") for call in unknown if call.given("producer")]
+            repeats += sum(call.is_ok and call.given("producer") in turns for call in calls)
+
+    assert lost >= {"add", "poll", "complete", "read_results"}
+    assert repeats > 0, "no producer has sent a lost call again"
 
 
 @pytest.mark.slow
