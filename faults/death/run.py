@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -128,13 +128,18 @@ def _judge(
         last = max(violation.calls, key=lambda call: call.began_ms, default=None)
         row = rows[_AT_THE_END] if last is None else row_of(last)
         row.wrong.append(str(violation))
-    rows[_AT_THE_END].wrong += _undone(history, final[TASKS])
+    rows[_AT_THE_END].wrong += undone(history, final[TASKS])
 
 
-def _undone(history: History, final: FinalState) -> Iterable[str]:
-    """Tasks that were added for certain and that no pool has done."""
-    done = {found.id for found in final.results} | set(final.items)
+def undone(history: History, final: FinalState) -> Iterator[str]:
+    """Tasks that were added for certain and that no pool has done: a dead one is not done either.
+
+    Nobody can cancel or purge a task, and it may be tried far more often than a run lasts.
+    """
+    done = {found.id for found in final.results}
     for call in history.calls:
         if call.operation == "add" and call.queue == TASKS and call.is_ok:
             for item in set(call.answer["ids"]) - done:
-                yield f"undone: {item} has no result\n    {call}"
+                found = final.items.get(item)
+                state = "is not there" if found is None else f"is {found.state}"
+                yield f"undone: {item} has no result, and {state}\n    {call}"
