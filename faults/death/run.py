@@ -69,7 +69,7 @@ def run(kills: int, seed: int) -> Told:
         try:
             with queueber.connect(server.address) as client:
                 client.create_queue(TASKS, attempts_max=1000)
-            with running_fleet(server.address, folder, random) as fleet:
+            with running_fleet(server.address, folder, random, recorder) as fleet:
                 fleet.wait_until_at_work(_WAIT_SECONDS_MAX)
                 target = Target(server, fleet, recorder)
                 for blow in schedule(kills, random):
@@ -122,7 +122,7 @@ def _judge(
 
     # A call belongs to the blow that came while it was under way, or that came next.
     for call in history.calls:
-        if call.queue and not call.client.startswith("work"):  # of which no outcome is known
+        if call.queue:
             row_of(call).calls[call.outcome] += 1
     for violation in check(history, final):
         last = max(violation.calls, key=lambda call: call.began_ms, default=None)
