@@ -1,7 +1,7 @@
 """What a history says, by item and by lease: what the rules look things up in."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -95,7 +95,7 @@ class Facts:
         for call in self.by_operation["extend"]:
             self._read_extend(call)
         for call in self.by_operation["hang_up"]:
-            for lease in call.given("leases"):
+            for lease in self._bound_to(call):
                 self.hung_up.setdefault(lease, call)
 
     # --- reading the history ----------------------------------------------------------------------
@@ -173,6 +173,14 @@ class Facts:
         for at, lease in enumerate(call.given("leases")):
             is_done = bool(done[at]) if call.is_ok else None
             self.extends[lease].append((call, call.given("leases_ms")[at], is_done))
+
+    def _bound_to(self, hang_up: Call) -> Sequence[str]:
+        if "leases" in hang_up.arguments:
+            return hang_up.given("leases")
+        polls = [poll for poll in self.by_operation["poll"] if poll.client == hang_up.client]
+        return [
+            poll.answer["lease"] for poll in polls if poll.is_ok and poll.arguments.get("bound")
+        ]
 
     # --- what the rules ask -----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ them; a column may be empty, as in `NewItems`):
 | operation | arguments | answer |
 | --- | --- | --- |
 | add | contents, keys, delays_ms, batch, producer (id, epoch, sequence) | ids, duplicates |
-| poll | lease_ms | lease, ids, contents |
+| poll | lease_ms, bound | lease, ids, contents |
 | extend | leases, leases_ms | done |
 | remove, release | ids, leases | done |
 | complete | ids, leases, results | done |
@@ -26,7 +26,8 @@ them; a column may be empty, as in `NewItems`):
 | resume | | |
 
 What happens to the server and to its callers is written down as well: `restart`, `clock_step` (ms)
-and `hang_up` (leases: those that were bound to the connection). They are ok when they are over.
+and `hang_up` (leases: those that were bound to the connection; without that column, all that its
+client was given bound). They are ok when they are over.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -138,15 +138,6 @@ def observe_drain(queue: ObservedQueue) -> list[bytes]:
     return found
 
 
-def begin_complete(
-    recorder: Recorder, client: str, queue: str, item: queueber.WorkItem, result: bytes
-) -> None:
-    """What a handler returns is handed in by its pool, and nobody sees the answer."""
-    held = records.under_lease([item.id], item.lease.id)
-    results = records.all_printed([result])
-    recorder.begin(client, "complete", queue, held | {"results": results})
-
-
 def read_final_state(queue: queueber.Queue, batches: Sequence[str] = ()) -> FinalState:
     """All that is in a queue, once nobody changes it any more: not even leases may run out."""
     return records.final_state(

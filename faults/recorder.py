@@ -22,6 +22,9 @@ from faults.history import (
 
 Now = Callable[[], float]
 
+_REPEATED = frozenset({"poll", "extend", "release", "pause", "resume", "ack_results"})
+"""What a client sends again when its connection is lost. It may give up though a try was done."""
+
 
 def monotonic_ms() -> float:
     """A clock that all processes of a machine share."""
@@ -63,7 +66,7 @@ class Recorder:
         try:
             yield pending
         except BaseException as error:
-            self.end(pending, outcome_of(error))
+            self.end(pending, outcome_of(error, is_repeated=operation in _REPEATED))
             raise
         self.end(pending, Outcome.OK)
 
@@ -101,13 +104,14 @@ class Recorder:
             self._file.flush()
 
 
-def outcome_of(error: BaseException) -> Outcome:
+def outcome_of(error: BaseException, *, is_repeated: bool = False) -> Outcome:
     # Here, because a client of the original schema records as well, and cannot load ours beside it.
-    from queueber.errors import Internal, OutcomeUnknown, QueueberError
+    from queueber.errors import Internal, OutcomeUnknown, QueueberError, Unavailable
 
-    is_certain = isinstance(error, QueueberError) and not isinstance(
-        error, (OutcomeUnknown, Internal)
+    is_doubtful = isinstance(error, (OutcomeUnknown, Internal)) or (
+        is_repeated and isinstance(error, Unavailable)
     )
+    is_certain = isinstance(error, QueueberError) and not is_doubtful
     return Outcome.REFUSED if is_certain else Outcome.UNKNOWN
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from faults.recorder import Recorder
+
 CREW = ("produce", "produce", "consume", "consume", "work", "work", "old")
 PRODUCERS = ("produce", "old")
 
@@ -22,10 +24,11 @@ class Member:
 
 
 class Fleet:
-    def __init__(self, address: str, folder: Path, random: Random) -> None:
+    def __init__(self, address: str, folder: Path, random: Random, recorder: Recorder) -> None:
         self._address = address
         self._folder = folder
         self.random = random
+        self._recorder = recorder
         self._started = 0
         self.failures: list[str] = []
         self.members = [self._start(role) for role in CREW]
@@ -62,7 +65,7 @@ class Fleet:
 
     def kill_one(self) -> None:
         at = self.random.randrange(len(self.members))
-        _kill(self.members[at])
+        self._kill(self.members[at])
         self.members[at] = self._start(self.members[at].role)
 
     def stop_one(self, seconds: float) -> None:
@@ -77,18 +80,21 @@ class Fleet:
         """End those of some roles for good; without any, all."""
         for member in self.members:
             if not roles or member.role in roles:
-                _kill(member)
+                self._kill(member)
         self.members = [m for m in self.members if roles and m.role not in roles]
 
-
-def _kill(member: Member) -> None:
-    member.process.kill()
-    member.process.wait()
+    def _kill(self, member: Member) -> None:
+        """Leases that are bound to its connection, as those of a pool are, end with it."""
+        with self._recorder.call(member.name, "hang_up", queue=""):
+            member.process.kill()
+            member.process.wait()
 
 
 @contextmanager
-def running_fleet(address: str, folder: Path, random: Random) -> Iterator[Fleet]:
-    fleet = Fleet(address, folder, random)
+def running_fleet(
+    address: str, folder: Path, random: Random, recorder: Recorder
+) -> Iterator[Fleet]:
+    fleet = Fleet(address, folder, random, recorder)
     try:
         yield fleet
     finally:

@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 
 import queueber
-from faults.observed import ObservedQueue, begin_complete
+from faults.observed import ObservedQueue
+from faults.observed_pool import run_observed_pool
 from faults.recorder import Recorder, recording_to
 
 LEASE_SECONDS = 1.0
@@ -79,28 +80,17 @@ def consume(address: str, recorder: Recorder, name: str, random: Random) -> None
 
 
 def work(address: str, recorder: Recorder, name: str, random: Random) -> None:
-    """A pool. Of its calls only completes are known, and of those only that they were tried."""
+    """A pool."""
 
     def handle(item: queueber.WorkItem) -> bytes:
         if random.random() < 0.05:
             raise queueber.Retry("not now", delay=0.1)
         time.sleep(random.uniform(0, 0.02))
-        result = b"of " + item.id[-4:]
-        begin_complete(recorder, name, TASKS, item, result)
-        return result
+        return b"of " + item.id[-4:]
 
     while True:
-        try:
-            queueber.Worker(
-                address,
-                queue=TASKS,
-                handler=handle,
-                lease=LEASE_SECONDS,
-                connect_timeout=60,
-                show=False,
-            ).run()
-        except queueber.Unavailable:
-            continue
+        with contextlib.suppress(queueber.Unavailable):  # it was not there at the start
+            run_observed_pool(recorder, name, address, TASKS, handle, lease=LEASE_SECONDS)
 
 
 Role = Callable[[str, Recorder, str, Random], None]

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -69,7 +69,7 @@ def run(kills: int, seed: int) -> Told:
         try:
             with queueber.connect(server.address) as client:
                 client.create_queue(TASKS, attempts_max=1000)
-            with running_fleet(server.address, folder, random) as fleet:
+            with running_fleet(server.address, folder, random, recorder) as fleet:
                 fleet.wait_until_at_work(_WAIT_SECONDS_MAX)
                 target = Target(server, fleet, recorder)
                 for blow in schedule(kills, random):
@@ -122,19 +122,24 @@ def _judge(
 
     # A call belongs to the blow that came while it was under way, or that came next.
     for call in history.calls:
-        if call.queue and not call.client.startswith("work"):  # of which no outcome is known
+        if call.queue:
             row_of(call).calls[call.outcome] += 1
     for violation in check(history, final):
         last = max(violation.calls, key=lambda call: call.began_ms, default=None)
         row = rows[_AT_THE_END] if last is None else row_of(last)
         row.wrong.append(str(violation))
-    rows[_AT_THE_END].wrong += _undone(history, final[TASKS])
+    rows[_AT_THE_END].wrong += undone(history, final[TASKS])
 
 
-def _undone(history: History, final: FinalState) -> Iterable[str]:
-    """Tasks that were added for certain and that no pool has done."""
-    done = {found.id for found in final.results} | set(final.items)
+def undone(history: History, final: FinalState) -> Iterator[str]:
+    """Tasks that were added for certain and that no pool has done: a dead one is not done either.
+
+    Nobody can cancel or purge a task, and it may be tried far more often than a run lasts.
+    """
+    done = {found.id for found in final.results}
     for call in history.calls:
         if call.operation == "add" and call.queue == TASKS and call.is_ok:
             for item in set(call.answer["ids"]) - done:
-                yield f"undone: {item} has no result\n    {call}"
+                found = final.items.get(item)
+                state = "is not there" if found is None else f"is {found.state}"
+                yield f"undone: {item} has no result, and {state}\n    {call}"

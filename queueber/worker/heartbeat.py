@@ -5,10 +5,10 @@ import contextlib
 import math
 from collections.abc import Callable
 
-from queueber.client.async_queue import AsyncQueue
 from queueber.errors import NotFound, QueueberError
 from queueber.worker.contact import Contact
 from queueber.worker.holding import HeldLease
+from queueber.worker.work_queue import WorkQueue
 
 _BEATS_IN_A_LEASE = 3
 """Two may be missed before a lease ends."""
@@ -20,7 +20,7 @@ _LOOK_SECONDS_MAX = 5.0
 class Heartbeat:
     def __init__(
         self,
-        queue: AsyncQueue,
+        queue: WorkQueue,
         contact: Contact,
         lease_seconds: float,
         on_lost: Callable[[HeldLease], None],

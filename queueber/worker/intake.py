@@ -21,6 +21,7 @@ from queueber.worker.contact import Contact, Journal
 from queueber.worker.holding import WorkItem
 from queueber.worker.settings import Settings
 from queueber.worker.tally import Tally
+from queueber.worker.work_queue import WorkQueue
 
 _POLL_WAIT_SECONDS = 2.0
 """Short, because only an answer tells that the server is still there."""
@@ -40,6 +41,7 @@ class Intake:
     def __init__(
         self,
         client: AsyncClient,
+        queue: WorkQueue,
         settings: Settings,
         contact: Contact,
         tally: Tally,
@@ -51,7 +53,7 @@ class Intake:
     ) -> None:
         """`items` are those that wait or are with handlers; `take` is given each lease."""
         self._client = client
-        self._queue = client.queue(settings.queue, must_exist=True)
+        self._queue = queue
         self._lease_seconds = settings.lease_seconds
         self._contact = contact
         self._tally = tally

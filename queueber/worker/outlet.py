@@ -8,7 +8,6 @@ the pool lives: an item counts only once the server has confirmed it.
 import asyncio
 from collections.abc import Callable, Sequence
 
-from queueber.client.async_queue import AsyncQueue
 from queueber.errors import (
     Internal,
     InvalidArgument,
@@ -24,6 +23,7 @@ from queueber.worker.outcomes import Failed
 from queueber.worker.reports import Completion, Failure, Release, Report, Verdict
 from queueber.worker.settings import OnRefused
 from queueber.worker.tally import Tally
+from queueber.worker.work_queue import WorkQueue
 
 _CALLS_MAX = 2
 """While the server syncs one, the next is on its way."""
@@ -38,7 +38,7 @@ _REPORT_BYTES_MAX = MIB
 class Outlet:
     def __init__(
         self,
-        queue: AsyncQueue,
+        queue: WorkQueue,
         contact: Contact,
         tally: Tally,
         journal: Journal,

@@ -18,6 +18,7 @@ from queueber.worker.runner import Finished, Runner
 from queueber.worker.runners import make_runner
 from queueber.worker.settings import Settings
 from queueber.worker.tally import Tally, WorkerStats
+from queueber.worker.work_queue import Watch, unwatched
 
 _RETRY_SECONDS = 1.0
 """How long the client tries by itself; after that the pool knows that the server is away."""
@@ -33,11 +34,18 @@ class Pool:
     """Runs on one asyncio loop, for one life. `stop` is called on that loop."""
 
     def __init__(
-        self, settings: Settings, journal: Journal, *, is_until_empty: bool = False
+        self,
+        settings: Settings,
+        journal: Journal,
+        *,
+        is_until_empty: bool = False,
+        watch: Watch = unwatched,
     ) -> None:
+        """`watch` sees every call about items: what the pool really asked, and was told."""
         self._settings = settings
         self._journal = journal
         self._is_until_empty = is_until_empty
+        self._watch = watch
         self._tally = Tally()
         self._contact = Contact(journal, self._tally)
         self._items: set[WorkItem] = set()
@@ -96,7 +104,7 @@ class Pool:
 
     async def _work(self, client: AsyncClient) -> None:
         settings = self._settings
-        queue = client.queue(settings.queue, must_exist=True)
+        queue = self._watch(client.queue(settings.queue, must_exist=True))
         self._heartbeat = Heartbeat(queue, self._contact, settings.lease_seconds, self._lose)
         self._outlet = Outlet(
             queue, self._contact, self._tally, self._journal, self._settled, settings.on_refused
@@ -104,6 +112,7 @@ class Pool:
         runner = self._runner = make_runner(settings, self._finished)
         self._intake = Intake(
             client,
+            queue,
             settings,
             self._contact,
             self._tally,

@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import Self
 
-from queueber.client.async_queue import AsyncQueue
 from queueber.model import FailOutcome
 from queueber.worker.holding import HeldLease, WorkItem
 from queueber.worker.tally import Tally
+from queueber.worker.work_queue import WorkQueue
 
 
 class Verdict(Enum):
@@ -34,7 +34,7 @@ class Report(ABC):
         """It was sent before, and the connection broke: the server may have done it."""
 
     @abstractmethod
-    async def send(self, queue: AsyncQueue) -> list[Verdict]:
+    async def send(self, queue: WorkQueue) -> list[Verdict]:
         """Tell the server, once."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Completion(Report):
         self.results.append(result)
         self.size += len(result)
 
-    async def send(self, queue: AsyncQueue) -> list[Verdict]:
+    async def send(self, queue: WorkQueue) -> list[Verdict]:
         return _verdicts(await queue.complete(self.ids, self.results, self.lease.id))
 
     def count(self, tally: Tally, accepted: int, died: int) -> None:
@@ -90,7 +90,7 @@ class Failure(Report):
         self._errors.append(error)
         self.size += len(error)
 
-    async def send(self, queue: AsyncQueue) -> list[Verdict]:
+    async def send(self, queue: WorkQueue) -> list[Verdict]:
         outcomes = await queue.fail(self.ids, self._errors, self.lease.id, delay=self._delay)
         return [_VERDICTS[outcome] for outcome in outcomes]
 
@@ -109,7 +109,7 @@ class Release(Report):
     def add(self, item: WorkItem) -> None:
         self.items.append(item)
 
-    async def send(self, queue: AsyncQueue) -> list[Verdict]:
+    async def send(self, queue: WorkQueue) -> list[Verdict]:
         return _verdicts(await queue.release(self.ids, self.lease.id))
 
     def count(self, tally: Tally, accepted: int, died: int) -> None:

@@ -91,6 +91,24 @@ def test_what_cannot_end_a_lease_early_leaves_none(
     assert teller.rules(THERE) == {"overlap"}
 
 
+@pytest.mark.parametrize(
+    ("killed", "is_bound", "rules"),
+    [("w", True, set()), ("w", False, {"overlap"}), ("another", True, {"overlap"})],
+)
+def test_client_that_is_killed_loses_the_leases_that_are_bound_to_its_connection(
+    killed: str, is_bound: bool, rules: set[str]
+) -> None:
+    """Whoever kills it does not know which those are."""
+    teller = Teller()
+    teller.add(0, "a")
+    answer = {"lease": "l", "ids": ["a"], "contents": [contents_of("a")]}
+    teller.call(10, "poll", {"lease_ms": LEASE_MS, "bound": is_bound}, answer, client="w")
+    teller.call(20, "hang_up", {}, {}, queue="", client=killed)
+    teller.poll(50, "m", "a")
+
+    assert teller.rules(THERE) == rules
+
+
 def test_lease_that_was_extended_is_alive_for_longer(teller: Teller) -> None:
     teller.call(90, "extend", {"leases": ["l"], "leases_ms": [500]}, {"done": [True]})
     teller.poll(300, "m", "a")

@@ -6,7 +6,10 @@ from random import Random
 import pytest
 
 from faults.death.blows import BLOWS
-from faults.death.run import run, schedule
+from faults.death.members import QUEUE, TASKS
+from faults.death.run import run, schedule, undone
+from faults.final_state import FinalState, FoundItem, FoundResult
+from tests.faults.told import Teller
 
 KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "15"))
 
@@ -28,3 +31,21 @@ def test_every_blow_is_struck_at_least_once() -> None:
     assert set(blows) == set(BLOWS)
     assert blows.count("server killed") == 3
     assert blows == schedule(3, Random(1))
+
+
+@pytest.mark.parametrize(
+    ("final", "told"),
+    [
+        (FinalState(results=[FoundResult(0, "a", "done")]), ""),
+        (FinalState({"a": FoundItem("a", "dead")}), "undone: a has no result, and is dead"),
+        (FinalState({"a": FoundItem("a", "ready")}), "undone: a has no result, and is ready"),
+        (FinalState(), "undone: a has no result, and is not there"),
+    ],
+)
+def test_task_is_done_only_by_its_result(final: FinalState, told: str) -> None:
+    teller = Teller()
+    teller.call(0, "add", {"contents": ["a"]}, {"ids": ["a"]}, queue=TASKS)
+    teller.call(1, "add", {"contents": ["perhaps"]}, None, queue=TASKS)
+    teller.call(2, "add", {"contents": ["other"]}, {"ids": ["of consumers"]}, queue=QUEUE)
+
+    assert "".join(undone(teller.history, final)).partition("\n")[0] == told

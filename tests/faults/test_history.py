@@ -47,6 +47,17 @@ def test_only_an_error_that_says_that_nothing_happened_is_a_refusal(
     assert [call.outcome for call in recorder.history.calls] == [outcome]
 
 
+@pytest.mark.parametrize("operation", ["poll", "extend", "release"])
+def test_call_that_the_client_repeats_may_have_happened_when_it_gives_up(operation: str) -> None:
+    """The connection may have been lost after the server did it, and no other was to be had."""
+    recorder = Recorder()
+
+    with pytest.raises(Unavailable), recorder.call("w", operation):
+        raise Unavailable("the connection was lost")
+
+    assert [call.outcome for call in recorder.history.calls] == [Outcome.UNKNOWN]
+
+
 def test_call_of_unknown_outcome_has_no_end() -> None:
     recorder = Recorder()
 

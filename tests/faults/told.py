@@ -23,11 +23,12 @@ class Teller:
         *,
         lasts_ms: float = 1,
         queue: str = "default",
+        client: str = "somebody",
     ) -> Call:
         """An answer of None: it was lost."""
         is_ok = answer is not None
         told = Call(
-            "somebody",
+            client,
             operation,
             at_ms,
             at_ms + lasts_ms if is_ok else inf,

@@ -19,7 +19,8 @@ import pytest
 import queueber
 from faults.checker import check
 from faults.history import merged
-from faults.observed import ObservedQueue, begin_complete, read_final_state
+from faults.observed import ObservedQueue, read_final_state
+from faults.observed_pool import run_observed_pool
 from faults.recorder import Recorder, read_histories, recording_to
 from queueber.db.store import Store
 from queueber.engine.invariants import check_store
@@ -29,7 +30,8 @@ ITEMS = int(os.environ.get("QUEUEBER_TEST_POISON_ITEMS", "1000"))
 POISON_EVERY = 200
 ATTEMPTS_MAX = 4
 WORKERS = 2
-CONCURRENCY = 8
+LEASE_SECONDS = 60.0
+"""No lease runs out: each ends with its items, or with its worker."""
 LOOK_SECONDS = 0.2
 CHANCE_OF_A_KILL = 0.15
 KILLS_BY_CHANCE_MAX = 10
@@ -41,22 +43,20 @@ def work(address: str, file: Path) -> None:
 
         def handle(item: queueber.WorkItem) -> bytes:
             if item.contents.startswith(b"poison"):
+                recorder.begin(file.stem, "hang_up", "", {})
                 os.kill(os.getpid(), signal.SIGKILL)
-            result = item.contents.upper()
-            begin_complete(recorder, file.stem, QUEUE, item, result)
-            return result
+            return item.contents.upper()
 
-        queueber.Worker(
-            address, queue=QUEUE, handler=handle, concurrency=CONCURRENCY, show=False
-        ).run()
+        run_observed_pool(recorder, file.stem, address, QUEUE, handle, lease=LEASE_SECONDS)
 
 
 class Workers:
     """Processes that are started again whenever one has died."""
 
-    def __init__(self, address: str, histories: Path) -> None:
+    def __init__(self, address: str, histories: Path, recorder: Recorder) -> None:
         self._address = address
         self._histories = histories
+        self._recorder = recorder
         self._numbers = itertools.count()
         self._processes = [self._start() for _ in range(WORKERS)]
         self.deaths = 0
@@ -64,13 +64,13 @@ class Workers:
     def _start(self) -> BaseProcess:
         file = self._histories / f"worker-{next(self._numbers)}.jsonl"
         process = multiprocessing.get_context("spawn").Process(
-            target=work, args=(self._address, file), daemon=True
+            name=file.stem, target=work, args=(self._address, file), daemon=True
         )
         process.start()
         return process
 
     def kill_one(self, random: Random) -> None:
-        random.choice(self._processes).kill()
+        self._kill(random.choice(self._processes))
 
     def replace_the_dead(self) -> None:
         for at, process in enumerate(self._processes):
@@ -81,13 +81,17 @@ class Workers:
 
     def stop(self) -> None:
         for process in self._processes:
+            self._kill(process)
+
+    def _kill(self, process: BaseProcess) -> None:
+        with self._recorder.call(process.name, "hang_up", queue=""):
             process.kill()
             process.join()
 
 
 @contextmanager
-def workers(address: str, histories: Path) -> Iterator[Workers]:
-    pool = Workers(address, histories)
+def workers(address: str, histories: Path, recorder: Recorder) -> Iterator[Workers]:
+    pool = Workers(address, histories, recorder)
     try:
         yield pool
     finally:
@@ -114,7 +118,10 @@ def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead(
     random, recorder = Random(11), Recorder()
     kills = 0
     with running_server() as server:
-        with queueber.connect(server.address) as client, workers(server.address, tmp_path) as pool:
+        with (
+            queueber.connect(server.address) as client,
+            workers(server.address, tmp_path, recorder) as pool,
+        ):
             client.create_queue(QUEUE, attempts_max=ATTEMPTS_MAX)
             queue = client.queue(QUEUE)
             good, poison = add_tasks(ObservedQueue(queue, recorder, "producer"))

@@ -1,0 +1,104 @@
+"""A pool of workers whose every call about items is written down."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from faults import records
+from faults.recorder import Recorder
+from queueber.client.async_queue import AsyncQueue
+from queueber.client.lease import AsyncLease
+from queueber.model import FailOutcome
+from queueber.worker.display import make_journal
+from queueber.worker.handlers import Handler
+from queueber.worker.local import run_loop
+from queueber.worker.pool import Pool
+from queueber.worker.settings import Settings
+
+
+class ObservedWorkQueue:
+    """What a pool sees of its queue. Times are in seconds, as they are there."""
+
+    def __init__(self, recorder: Recorder, client: str, queue: AsyncQueue) -> None:
+        self._recorder = recorder
+        self._client = client
+        self._queue = queue
+
+    @property
+    def name(self) -> str:
+        return self._queue.name
+
+    def _call(self, operation: str, **arguments: Any) -> Any:
+        return self._recorder.call(self._client, operation, self.name, **arguments)
+
+    async def poll(self, count: int, *, lease: float, wait: float, bound: bool) -> AsyncLease:
+        with self._call("poll", lease_ms=lease * 1000, bound=bound) as call:
+            found = await self._queue.poll(count, lease=lease, wait=wait, bound=bound)
+            contents = [item.contents for item in found]
+            call.answered(**records.polled(found.id, found.ids, contents))
+        return found
+
+    async def extend(self, lease: bytes, seconds: float) -> bool:
+        with self._call("extend", leases=[lease.hex()], leases_ms=[seconds * 1000]) as call:
+            is_done = await self._queue.extend(lease, seconds)
+            call.answered(**records.done([is_done]))
+        return is_done
+
+    async def complete(
+        self, ids: Sequence[bytes], results: Sequence[bytes], lease: bytes
+    ) -> list[bool]:
+        printed = records.all_printed(results)
+        with self._call("complete", **records.under_lease(ids, lease), results=printed) as call:
+            found = await self._queue.complete(ids, results, lease)
+            call.answered(**records.done(found))
+        return found
+
+    async def fail(
+        self, ids: Sequence[bytes], error: Sequence[str], lease: bytes, *, delay: float | None
+    ) -> list[FailOutcome]:
+        delays_ms = [-1 if delay is None else delay * 1000] * len(ids)
+        with self._call("fail", **records.under_lease(ids, lease), delays_ms=delays_ms) as call:
+            found = await self._queue.fail(ids, error, lease, delay=delay)
+            call.answered(**records.outcomes(found))
+        return found
+
+    async def release(self, ids: Sequence[bytes], lease: bytes) -> list[bool]:
+        with self._call("release", **records.under_lease(ids, lease)) as call:
+            found = await self._queue.release(ids, lease)
+            call.answered(**records.done(found))
+        return found
+
+
+def run_observed_pool(
+    recorder: Recorder,
+    client: str,
+    address: str,
+    queue: str,
+    handler: Handler,
+    *,
+    lease: float,
+    until_empty: bool = False,
+) -> None:
+    """As a `Worker` of one process does, but that it hears no signals.
+
+    Its leases are bound. So whoever kills it writes down that `client` hangs up.
+    """
+    settings = Settings(
+        address=address,
+        queue=queue,
+        handler=handler,
+        concurrency=8,
+        processes=0,
+        prefetch=8,
+        lease_seconds=lease,
+        grace_seconds=30,
+        connect_seconds=60,
+        loop="asyncio",
+        serializer=None,
+        deserializer=None,
+        on_refused=None,
+    )
+    watch = partial(ObservedWorkQueue, recorder, client)
+    pool = Pool(settings, make_journal(), is_until_empty=until_empty, watch=watch)
+    run_loop(asyncio.new_event_loop(), pool.run())

@@ -1,0 +1,37 @@
+"""What a pool asks of a queue."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from queueber.client.async_queue import AsyncQueue
+from queueber.client.lease import AsyncLease
+from queueber.model import FailOutcome
+
+
+class WorkQueue(Protocol):
+    """As much of `AsyncQueue` as pools use: every call about items goes through it."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def poll(self, count: int, *, lease: float, wait: float, bound: bool) -> AsyncLease: ...
+
+    async def extend(self, lease: bytes, seconds: float) -> bool: ...
+
+    async def complete(
+        self, ids: Sequence[bytes], results: Sequence[bytes], lease: bytes
+    ) -> list[bool]: ...
+
+    async def fail(
+        self, ids: Sequence[bytes], error: Sequence[str], lease: bytes, *, delay: float | None
+    ) -> list[FailOutcome]: ...
+
+    async def release(self, ids: Sequence[bytes], lease: bytes) -> list[bool]: ...
+
+
+Watch = Callable[[AsyncQueue], WorkQueue]
+"""Puts itself between a pool and its queue."""
+
+
+def unwatched(queue: AsyncQueue) -> WorkQueue:
+    return queue
