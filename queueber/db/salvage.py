@@ -181,6 +181,20 @@ def _put_together(path: Path, work: Path) -> rocksdict.Rdict:
     for file in path.iterdir():
         if file.is_file() and file.name != "LOCK":
             shutil.copy2(file, work / file.name)
-    rocksdict.Rdict.repair(str(work), rocksdict.Options(raw_mode=True))
-    # Families of which nothing is left are made anew.
-    return open_loosely(work, read_only=False)
+    while True:
+        rocksdict.Rdict.repair(str(work), rocksdict.Options(raw_mode=True))
+        try:
+            # Families of which nothing is left are made anew.
+            return open_loosely(work, read_only=False)
+        except Exception as error:
+            damaged = _file_named_in(str(error), work)
+            if damaged is None:
+                raise
+            # It puts files on its list that it cannot open afterwards.
+            (work / "lost").mkdir(exist_ok=True)
+            damaged.rename(work / "lost" / damaged.name)
+
+
+def _file_named_in(text: str, folder: Path) -> Path | None:
+    """The file of a folder that RocksDB complains of."""
+    return next((file for file in folder.glob("*.sst") if str(file) in text), None)

@@ -104,6 +104,23 @@ def test_file_without_a_footer_is_left_out_and_named(path: Path, folder: Path) -
     assert f"{file.name} cannot be read at all, and is left out with everything in it" in remarks
 
 
+@pytest.mark.parametrize("from_end", [4000, 3700])
+def test_file_that_is_listed_anew_but_cannot_be_opened_is_left_out_and_named(
+    path: Path, folder: Path, from_end: int
+) -> None:
+    """RocksDB looks at the entries of a file when it makes its list, not at all that it needs."""
+    file = items_file(path)
+    with Store(path) as store:
+        put(store, range(ENTRIES, ENTRIES + 10))
+    flip(file, file.stat().st_size - from_end)
+    (path / "CURRENT").unlink()
+
+    saved, remarks, gaps = salvaged(path, folder)
+
+    assert (saved, gaps) == (list(range(ENTRIES, ENTRIES + 10)), [])
+    assert f"{file.name} cannot be read at all, and is left out with everything in it" in remarks
+
+
 def test_log_is_saved_up_to_its_damage(folder: Path) -> None:
     with Store(folder / "data") as store:
         for number in range(50):
