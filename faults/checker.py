@@ -11,14 +11,24 @@ from typing import TypeAlias
 from faults.facts import Facts, Violation
 from faults.final_state import FinalState
 from faults.history import History
-from faults.rules import additions, endings, items, leases, receipts, results, times
+from faults.rules import (
+    additions,
+    endings,
+    items,
+    leases,
+    losses,
+    readers,
+    receipts,
+    results,
+    times,
+)
 
 __all__ = ["RULES", "Violation", "check"]
 
 Rule: TypeAlias = Callable[[Facts], Iterator[Violation]]
 
 RULES: Mapping[str, Rule] = {
-    "lost": items.lost,
+    "lost": losses.lost,
     "phantom": items.phantom,
     "contents": items.contents,
     "revived": endings.revived,
@@ -28,10 +38,13 @@ RULES: Mapping[str, Rule] = {
     "lost lease": leases.lost_lease,
     "results": results.results,
     "result of nobody": results.result_of_nobody,
+    "unread": readers.unread,
+    "reader went back": readers.went_back,
     "sums": receipts.sums,
     "receipt": receipts.bounds,
     "receipt went back": receipts.went_back,
     "key": additions.keys,
+    "duplicate": additions.duplicates,
     "repeat": additions.repeats,
     "totals": additions.totals,
     "early": times.early,

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 from faults.final_state import FinalState
 from faults.history import Call, History
@@ -14,6 +14,9 @@ ENDINGS = ("remove", "complete", "cancel")
 UNDER_LEASE = ("remove", "complete", "release", "fail")
 
 FOREVER_MS = inf
+
+Turn: TypeAlias = tuple[Any, ...]
+"""A producer's id, epoch and sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,15 @@ class Origin:
     batch: str
 
 
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """What an add was told about an item whose key was there already."""
+
+    call: Call
+    item: str
+    key: str
+
+
 class Facts:
     def __init__(self, history: History, final: FinalState, slack_ms: float) -> None:
         """`slack_ms` is by how much the server's clock may differ over the length of a lease."""
@@ -82,6 +94,9 @@ class Facts:
         """By lease: when the connection that it was bound to ended."""
         self.holds: dict[str, list[Hold]] = defaultdict(list)
         self.origins: dict[str, Origin] = {}
+        self.duplicates: list[Duplicate] = []
+        self.attempts: dict[Turn, list[Call]] = defaultdict(list)
+        """Of a producer at one call, in the order of their begins."""
         self.unanswered: list[Call] = []
         """Adds of which nobody knows whether they happened; of a producer's repeats the first."""
         for call in history.calls:
@@ -102,23 +117,21 @@ class Facts:
 
     def _read_adds(self) -> None:
         adds = sorted(self.by_operation["add"], key=lambda add: add.began_ms)
-        firsts: dict[tuple[Any, ...], Call] = {}
-        answered: set[tuple[Any, ...]] = set()
         for call in adds:
             if turn := tuple(call.given("producer")):
-                firsts.setdefault(turn, call)
-                if call.answer.get("ids"):
-                    answered.add(turn)
+                self.attempts[turn].append(call)
         for call in adds:
-            turn = tuple(call.given("producer"))
-            began_ms = firsts.get(turn, call).began_ms
-            if not call.is_ok and turn not in answered and firsts.get(turn, call) is call:
+            attempts = self.attempts.get(tuple(call.given("producer")), [call])
+            is_answered = any(each.answer.get("ids") for each in attempts)
+            if not call.is_ok and not is_answered and attempts[0] is call:
                 self.unanswered.append(call)
+            began_ms = attempts[0].began_ms
             contents, delays = call.given("contents"), call.given("delays_ms")
             keys = call.given("keys")
             duplicates = call.answer.get("duplicates") or ()
             for at, item in enumerate(call.answer.get("ids", ())):
                 if duplicates and duplicates[at]:
+                    self.duplicates.append(Duplicate(call, item, keys[at] if keys else ""))
                     continue
                 self.origins.setdefault(
                     item,
@@ -196,6 +209,11 @@ class Facts:
         for operation in UNDER_LEASE:
             yield from self.named[operation].get(item, ())
 
+    def unanswered_of_key(self, key: str, until_ms: float) -> list[Call]:
+        """Those that had begun by then, the first one first."""
+        adds = (add for add in self.unanswered if add.began_ms <= until_ms)
+        return [add for add in adds if key in add.given("keys")]
+
     def purges(self, *states: str) -> list[Call]:
         """Those that took, or may have taken, items of one of the states."""
         return [
@@ -211,6 +229,13 @@ class Facts:
             for step in self.by_operation["clock_step"]
             if (step.arguments["ms"] > 0) == forward
         )
+
+    def server_ms_max(self) -> float:
+        """How long it took from first to last by the server's clock, at most."""
+        calls = [call for calls in self.by_operation.values() for call in calls]
+        times = [time for call in calls for time in (call.began_ms, call.ended_ms) if time < inf]
+        steps: list[float] = [step.arguments["ms"] for step in self.by_operation["clock_step"]]
+        return max(times, default=0) - min(times, default=0) + sum(ms for ms in steps if ms > 0)
 
     def seen(self) -> Iterator[tuple[str, str, Call | None]]:
         """Each appearance of an item with its contents: in a call, or at the end."""

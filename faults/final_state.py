@@ -38,6 +38,8 @@ class FinalState:
     are_results_limited: bool = False
     """Whether results go for their age or number, though nobody has read them."""
     receipts: Mapping[str, FoundReceipt] = field(default_factory=dict)
+    unknown_batches: Sequence[str] = ()
+    """Those that were asked for, and of which the queue knows nothing."""
     totals: Mapping[str, int] = field(default_factory=dict)
     """Of the queue's statistics: added, removed, completed, cancelled; those that are known."""
     dedup_window_ms: float = 0

@@ -1,6 +1,6 @@
 """A queue of a real server whose every call is written down."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import queueber
@@ -143,15 +143,14 @@ def read_final_state(queue: queueber.Queue, batches: Sequence[str] = ()) -> Fina
     return records.final_state(
         {state: list(queue.peek_all(state)) for state in ItemState},
         list(queue.results()),
-        _receipts(queue, batches),
+        {batch: _receipt(queue, batch) for batch in batches},
         queue.stats(),
         first_offset=queue.log_stats().first_offset,
     )
 
 
-def _receipts(queue: queueber.Queue, batches: Sequence[str]) -> Iterator[Receipt]:
-    for batch in batches:
-        try:
-            yield queue.receipt(batch)
-        except queueber.NotFound:
-            continue
+def _receipt(queue: queueber.Queue, batch: str) -> Receipt | None:
+    try:
+        return queue.receipt(batch)
+    except queueber.NotFound:
+        return None

@@ -22,8 +22,9 @@ from faults.history import (
 
 Now = Callable[[], float]
 
-_REPEATED = frozenset({"poll", "extend", "release", "pause", "resume", "ack_results"})
-"""What a client sends again when its connection is lost. It may give up though a try was done."""
+SENT_AGAIN = ("poll", "extend", "release", "pause", "resume", "ack_results")
+"""What a client sends again by itself when the answer is lost. An error, of whatever kind, tells of
+the last attempt only: one before may have been done."""
 
 
 def monotonic_ms() -> float:
@@ -59,14 +60,16 @@ class Recorder:
     ) -> Iterator[Pending]:
         """Write down a call that is made in the body, which says what was answered.
 
-        An error of Queueber that says that nothing happened is a refusal, and any other leaves the
-        outcome unknown. Both go on to the caller.
+        An error of Queueber that says that nothing happened is a refusal, unless the client may
+        have sent the call more than once. Any other leaves the outcome unknown. All go on to the
+        caller.
         """
         pending = self.begin(client, operation, queue, arguments)
         try:
             yield pending
         except BaseException as error:
-            self.end(pending, outcome_of(error, is_repeated=operation in _REPEATED))
+            is_sent_once = operation not in SENT_AGAIN
+            self.end(pending, outcome_of(error) if is_sent_once else Outcome.UNKNOWN)
             raise
         self.end(pending, Outcome.OK)
 
@@ -104,13 +107,12 @@ class Recorder:
             self._file.flush()
 
 
-def outcome_of(error: BaseException, *, is_repeated: bool = False) -> Outcome:
+def outcome_of(error: BaseException) -> Outcome:
+    """Of a call that was sent once."""
     # Here, because a client of the original schema records as well, and cannot load ours beside it.
-    from queueber.errors import Internal, OutcomeUnknown, QueueberError, Unavailable
+    from queueber.errors import Internal, OutcomeUnknown, QueueberError
 
-    is_doubtful = isinstance(error, (OutcomeUnknown, Internal)) or (
-        is_repeated and isinstance(error, Unavailable)
-    )
+    is_doubtful = isinstance(error, (OutcomeUnknown, Internal))
     is_certain = isinstance(error, QueueberError) and not is_doubtful
     return Outcome.REFUSED if is_certain else Outcome.UNKNOWN
 

@@ -49,12 +49,15 @@ def results(found: Iterable[Result]) -> Told:
 def final_state(
     items: Mapping[ItemState, Iterable[Peeked]],
     results: Iterable[Result],
-    receipts: Iterable[Receipt],
+    receipts: Mapping[str, Receipt | None],
     stats: Stats,
     *,
     first_offset: int,
 ) -> FinalState:
-    """What a full reading has found; `first_offset` is that of the first result that is kept."""
+    """What a full reading has found; `first_offset` is that of the first result that is kept.
+
+    `receipts` are those of the batches that were asked for, None where the queue knows none.
+    """
     return FinalState(
         {
             found.id.hex(): FoundItem(printed(found.contents), state.value, found.batch)
@@ -64,7 +67,8 @@ def final_state(
         [FoundResult(each.offset, each.id.hex(), printed(each.result)) for each in results],
         first_offset,
         bool(stats.settings.result_bytes_max),
-        {each.batch: FoundReceipt(**receipt(each)) for each in receipts},
+        {name: FoundReceipt(**receipt(found)) for name, found in receipts.items() if found},
+        [name for name, found in receipts.items() if found is None],
         {
             "added": stats.added_total,
             "removed": stats.removed_total,

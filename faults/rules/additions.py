@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 from faults.facts import Facts, Origin, Violation
 from faults.history import Call
@@ -29,18 +28,38 @@ def keys(facts: Facts) -> Iterator[Violation]:
                 yield Violation("key", key, text, (one.call, two.call))
 
 
+def duplicates(facts: Facts) -> Iterator[Violation]:
+    """A duplicate is told of an item that was added with its key, or may have been."""
+    for call, item, key in ((each.call, each.item, each.key) for each in facts.duplicates):
+        origin = facts.origins.get(item)
+        if origin is None:
+            is_right = bool(facts.unanswered_of_key(key, call.ended_ms))
+        else:
+            is_right = origin.key == key and origin.began_ms <= call.ended_ms
+        if not is_right:
+            text = f"a duplicate was told of it, but nobody had added it with the key {key!r}"
+            yield Violation("duplicate", item, text, (call,))
+
+
 def repeats(facts: Facts) -> Iterator[Violation]:
     """A producer that sends a call again gets the answer that it got, or would have got."""
-    answers: dict[tuple[Any, ...], Call] = {}
-    for call in facts.by_operation["add"]:
-        ids = call.answer.get("ids")
-        if not ids or not call.given("producer"):  # it was too long ago to know the ids
-            continue
-        turn = tuple(call.given("producer"))
-        first = answers.setdefault(turn, call)
-        if first.answer["ids"] != ids:
-            text = "the same call was answered with other items"
-            yield Violation("repeat", str(turn), text, (first, call))
+    for turn, attempts in facts.attempts.items():
+        answered = [call for call in attempts if call.answer.get("ids")]
+        for call in answered[1:]:
+            if call.answer["ids"] != answered[0].answer["ids"]:
+                text = "the same call was answered with other items"
+                yield Violation("repeat", str(turn), text, (answered[0], call))
+        stored = [call for call in attempts if not is_without_ids(call)]
+        for call in attempts:
+            is_first = not any(each.began_ms <= call.ended_ms for each in stored)
+            if is_without_ids(call) and is_first:
+                text = "was answered as one that had come before, and had not"
+                yield Violation("repeat", str(turn), text, (call,))
+
+
+def is_without_ids(add: Call) -> bool:
+    """Whether it was answered as the repeat of one that was too long ago to know the ids."""
+    return add.is_ok and bool(add.given("contents")) and not add.answer.get("ids")
 
 
 def totals(facts: Facts) -> Iterator[Violation]:

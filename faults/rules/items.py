@@ -1,32 +1,9 @@
-"""Items: none is lost, none appears that nobody added, and contents never change."""
+"""Items: none appears that nobody added, and contents never change."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from faults.facts import Facts, Violation
-
-_ALL_STATES = ("ready", "delayed", "in progress", "dead")
-
-
-def lost(facts: Facts) -> Iterator[Violation]:
-    """An item whose add was acknowledged is there at the end, unless it ended."""
-    purges = facts.purges(*_ALL_STATES)
-    missing = [
-        (item, origin)
-        for item, origin in facts.origins.items()
-        if item not in facts.final.items and not any(facts.ends(item))
-    ]
-    # A purge says how many it took, and not which. One that may have happened could be all.
-    room = sum(call.answer["count"] if call.is_ok else len(missing) for call in purges)
-    for item, origin in missing:
-        if not any(purge.ended_ms >= origin.began_ms for purge in purges):
-            text = "was added, has not ended, and is not there at the end"
-            yield Violation("lost", item, text, (origin.call,))
-        elif room:
-            room -= 1
-        else:
-            text = "was added, and more items are missing than were purged"
-            yield Violation("lost", item, text, (origin.call, *purges))
 
 
 def phantom(facts: Facts) -> Iterator[Violation]:

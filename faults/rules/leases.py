@@ -32,7 +32,8 @@ def _overlaps(facts: Facts, item: str, one: Hold, other: Hold) -> bool:
 
 def stale_lease(facts: Facts) -> Iterator[Violation]:
     """An outcome is accepted only from who holds the item."""
-    for item, holds in list(facts.holds.items()):
+    for item in {item: None for of_item in facts.named.values() for item in of_item}:
+        holds = facts.holds.get(item, [])
         by_lease = {hold.lease: hold for hold in holds}
         for named in facts.under_lease(item):
             if not named.is_done:

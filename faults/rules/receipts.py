@@ -7,6 +7,7 @@ from math import inf
 from faults.facts import Facts, Violation
 from faults.final_state import FoundReceipt
 from faults.history import Call
+from queueber.limits import BATCH_KEEP_MS
 
 Reading = tuple[str, FoundReceipt, Call | None]
 """Of a batch, by a call or at the end."""
@@ -51,6 +52,22 @@ def bounds(facts: Facts) -> Iterator[Violation]:
         done = sum(_is_done(facts, item, before_ms) for item in of_batch)
         if found.done < done:
             yield Violation("receipt", batch, f"{found}, but {done} were done", calls)
+    yield from _forgotten(facts)
+
+
+def _forgotten(facts: Facts) -> Iterator[Violation]:
+    """A batch is known from its first add on, and for days after its end."""
+    if facts.server_ms_max() > BATCH_KEEP_MS / 2:
+        return
+    told = [(origin.batch, origin.call) for origin in facts.origins.values()]
+    told += [(batch, call) for batch, _, call in _readings(facts) if call is not None]
+    first: dict[str, Call] = {}
+    for batch, call in told:
+        first.setdefault(batch, call)
+    for batch in facts.final.unknown_batches:
+        if batch in first:
+            text = "was there, and nothing is known of it at the end"
+            yield Violation("receipt", batch, text, (first[batch],))
 
 
 def _is_done(facts: Facts, item: str, before_ms: float) -> bool:

@@ -1,6 +1,6 @@
 """Results: each completed item has one, at an offset that never changes."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from faults.facts import Facts, Violation
 from faults.history import Call
@@ -22,14 +22,7 @@ def results(facts: Facts) -> Iterator[Violation]:
                 yield Violation("results", item, text, calls)
         if item in facts.final.items:
             yield Violation("results", item, "has a result, and is there at the end")
-    acknowledged = max(
-        (call.arguments["offset"] for call in facts.by_operation["ack_results"]), default=0
-    )
-    if facts.final.first_offset > acknowledged and not facts.final.are_results_limited:
-        text = f"those before {facts.final.first_offset} are gone, and nobody had read them"
-        yield Violation("results", "all", text)
-    # Those that were deleted unseen may be any.
-    room = sum(offset not in by_offset for offset in range(facts.final.first_offset))
+    room = _deleted_unseen(facts, by_offset)
     for item, all_named in facts.named["complete"].items():
         for named in all_named:
             if not named.is_done:
@@ -42,6 +35,26 @@ def results(facts: Facts) -> Iterator[Violation]:
                 room -= 1
             else:
                 yield Violation("results", item, "was completed, and has no result", (named.call,))
+
+
+def shown(facts: Facts) -> set[str]:
+    """The items whose results somebody has seen."""
+    return {item for _, item, _, _ in _readings(facts)}
+
+
+def spare(facts: Facts) -> int:
+    """How many results may be gone unseen that are of no acknowledged complete."""
+    seen = shown(facts)
+    owed = sum(
+        item not in seen and any(named.is_done for named in all_named)
+        for item, all_named in facts.named["complete"].items()
+    )
+    return max(0, _deleted_unseen(facts, {offset for offset, _, _, _ in _readings(facts)}) - owed)
+
+
+def _deleted_unseen(facts: Facts, seen: Container[int]) -> int:
+    """Those may be any."""
+    return sum(offset not in seen for offset in range(facts.final.first_offset))
 
 
 def result_of_nobody(facts: Facts) -> Iterator[Violation]:

@@ -40,7 +40,7 @@ def early(facts: Facts) -> Iterator[Violation]:
 
 
 def not_dead(facts: Facts) -> Iterator[Violation]:
-    """A dead letter is not given to anybody, unless it may have been redriven."""
+    """A dead letter is given to nobody, and stays one, unless it may have been redriven."""
     for item, all_named in facts.named["fail"].items():
         for named in all_named:
             if not named.is_done or named.detail[1] != "died":
@@ -50,11 +50,15 @@ def not_dead(facts: Facts) -> Iterator[Violation]:
                 is_after = hold.poll.began_ms > died.ended_ms
                 if is_after and not _may_be_redriven(facts, item, died, hold.poll):
                     yield Violation("not dead", item, "was given after it died", (died, hold.poll))
+            state = facts.final.items[item].state if item in facts.final.items else "dead"
+            if state != "dead" and not _may_be_redriven(facts, item, died, None):
+                yield Violation("not dead", item, f"died, and is {state} at the end", (died,))
 
 
-def _may_be_redriven(facts: Facts, item: str, died: Call, poll: Call) -> bool:
+def _may_be_redriven(facts: Facts, item: str, died: Call, poll: Call | None) -> bool:
+    until_ms = inf if poll is None else poll.ended_ms
     return any(
-        redrive.ended_ms >= died.began_ms and redrive.began_ms <= poll.ended_ms
+        redrive.ended_ms >= died.began_ms and redrive.began_ms <= until_ms
         for redrive in facts.by_operation["redrive"]
         if not redrive.given("ids") or item in redrive.given("ids")
     )

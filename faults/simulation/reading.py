@@ -21,7 +21,7 @@ def final_state(service: Service, engine: Engine, queue: QueueState) -> FinalSta
     return records.final_state(
         {state: list(_items(service, queue, state)) for state in ItemState},
         results.results,
-        _receipts(engine, queue),
+        {batch: _receipt(engine, queue, batch) for batch in BATCHES},
         service.stats(queue),
         first_offset=results.missed,
     )
@@ -36,9 +36,8 @@ def _items(service: Service, queue: QueueState, state: ItemState) -> Iterator[Pe
             return
 
 
-def _receipts(engine: Engine, queue: QueueState) -> Iterator[Receipt]:
-    for batch in BATCHES:
-        try:
-            yield receipt(engine, queue, batch)
-        except NotFound:
-            continue
+def _receipt(engine: Engine, queue: QueueState, batch: str) -> Receipt | None:
+    try:
+        return receipt(engine, queue, batch)
+    except NotFound:
+        return None

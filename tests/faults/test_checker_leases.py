@@ -176,6 +176,14 @@ def test_holder_who_was_never_given_the_item_is_not_believed(teller: Teller) -> 
     assert teller.rules(THERE) == {"stale lease"}
 
 
+def test_holder_of_an_item_that_no_poll_was_ever_given_is_not_believed() -> None:
+    teller = Teller()
+    teller.add(0, "a")
+    teller.outcome(5, "remove", "l", "a")
+
+    assert teller.rules(FinalState()) == {"stale lease"}
+
+
 def test_holder_whose_lease_is_alive_is_not_refused(teller: Teller) -> None:
     teller.outcome(50, "release", "l", "a", done=False)
 

@@ -1,11 +1,12 @@
-"""The checker on what is kept of items: results, receipts, keys, producers, totals."""
+"""The checker on what is kept of items: receipts, keys, producers, totals."""
 
 from dataclasses import replace
 
 import pytest
 
-from faults.final_state import FinalState, FoundItem, FoundReceipt, FoundResult
-from tests.faults.told import Teller, contents_of, result_of
+from faults.final_state import FinalState, FoundItem, FoundReceipt
+from queueber.limits import BATCH_KEEP_MS
+from tests.faults.told import Teller, contents_of
 
 
 @pytest.fixture
@@ -15,84 +16,6 @@ def teller() -> Teller:
 
 def there(*items: str) -> dict[str, FoundItem]:
     return {item: FoundItem(contents_of(item), "ready") for item in items}
-
-
-# --- results --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def done(teller: Teller) -> Teller:
-    teller.add(0, "a")
-    teller.poll(2, "l", "a")
-    teller.outcome(4, "complete", "l", "a")
-    return teller
-
-
-RESULT = FoundResult(0, "a", result_of("a"))
-
-
-def test_completed_item_has_its_result(done: Teller) -> None:
-    assert done.rules(FinalState(results=[RESULT])) == set()
-
-
-def test_completed_item_without_result_is_wrong(done: Teller) -> None:
-    assert done.rules(FinalState()) == {"results"}
-
-
-def test_item_has_one_result(done: Teller) -> None:
-    twice = [RESULT, replace(RESULT, offset=1)]
-
-    assert done.rules(FinalState(results=twice)) == {"results"}
-
-
-def test_item_has_the_result_that_it_was_completed_with(done: Teller) -> None:
-    other = replace(RESULT, result="another")
-
-    assert done.rules(FinalState(results=[other])) == {"results", "result of nobody"}
-
-
-def test_result_of_an_item_that_is_still_there_is_wrong(teller: Teller) -> None:
-    teller.add(0, "a")
-    teller.poll(2, "l", "a")
-    teller.outcome(4, "complete", "l", "a", done=None)
-
-    assert teller.rules(FinalState(there("a"), [RESULT])) == {"results"}
-
-
-def test_result_may_stem_from_a_complete_whose_answer_was_lost(teller: Teller) -> None:
-    teller.add(0, "a")
-    teller.poll(2, "l", "a")
-    teller.outcome(4, "complete", "l", "a", done=None)
-
-    assert teller.rules(FinalState(results=[RESULT])) == set()
-    assert teller.rules(FinalState(there("a"))) == set()
-
-
-def test_result_that_nobody_gave_is_wrong(teller: Teller) -> None:
-    teller.add(0, "a")
-    teller.poll(2, "l", "a")
-    teller.outcome(4, "remove", "l", "a")
-
-    assert teller.rules(FinalState(results=[RESULT])) == {"result of nobody"}
-
-
-def test_result_stays_at_its_offset(done: Teller) -> None:
-    done.call(6, "read_results", {}, {"results": [[0, "a", result_of("a")]]})
-
-    assert done.rules(FinalState(results=[RESULT])) == set()
-    assert done.rules(FinalState(results=[replace(RESULT, offset=1)])) == {"results"}
-
-
-def test_results_that_were_read_and_deleted_are_not_missed(done: Teller) -> None:
-    done.call(6, "read_results", {}, {"results": [[0, "a", result_of("a")]]})
-    done.call(8, "ack_results", {"reader": "r", "offset": 1}, {})
-
-    assert done.rules(FinalState(first_offset=1)) == set()
-
-
-def test_results_that_are_deleted_before_anybody_has_read_them_are_missed(done: Teller) -> None:
-    assert done.rules(FinalState(first_offset=1)) == {"results"}
-    assert done.rules(FinalState(first_offset=1, are_results_limited=True)) == set()
 
 
 # --- receipts -------------------------------------------------------------------------------------
@@ -139,6 +62,24 @@ def test_receipt_may_count_an_add_whose_answer_was_lost(batch: Teller) -> None:
     final.items["c"] = FoundItem(contents_of("c"), "ready", "x")
 
     assert batch.rules(final) == set()
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "rules"), [(0, {"receipt"}), (BATCH_KEEP_MS, set()), (-BATCH_KEEP_MS, {"receipt"})]
+)
+def test_batch_is_not_forgotten_before_its_time(
+    batch: Teller, step_ms: float, rules: set[str]
+) -> None:
+    batch.call(8, "clock_step", {"ms": step_ms}, {}, queue="")
+    final = replace(receipts(RECEIPT), receipts={}, unknown_batches=["x", "another"])
+
+    assert batch.rules(final) == rules
+
+
+def test_batch_whose_receipt_was_read_is_known(teller: Teller) -> None:
+    receipt_call(teller, 5, FoundReceipt(0, 0, 0, 0, complete=True))
+
+    assert teller.rules(FinalState(unknown_batches=["x"])) == {"receipt"}
 
 
 def receipt_call(teller: Teller, at_ms: float, found: FoundReceipt) -> None:

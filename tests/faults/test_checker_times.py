@@ -64,6 +64,22 @@ def test_dead_letter_is_not_given_to_anybody(teller: Teller) -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "rules"), [("dead", set()), ("ready", {"not dead"}), ("in progress", {"not dead"})]
+)
+def test_dead_letter_that_nobody_has_redriven_is_dead_at_the_end(
+    teller: Teller, state: str, rules: set[str]
+) -> None:
+    teller.add(0, "a")
+    teller.poll(1, "l", "a")
+    teller.fail(5, "l", "a", "died")
+    final = FinalState({"a": FoundItem(contents_of("a"), state)})
+
+    assert teller.rules(final) == rules
+    teller.call(7, "redrive", {"ids": []}, {"count": 1})
+    assert teller.rules(final) == set()
+
+
+@pytest.mark.parametrize(
     ("ids", "answer", "rules"),
     [
         ([], {"count": 1}, set()),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults.history import Call, History, Outcome, merged, printed
-from faults.recorder import Recorder, outcome_of, read_histories
+from faults.recorder import SENT_AGAIN, Recorder, outcome_of, read_histories
 from queueber.errors import Aborted, Internal, OutcomeUnknown, Unavailable
 
 
@@ -47,12 +47,11 @@ def test_only_an_error_that_says_that_nothing_happened_is_a_refusal(
     assert [call.outcome for call in recorder.history.calls] == [outcome]
 
 
-@pytest.mark.parametrize("operation", ["poll", "extend", "release"])
-def test_call_that_the_client_repeats_may_have_happened_when_it_gives_up(operation: str) -> None:
-    """The connection may have been lost after the server did it, and no other was to be had."""
+@pytest.mark.parametrize("operation", SENT_AGAIN)
+def test_error_of_a_call_that_clients_send_again_leaves_the_outcome_unknown(operation: str) -> None:
     recorder = Recorder()
 
-    with pytest.raises(Unavailable), recorder.call("w", operation):
+    with pytest.raises(Unavailable), recorder.call("p", operation):
         raise Unavailable("the connection was lost")
 
     assert [call.outcome for call in recorder.history.calls] == [Outcome.UNKNOWN]
