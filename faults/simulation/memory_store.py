@@ -32,6 +32,9 @@ class MemoryBatch(Batch):
     def put_many(self, family: Family, entries: Iterable[tuple[bytes, bytes]]) -> None:
         self._steps += [(family, key, value, b"") for key, value in entries]
 
+    def put_columns(self, family: Family, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        self.put_many(family, zip(keys, values, strict=True))
+
     def delete_many(self, family: Family, keys: Iterable[bytes]) -> None:
         self._steps += [(family, key, None, b"") for key in keys]
 

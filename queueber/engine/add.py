@@ -101,9 +101,7 @@ def _store(
     else:
         ids = _ids_of_origin(engine, queue, change, items.origin, places, now_ms)
     prefix, counters = queue.prefix, change.counters
-    change.batch.put_many(
-        Family.ITEMS, [(prefix + i, record) for i, record in zip(ids, records, strict=True)]
-    )
+    change.batch.put_columns(Family.ITEMS, [prefix + item_id for item_id in ids], records)
     counters.contents_bytes += sum(sizes)
     counters.added_total += len(ids)
     if batch_number:

@@ -70,7 +70,11 @@ class Change:
     ) -> None:
         """The same, all of one level."""
         head = self._queue.prefix + level_part(level)
-        self.batch.put_many(Family.VISIBILITY_INDEX, [(head + due, mark) for due, mark in entries])
+        self.batch.put_columns(
+            Family.VISIBILITY_INDEX,
+            [head + due for due, _ in entries],
+            [mark for _, mark in entries],
+        )
         if not is_placed:
             self._place(entries)
         counters, first = self.counters, entries[0][0]

@@ -6,6 +6,7 @@ oldest stay, for they are polled first; when all have none, queues that nobody u
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 
 from queueber.limits import FRESH_BYTES_MAX, FRESH_QUEUE_BYTES_MAX
 
@@ -57,8 +58,7 @@ class FreshContents:
         known = self._use(queue_id)
         if known is None:
             return [None for _ in ids]
-        pop = known.contents.pop
-        taken = [pop(item_id, None) for item_id in ids]
+        taken = list(map(known.contents.pop, ids, repeat(None)))
         found = [each for each in taken if each is not None]
         size = sum(map(len, found)) + _ENTRY_BYTES * len(found)
         known.bytes -= size

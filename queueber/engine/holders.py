@@ -6,7 +6,7 @@ together have neighbouring ids and are mostly leased together, so that a lease o
 or two; and a block has 256 ids, so that many leases at most are to be looked at to find an item's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from queueber.db.families import Family
 from queueber.db.keys import ID_BLOCK_BYTES, id_block
@@ -18,9 +18,13 @@ _BLOCK_IDS = 256
 _AFTER_ANY_LEASE = b"\xff" * (ID_BYTES + 1)
 
 
-def holder_keys(prefix: bytes, lease_id: bytes, ids: Iterable[bytes]) -> list[bytes]:
+def holder_keys(prefix: bytes, lease_id: bytes, ids: Collection[bytes]) -> list[bytes]:
     """The keys of a lease that holds the items."""
-    blocks = {item_id[:ID_BLOCK_BYTES] for item_id in ids}
+    if not ids:
+        return []
+    first, last = id_block(min(ids)), id_block(max(ids))
+    # Most often all are of one block, and what lies between two ids of a block is of it, too.
+    blocks = {first} if first == last else {item_id[:ID_BLOCK_BYTES] for item_id in ids}
     return [prefix + block + lease_id for block in sorted(blocks)]
 
 

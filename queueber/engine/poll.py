@@ -4,6 +4,8 @@ Which ones, and how many may go together, is said in `choice.py`.
 """
 
 from collections.abc import Sequence
+from itertools import chain
+from typing import cast
 
 from queueber.db.families import Family
 from queueber.db.keys import TIME_BYTES, time_part
@@ -12,12 +14,11 @@ from queueber.db.marks import (
     mark_batch,
     mark_has_details,
 )
-from queueber.db.records import decode_details, decode_item, encode_lease, unpack_attributes
+from queueber.db.records import decode_details, decode_items, encode_lease, unpack_attributes
 from queueber.engine.batches import batch_name
 from queueber.engine.change import Change
 from queueber.engine.choice import Choice, Company
 from queueber.engine.holders import holder_keys
-from queueber.engine.ready_window import Entry
 from queueber.engine.state import Engine, QueueState
 from queueber.errors import invariant
 from queueber.model import NO_DETAILS, NOTHING_POLLED, ItemDetails, Polled
@@ -57,17 +58,19 @@ def poll(
     counters = change.counters
     expires_at_ms = now_ms + lease_ms
     lease_ids = engine.ids.mint(len(groups), now_ms)
-    _hold(queue, change, lease_ids, groups, expires_at_ms)
-    ids = [due[TIME_BYTES:] for group in groups for due, _ in group]
+    ids_of = [[due[TIME_BYTES:] for due, _ in group] for group in groups]
+    marks_of = [[mark for _, mark in group] for group in groups]
+    _hold(queue, change, lease_ids, ids_of, marks_of, expires_at_ms)
+    ids = list(chain.from_iterable(ids_of))
     contents, records = _read(engine, queue, ids)
     answers: list[Polled] = []
     start = 0
-    for lease_id, group in zip(lease_ids, groups, strict=True):
-        end = start + len(group)
-        of_group, details = ids[start:end], NO_DETAILS
+    for lease_id, of_lease, marks in zip(lease_ids, ids_of, marks_of, strict=True):
+        end = start + len(of_lease)
+        details = NO_DETAILS
         if not choice.is_plain:
-            details = _details(engine, queue, of_group, [mark for _, mark in group], records)
-        answers.append(Polled(lease_id, of_group, contents[start:end], details))
+            details = _details(engine, queue, of_lease, marks, records)
+        answers.append(Polled(lease_id, of_lease, contents[start:end], details))
         start = end
     for level, taken in choice.taken():
         change.draw_ready(level, taken)
@@ -87,17 +90,18 @@ def _hold(
     queue: QueueState,
     change: Change,
     lease_ids: Sequence[bytes],
-    groups: Sequence[list[Entry]],
+    ids_of: Sequence[list[bytes]],
+    marks_of: Sequence[list[bytes]],
     expires_at_ms: int,
 ) -> None:
     """Write the leases, and what each of them holds."""
     prefix = queue.prefix
     leases: list[tuple[bytes, bytes]] = []
     holders: list[bytes] = []
-    for lease_id, group in zip(lease_ids, groups, strict=True):
-        held = b"".join([due[TIME_BYTES:] + mark for due, mark in group])
+    for lease_id, ids, marks in zip(lease_ids, ids_of, marks_of, strict=True):
+        held = b"".join(chain.from_iterable(zip(ids, marks, strict=True)))
         leases.append((prefix + lease_id, encode_lease(expires_at_ms, held)))
-        holders += holder_keys(prefix, lease_id, [due[TIME_BYTES:] for due, _ in group])
+        holders += holder_keys(prefix, lease_id, ids)
     expiry = prefix + time_part(expires_at_ms)
     change.batch.put_many(Family.LEASES, leases)
     change.batch.put_many(Family.HOLDERS, [(key, b"") for key in holders])
@@ -115,12 +119,10 @@ def _read(
     # Added one after the other, they lie side by side.
     stored = engine.store.get_neighbours(Family.ITEMS, [queue.prefix + each for each in missing])
     invariant(None not in stored, "I2", queue=queue.name, missing=stored.count(None))
-    records = {i: record for i, record in zip(missing, stored, strict=True) if record is not None}
-    contents = [
-        decode_item(records[item_id]) if known is None else known
-        for item_id, known in zip(ids, fresh, strict=True)
-    ]
-    return contents, records
+    records = cast("list[bytes]", stored)
+    decoded = iter(decode_items(records))
+    contents = [next(decoded) if known is None else known for known in fresh]
+    return contents, dict(zip(missing, records, strict=True))
 
 
 def _details(

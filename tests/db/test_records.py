@@ -12,10 +12,12 @@ from queueber.db.records import (
     HELD_BYTES,
     decode_details,
     decode_item,
+    decode_items,
     decode_lease,
     decode_queue,
     encode_detailed_item,
     encode_item,
+    encode_items,
     encode_lease,
     encode_queue,
     is_held,
@@ -64,6 +66,29 @@ def test_item_is_encoded_as_capnp_does_but_for_its_unset_pointers(contents: byte
 
     assert encode_item(contents) == without_unset_pointers(built)
     assert decode_item(built) == contents
+
+
+@given(
+    contents=st.one_of(
+        st.lists(st.binary(max_size=20), max_size=10),
+        st.integers(0, 20).flatmap(lambda n: st.lists(st.binary(min_size=n, max_size=n))),
+    )
+)
+def test_many_items_are_encoded_and_read_as_each_of_them(contents: list[bytes]) -> None:
+    encoded = encode_items(contents)
+
+    assert encoded == [encode_item(each) for each in contents]
+    assert decode_items(encoded) == contents
+
+
+@given(contents=st.lists(st.binary(min_size=8, max_size=8), min_size=1), key=st.binary(min_size=1))
+def test_many_items_of_several_shapes_are_read_as_each_of_them(
+    contents: list[bytes], key: bytes
+) -> None:
+    detailed = [encode_detailed_item(each, key, b"") for each in contents]
+    built = [storage.StoredItem.new_message(contents=each).to_bytes() for each in contents]
+
+    assert decode_items([*encode_items(contents), *detailed, *built]) == contents * 3
 
 
 @given(contents=st.binary(max_size=200))
@@ -201,6 +226,12 @@ def test_lease_is_encoded_as_capnp_does(
 def test_split_held_gives_ids_and_marks(held: list[tuple[bytes, bytes]]) -> None:
     assert split_held(as_held(held)) == held
     assert len(as_held(held)) == HELD_BYTES * len(held)
+
+
+def test_split_held_gives_what_is_left_of_a_damaged_lease() -> None:
+    held = [(b"i" * 16, b"m" * 14), (b"j" * 16, b"n" * 14)]
+
+    assert split_held(as_held(held)[:-5]) == [held[0], (b"j" * 16, b"n" * 9)]
 
 
 def test_lease_of_ten_thousand_items_in_several_segments_is_understood() -> None:

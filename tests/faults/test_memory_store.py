@@ -24,6 +24,12 @@ steps = st.one_of(
     st.tuples(st.just("put"), families, keys, values),
     st.tuples(st.just("delete"), families, keys),
     st.tuples(st.just("put_many"), families, st.lists(st.tuples(keys, values), max_size=3)),
+    st.tuples(
+        st.just("put_columns"),
+        families,
+        st.lists(keys, min_size=3, max_size=3),
+        st.lists(values, min_size=3, max_size=3),
+    ),
     st.tuples(st.just("delete_many"), families, st.lists(keys, max_size=3)),
     st.tuples(st.just("delete_range"), families, st.binary(max_size=1), st.just(b"\x80")).filter(
         lambda step: step[2] < step[3]
