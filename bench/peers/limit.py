@@ -43,6 +43,9 @@ class _Recording(Batch):
         for key, value in entries:
             self.put(family, key, value)
 
+    def put_columns(self, family: Family, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        self.put_many(family, zip(keys, values, strict=True))
+
     def delete_many(self, family: Family, keys: Iterable[bytes]) -> None:
         for key in keys:
             self.delete(family, key)
@@ -57,12 +60,18 @@ class _RecordingStore(Store):
         self.written.append(recording := _Recording(self._handles))
         return recording
 
+    def write(self, batch: Batch) -> None:
+        recorded = len(batch.entries) if isinstance(batch, _Recording) else -1
+        if recorded != batch.raw.len():
+            raise AssertionError(f"{recorded} of {batch.raw.len()} entries were recorded")
+        super().write(batch)
+
     def take_written(self) -> list[list[Entry]]:
         taken, self.written = self.written, []
         return [each.entries for each in taken]
 
 
-def _record(folder: Path, shape: Shape) -> tuple[list[list[Entry]], list[list[Entry]]]:
+def record(folder: Path, shape: Shape) -> tuple[list[list[Entry]], list[list[Entry]]]:
     """The batches of adds, and those of polls and removes, call by call."""
     with tempfile.TemporaryDirectory(dir=folder) as path, _RecordingStore(Path(path)) as store:
         queue = new_engine_queue(store)
@@ -78,9 +87,7 @@ def _record(folder: Path, shape: Shape) -> tuple[list[list[Entry]], list[list[En
         return added, store.take_written()
 
 
-def _replay(
-    store: Store, batches: Sequence[list[Entry]], callers: int, writes_a_call: int
-) -> float:
+def replay(store: Store, batches: Sequence[list[Entry]], callers: int, writes_a_call: int) -> float:
     """Calls a second."""
     coming = iter(batches)
 
@@ -104,12 +111,12 @@ def _replay(
 
 def measure_limit(folder: Path, shape: Shape, repeat: int) -> dict[str, list[float]]:
     """Items a second of each round, by column."""
-    added, taken = _record(folder, shape)
+    added, taken = record(folder, shape)
     callers = CALLERS[shape.items]
     rounds: dict[str, list[float]] = {}
     for _ in range(repeat):
         with tempfile.TemporaryDirectory(dir=folder) as path, Store(Path(path)) as store:
             for work, batches, writes in (("add", added, 1), ("take", taken, 2)):
-                rate = _replay(store, batches, callers, writes) * shape.items
+                rate = replay(store, batches, callers, writes) * shape.items
                 rounds.setdefault(column(work, shape), []).append(rate)
     return rounds
