@@ -8,12 +8,21 @@ the write has ended; while it runs, later operations gather for the next one.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
 from queueber.errors import Internal, Unavailable
 from queueber.limits import STORE_RETRY_MS
-from queueber.service.loop import Future, Loop
+from queueber.service.loop import Future, Loop, TimerHandle
+
+_SOON_SECONDS = 0.001
+_SOON_TIMES = 16
+"""When a sync takes longer, its thread may be waiting for the interpreter."""
+_SELDOM_SECONDS = 0.05
+"""It was the disk, then."""
+_STAND_BACK_SECONDS = 1e-5
+"""With what the system adds, as long as a thread takes to wake up."""
 
 
 class CommitGroup:
@@ -35,6 +44,7 @@ class CommitGroup:
         self._is_closing = threading.Event()
         self._requests: SimpleQueue[list[Future] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="queueber-sync", daemon=True)
+        self._stands_back: TimerHandle | None = None
         self.syncs_total = 0
         self._start_thread()
 
@@ -45,6 +55,28 @@ class CommitGroup:
 
     def _hand_to_thread(self, group: list[Future]) -> None:
         self._requests.put(group)
+        self._stand_back_later(_SOON_TIMES)
+
+    def _stand_back_later(self, soon_times: int) -> None:
+        seconds = _SOON_SECONDS if soon_times else _SELDOM_SECONDS
+        self._stands_back = self._loop.call_later(seconds, self._stand_back, soon_times)
+
+    def _stand_back(self, soon_times: int) -> None:
+        """Let the thread have the interpreter, which it needs before a sync and after it.
+
+        A busy loop gives it up in every turn, for a moment in which nobody else can wake up; and
+        each such moment makes the thread begin anew to wait for its share.
+        """
+        time.sleep(_STAND_BACK_SECONDS)
+        self._stand_back_later(max(0, soon_times - 1))
+
+    def _thread_has_synced(self, group: list[Future], failure: BaseException | None) -> None:
+        self._stand_back_no_more()
+        self._finish(group, failure)
+
+    def _stand_back_no_more(self) -> None:
+        if self._stands_back is not None:
+            self._stands_back.cancel()
 
     async def wait(self) -> None:
         """Return once everything written so far is durable."""
@@ -63,6 +95,7 @@ class CommitGroup:
         self._is_closing.set()
         self._requests.put(None)
         self._thread.join()
+        self._stand_back_no_more()
 
     def _request_sync(self) -> None:
         group, self._waiting = self._waiting, []
@@ -71,7 +104,7 @@ class CommitGroup:
     def _run(self) -> None:
         while (group := self._requests.get()) is not None:
             failure = self._sync_until_settled()
-            self._loop.call_soon_threadsafe(self._finish, group, failure)
+            self._loop.call_soon_threadsafe(self._thread_has_synced, group, failure)
 
     def _sync_until_settled(self) -> BaseException | None:
         """Sync, however long the disk is full; returns why if it cannot be done at all."""

@@ -119,6 +119,58 @@ def test_sync_runs_in_a_thread_of_its_own() -> None:
     run_virtually(ManualClock(), main())
 
 
+def test_loop_lets_the_thread_have_the_interpreter_while_a_sync_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A loop that is never idle keeps a thread that waits for the interpreter from waking up."""
+    naps: list[float] = []
+    monkeypatch.setattr("queueber.service.commit_group.time.sleep", naps.append)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        sync = HeldSync()
+        sync.loop = loop
+        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        with loop.time_stands_still():
+            waiting = begin(commits)
+            await sync.wait_begun(1)
+        assert naps == []
+
+        await asyncio.sleep(0.010)
+        assert len(naps) in (9, 10)
+        await asyncio.sleep(1)
+        assert len(naps) in range(30, 40)  # it is the disk that takes long
+
+        sync.let()
+        with loop.time_stands_still():
+            await waiting
+        count = len(naps)
+        await asyncio.sleep(1)
+        assert (len(naps), loop.timers()) == (count, 0)
+        commits.close()
+
+    run_virtually(ManualClock(), main())
+
+
+def test_close_during_a_sync_leaves_no_timer() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        sync = HeldSync()
+        sync.loop = loop
+        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        with loop.time_stands_still():
+            waiting = begin(commits)
+            await sync.wait_begun(1)
+        sync.let()
+        commits.close()
+        assert loop.timers() == 0
+        waiting.cancel()
+
+    run_virtually(ManualClock(), main())
+
+
 def test_wait_that_is_cancelled_leaves_the_others_as_they_are() -> None:
     async def body(commits: CommitGroup, sync: HeldSync) -> None:
         gone, stays = begin(commits), begin(commits)
