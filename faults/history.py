@@ -19,7 +19,7 @@ them; a column may be empty, as in `NewItems`):
 | purge | state | count |
 | redrive | ids (none: all) | count |
 | receipt, wait_batch | batch | added, done, dead, live, complete |
-| read_results | | results ([offset, id, result] each) |
+| read_results | reader | results ([offset, id, result] each) |
 | ack_results | reader, offset | |
 | drop_reader | reader | done |
 | pause | for_ms (0: until resumed) | |

@@ -22,9 +22,11 @@ from faults.history import (
 
 Now = Callable[[], float]
 
-SENT_AGAIN = ("poll", "extend", "release", "pause", "resume", "ack_results")
-"""What a client sends again by itself when the answer is lost. An error, of whatever kind, tells of
-the last attempt only: one before may have been done."""
+SENT_AGAIN = (
+    "poll", "extend", "release", "pause", "resume", "ack_results", "cancel", "purge", "redrive",
+)  # fmt: skip
+"""What a client sends again by itself when the answer is lost, and what it sends in parts. An
+error, of whatever kind, tells of the last time only: what was sent before may have been done."""
 
 
 def monotonic_ms() -> float:

@@ -188,7 +188,8 @@ def _put_together(path: Path, work: Path) -> rocksdict.Rdict:
             return open_loosely(work, read_only=False)
         except Exception as error:
             damaged = _file_named_in(str(error), work)
-            if damaged is None:
+            # Whatever else is wrong (a limit on open files, say) is no reason to leave it out.
+            if damaged is None or not str(error).startswith("Corruption"):
                 raise
             # It puts files on its list that it cannot open afterwards.
             (work / "lost").mkdir(exist_ok=True)

@@ -22,7 +22,7 @@ from queueber.db.recovery import open_database
 from queueber.db.snapshot import Range, StoreSnapshot, check_status, unreadable
 from queueber.db.synced import read_synced, write_synced
 from queueber.db.wal import SYNCED_KEY, synced_note
-from queueber.errors import StorageCorrupt, StorageFailed, Unavailable
+from queueber.errors import StorageCorrupt, StorageFailed, Unavailable, invariant
 
 
 class ScanIncomplete(Exception):
@@ -59,6 +59,7 @@ class Batch:
 
     def put_columns(self, family: Family, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         """As `put_many`; there is a value for each key."""
+        invariant(len(keys) == len(values), "a value for each key", family=family.family_name)
         deque(map(self.raw.put, keys, values, repeat(self._handles[family])), maxlen=0)
 
     def delete_many(self, family: Family, keys: Iterable[bytes]) -> None:

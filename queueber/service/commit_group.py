@@ -55,7 +55,8 @@ class CommitGroup:
 
     def _hand_to_thread(self, group: list[Future]) -> None:
         self._requests.put(group)
-        self._stand_back_later(_SOON_TIMES)
+        if not self._is_closing.is_set():
+            self._stand_back_later(_SOON_TIMES)
 
     def _stand_back_later(self, soon_times: int) -> None:
         seconds = _SOON_SECONDS if soon_times else _SELDOM_SECONDS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.sst import SstWriter
 from queueber.db.store import ScanIncomplete, Store
-from queueber.errors import DataDirLocked, StorageCorrupt, StorageFailed
+from queueber.errors import DataDirLocked, InvariantViolation, StorageCorrupt, StorageFailed
 from tests.support.dumps import dump
 from tests.support.folders import copy_open_store, quick_folder, remove_folder
 
@@ -68,6 +68,25 @@ def test_write_of_a_batch_puts_and_deletes_in_every_family(store: Store) -> None
     for at, family in enumerate(Family):
         assert store.get(family, b"kept") == b"%d" % at
         assert store.get(family, b"gone") is None
+
+
+def test_columns_are_put_as_entries_are(store: Store) -> None:
+    batch = store.batch()
+    batch.put_columns(Family.ITEMS, [key(1), key(2)], [b"one", b"two"])
+    batch.put_columns(Family.LEASES, [], [])
+    store.write(batch)
+
+    assert store.get_many(Family.ITEMS, [key(1), key(2)]) == [b"one", b"two"]
+
+
+def test_columns_without_a_value_for_each_key_are_refused_as_a_whole(store: Store) -> None:
+    batch = store.batch()
+    before = batch.raw.len()
+
+    with pytest.raises(InvariantViolation, match="a value for each key is broken: family='items'"):
+        batch.put_columns(Family.ITEMS, [key(1), key(2)], [b"one"])
+
+    assert batch.raw.len() == before
 
 
 def test_batch_that_is_not_written_changes_nothing(store: Store) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,7 +125,7 @@ def test_loop_lets_the_thread_have_the_interpreter_while_a_sync_takes_long(
 ) -> None:
     """A loop that is never idle keeps a thread that waits for the interpreter from waking up."""
     naps: list[float] = []
-    monkeypatch.setattr("queueber.service.commit_group.time.sleep", naps.append)
+    monkeypatch.setattr("queueber.service.commit_group.time", SimpleNamespace(sleep=naps.append))
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -161,12 +162,16 @@ def test_close_during_a_sync_leaves_no_timer() -> None:
         sync.loop = loop
         commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
         with loop.time_stands_still():
-            waiting = begin(commits)
+            waiting = [begin(commits)]
             await sync.wait_begun(1)
+            waiting.append(begin(commits))
+            await turns()
         sync.let()
         commits.close()
+        await turns()
         assert loop.timers() == 0
-        waiting.cancel()
+        for each in waiting:
+            each.cancel()
 
     run_virtually(ManualClock(), main())
 
