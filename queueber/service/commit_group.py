@@ -8,7 +8,6 @@ the write has ended; while it runs, later operations gather for the next one.
 """
 
 import threading
-import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
@@ -68,7 +67,7 @@ class CommitGroup:
         A busy loop gives it up in every turn, for a moment in which nobody else can wake up; and
         each such moment makes the thread begin anew to wait for its share.
         """
-        time.sleep(_STAND_BACK_SECONDS)
+        self._is_closing.wait(_STAND_BACK_SECONDS)
         self._stand_back_later(max(0, soon_times - 1))
 
     def _thread_has_synced(self, group: list[Future], failure: BaseException | None) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,12 +119,20 @@ def test_sync_runs_in_a_thread_of_its_own() -> None:
     run_virtually(ManualClock(), main())
 
 
-def test_loop_lets_the_thread_have_the_interpreter_while_a_sync_takes_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class _CountedWaits(threading.Event):
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout)
+        return super().wait(timeout)
+
+
+def test_loop_lets_the_thread_have_the_interpreter_while_a_sync_takes_long() -> None:
     """A loop that is never idle keeps a thread that waits for the interpreter from waking up."""
-    naps: list[float] = []
-    monkeypatch.setattr("queueber.service.commit_group.time", SimpleNamespace(sleep=naps.append))
+    is_closing = _CountedWaits()
+    naps = is_closing.waits
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -133,6 +140,7 @@ def test_loop_lets_the_thread_have_the_interpreter_while_a_sync_takes_long(
         sync = HeldSync()
         sync.loop = loop
         commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        commits._is_closing = is_closing
         with loop.time_stands_still():
             waiting = begin(commits)
             await sync.wait_begun(1)
