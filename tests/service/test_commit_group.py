@@ -16,13 +16,17 @@ from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
 Body = Callable[[CommitGroup, HeldSync], Coroutine[Any, Any, None]]
 
 
+def on_this_loop() -> tuple[VirtualLoop, CommitGroup, HeldSync]:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    sync = HeldSync()
+    sync.loop = loop
+    return loop, CommitGroup(loop, sync, on_failure=sync.failures.append), sync
+
+
 def run_with_commits(body: Body) -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        sync = HeldSync()
-        sync.loop = loop
-        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        loop, commits, sync = on_this_loop()
         try:
             with loop.time_stands_still():
                 await body(commits, sync)
@@ -135,11 +139,7 @@ def test_loop_lets_the_thread_have_the_interpreter_while_a_sync_takes_long() -> 
     naps = is_closing.waits
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        sync = HeldSync()
-        sync.loop = loop
-        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        loop, commits, sync = on_this_loop()
         commits._is_closing = is_closing
         with loop.time_stands_still():
             waiting = begin(commits)
@@ -164,11 +164,7 @@ def test_loop_lets_the_thread_have_the_interpreter_while_a_sync_takes_long() -> 
 
 def test_close_during_a_sync_leaves_no_timer() -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        sync = HeldSync()
-        sync.loop = loop
-        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        loop, commits, sync = on_this_loop()
         with loop.time_stands_still():
             waiting = [begin(commits)]
             await sync.wait_begun(1)
@@ -260,11 +256,7 @@ def test_failed_sync_is_reported_once() -> None:
 
 def test_close_waits_for_the_sync_under_way_and_ends_the_thread() -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        sync = HeldSync()
-        sync.loop = loop
-        commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
+        loop, commits, sync = on_this_loop()
         before = threading.active_count()
         with loop.time_stands_still():
             waiting = begin(commits)
