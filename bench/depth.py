@@ -18,7 +18,7 @@ from bench.measure import (
     start_report,
 )
 from queueber.clock import ManualClock
-from queueber.engine.sweep import sweep
+from queueber.engine.queue.sweep import sweep
 from queueber.limits import MINUTE_MS
 
 _DESCRIPTION = """Measure a poll and a remove of 10 items on the engine, unsynced: at the start,

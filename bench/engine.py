@@ -25,14 +25,15 @@ from bench.measure import (
     start_report,
 )
 from queueber.clock import SystemClock
-from queueber.db.store import Store
-from queueber.engine.add import add
-from queueber.engine.complete import complete
-from queueber.engine.opening import open_engine
-from queueber.engine.poll import poll
-from queueber.engine.queues import create_queue
-from queueber.engine.remove import remove
-from queueber.engine.state import Engine, QueueState
+from queueber.db.store.contract import Store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.open import open_engine
+from queueber.engine.queue.add import add
+from queueber.engine.queue.complete import complete
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.queues import create_queue
+from queueber.engine.queue.remove import remove
 from queueber.ids import IdSource
 from queueber.limits import MESSAGE_BYTES_CEILING, MINUTE_MS
 from queueber.model import NewItems, Polled, QueueSettings
@@ -96,7 +97,7 @@ class EngineQueue:
 
 @contextmanager
 def engine_queue(folder: Path, name: str = "bench") -> Iterator[EngineQueue]:
-    with Store(folder) as store:
+    with RocksStore(folder) as store:
         yield new_engine_queue(store, name)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import linear_regression, median
 
-from queueber.db.options import BLOCK_CACHE_BYTES, WAL_BYTES_MAX, WRITE_BUFFERS_BYTES
+from queueber.db.store.options import BLOCK_CACHE_BYTES, WAL_BYTES_MAX, WRITE_BUFFERS_BYTES
 
 WARM_SECONDS = 180.0
 """Until then RocksDB fills the memory that it may have, which is no leak."""

@@ -18,7 +18,8 @@ from pathlib import Path
 from random import Random
 
 from queueber.db.families import Family
-from queueber.db.store import Store
+from queueber.db.store.contract import Store
+from queueber.db.store.rocks import RocksStore
 
 SECTOR = 512
 
@@ -52,12 +53,12 @@ class Crash:
 @contextmanager
 def crashed_store(random: Random, folder: Path) -> Iterator[Crash]:
     path, left = folder / "data", folder / "left"
-    with Store(path) as store:
+    with RocksStore(path) as store:
         # A copy of its own first, so that there are files of more than one start.
         put(store, 0, random)
     sync_every = random.choice([1, 2, 5, 20])
     written, synced, synced_bytes = 1, 1, 0
-    with Store(path) as store:
+    with RocksStore(path) as store:
         for _ in range(random.randint(1, 60)):
             put(store, written, random)
             written += 1
@@ -115,10 +116,10 @@ def run_once(seed: int, folder: Path) -> Outcome:
         lose_power(crash, random)
         outcome = Outcome(seed, crash.written, crash.synced, 0)
         try:
-            with Store(crash.path) as store:
+            with RocksStore(crash.path) as store:
                 items, leases = numbers(store, Family.ITEMS), numbers(store, Family.LEASES)
                 put(store, 10_000, random)
-            with Store(crash.path) as again:
+            with RocksStore(crash.path) as again:
                 assert numbers(again, Family.ITEMS) == [*items, 10_000]
         except Exception as error:  # noqa: BLE001  every way to fail is a finding
             outcome.failure = f"it does not open: {error!r}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from faults.final_state import FinalState, FoundItem, FoundReceipt, FoundResult
 from faults.history import printed
-from queueber.model import FailOutcome, ItemState, Peeked, Receipt, Result, Stats
+from queueber.model import FailOutcome, ItemInfo, ItemState, Receipt, Result, Stats
 
 Told = dict[str, Any]
 
@@ -47,7 +47,7 @@ def results(found: Iterable[Result]) -> Told:
 
 
 def final_state(
-    items: Mapping[ItemState, Iterable[Peeked]],
+    items: Mapping[ItemState, Iterable[ItemInfo]],
     results: Iterable[Result],
     receipts: Mapping[str, Receipt | None],
     stats: Stats,

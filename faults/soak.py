@@ -22,8 +22,8 @@ from bench.resident import resident_mb
 from faults.bystander import Bystander
 from faults.flat import Sample, growth, judge, second_half
 from faults.hostile.witness import Timer, Witness
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.testing import ServerProcess, running_server
 
 CLIENTS = 3
@@ -111,7 +111,7 @@ def run(seconds: float, every: float, seed: int) -> tuple[list[Sample], list[str
         wrong = judge(samples) + bystander.wrong
         if code := server.stop():
             wrong.append(f"the server ended with {code}")
-        with Store(server.data_dir, read_only=True) as store:
+        with RocksStore(server.data_dir, read_only=True) as store:
             wrong += [str(each) for each in check_store(store)]
     return samples, wrong
 

@@ -6,7 +6,7 @@
 The names below are the public ones. Importing them needs no RocksDB.
 """
 
-from queueber.client.adding import Ids
+from queueber.client.adding import AddedIds
 from queueber.client.async_client import AsyncClient, connect_async
 from queueber.client.async_queue import AsyncQueue
 from queueber.client.client import Client, connect
@@ -33,13 +33,14 @@ from queueber.errors import (
 )
 from queueber.model import (
     FailOutcome,
+    ItemInfo,
     ItemState,
+    LoadInfo,
     LoadRef,
     LoadState,
     LogStats,
     Origin,
     PartRef,
-    Peeked,
     QueueSettings,
     Receipt,
     Result,
@@ -49,7 +50,6 @@ from queueber.model import (
     SnapshotInfo,
     Stats,
 )
-from queueber.model import Load as LoadFacts
 from queueber.version import VERSION as __version__
 from queueber.worker.holding import WorkItem
 from queueber.worker.outcomes import Retry
@@ -58,6 +58,7 @@ from queueber.worker.worker import Worker
 
 __all__ = [
     "Aborted",
+    "AddedIds",
     "AsyncClient",
     "AsyncLease",
     "AsyncLoad",
@@ -67,15 +68,15 @@ __all__ = [
     "Backoff",
     "Client",
     "FailOutcome",
-    "Ids",
     "Internal",
     "InvalidArgument",
     "Item",
+    "ItemInfo",
     "ItemState",
     "Lease",
     "LeaseExpired",
     "Load",
-    "LoadFacts",
+    "LoadInfo",
     "LoadRef",
     "LoadState",
     "LogStats",
@@ -84,7 +85,6 @@ __all__ = [
     "OutcomeUnknown",
     "PartRef",
     "PeekPage",
-    "Peeked",
     "PermissionDenied",
     "Producer",
     "Queue",

@@ -13,16 +13,16 @@ import trio
 
 from queueber.clock import SystemClock
 from queueber.config import Config, split_address
-from queueber.db.options import OPEN_FILES_MAX
-from queueber.db.store import Store
-from queueber.engine.opening import open_engine
+from queueber.db.store.options import OPEN_FILES_MAX
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.open import open_engine
 from queueber.ids import IdSource
 from queueber.limits import CONNECTION_UNSENT_BYTES_MAX, UNSENT_BYTES_MAX
 from queueber.model import ServerInfo
 from queueber.rpc.handlers import ServiceHandler
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import REFUSED_MAX, RpcServer
-from queueber.service.aside import Aside
+from queueber.service.background_thread import Aside
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.outbox import Outboxes
@@ -98,7 +98,7 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
     stop = _Stop()
     bridge.on_signals(stop.request)
     on_crash = _crash_reporter(bridge, stop)
-    with Store(config.data_dir) as store:
+    with RocksStore(config.data_dir) as store:
         if store.torn:
             _log.warning("torn_log", told=store.torn)
         commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
@@ -126,7 +126,7 @@ async def _run_server(
     address_file: Path | None,
     bridge: Bridge,
     stop: _Stop,
-    store: Store,
+    store: RocksStore,
     commits: CommitGroup,
     aside: Aside,
     on_crash: Callable[[BaseException], None],

@@ -9,9 +9,9 @@ import pytest
 
 import queueber
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.engine import check_items, check_loads, check_registry, invariants
-from queueber.engine.invariants import _KEY_WIDTHS
-from queueber.engine.lifecycle import INVARIANTS, TRANSITIONS
+from queueber.engine.integrity import check_items, check_loads, check_records, check_store
+from queueber.engine.integrity.check_store import _KEY_WIDTHS
+from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
 from queueber.service.service import Service
 
@@ -21,45 +21,48 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
-    "db/new_records": "part_writer",
-    "db/options": "store",
-    "engine/places": "cancel",
-    "engine/rebuild_items": "rebuild",
-    "engine/rebuild_log": "rebuild",
-    "engine/rebuild_registry": "rebuild",
-    "engine/reminders": "forget",
-    "engine/room": "add",
-    "service/connection": "gate",
-    "service/core": "service",
-    "service/items": "outcomes",
-    "service/polls": "waiting_polls",
-    "service/reading": "read_results",
-    "service/signals": "wait_batch",
+    "db/records/new_items": "db/bulk/test_part_writer",
+    "db/store/options": "db/store/test_rocks",
+    "db/store/contract": "db/store/test_rocks",
+    "engine/kernel/state": "engine/kernel/test_state",
+    "engine/queue/places": "engine/queue/test_cancel",
+    "engine/queue/quota": "engine/queue/test_add",
+    "engine/integrity/rebuild_items": "engine/integrity/test_rebuild_store",
+    "engine/integrity/rebuild_log": "engine/integrity/test_rebuild_store",
+    "engine/integrity/rebuild_records": "engine/integrity/test_rebuild_store",
+    "engine/records/reminders": "engine/records/test_retention",
+    "service/connection": "service/test_gate",
+    "service/core": "service/test_service",
+    "service/items": "service/test_outcomes",
+    "service/polls": "service/test_waiting_polls",
+    "service/reading": "service/test_read_results",
+    "service/wakeups": "service/test_wait_batch",
 }
-"""Modules whose tests are named by what a caller sees."""
-CHECKERS = (invariants, check_items, check_registry, check_loads)
+"""Modules whose tests are named by what a caller sees: both below their own root."""
+WITHOUT_LOGIC = {"service/loop"}
+CHECKERS = (check_store, check_items, check_records, check_loads)
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
-        "queueber/db/store.py",
-        "queueber/db/snapshot.py",
-        "queueber/db/options.py",
-        "queueber/db/recovery.py",
-        "queueber/db/salvage.py",
-        "queueber/db/sst.py",
+        "queueber/db/store/rocks.py",
+        "queueber/db/store/snapshot.py",
+        "queueber/db/store/options.py",
+        "queueber/db/recovery/opening.py",
+        "queueber/db/recovery/salvage.py",
+        "queueber/db/bulk/sst.py",
     ),
     "capnp": (
         "queueber/schema/__init__.py",
         "queueber/rpc/",
         "queueber/client/",
-        "queueber/streams.py",
+        "queueber/wire/stream.py",
     ),
     "asyncio": (
         "queueber/rpc/kj_bridge.py",
         "queueber/rpc/listener.py",
         "queueber/client/",
         "queueber/worker/",
-        "queueber/streams.py",
+        "queueber/wire/stream.py",
     ),
     "trio": (
         "queueber/app.py",
@@ -94,7 +97,10 @@ def imported(source: Path) -> set[str]:
 
 
 def modules_of(folder: str) -> set[str]:
-    return {path.stem for path in (ROOT / "queueber" / folder).glob("*.py")} - {"__init__"}
+    """All modules of a folder and its rooms, as paths below `queueber/` without a suffix."""
+    root = ROOT / "queueber"
+    found = (path for path in (root / folder).rglob("*.py") if path.stem != "__init__")
+    return {str(path.relative_to(root).with_suffix("")) for path in found}
 
 
 # --- imports --------------------------------------------------------------------------------------
@@ -135,7 +141,7 @@ for name in queueber.__all__:
 server = ("queueber.db", "queueber.engine", "queueber.service", "queueber.rpc")
 print([name for name in sys.modules if name.startswith(server)])
 try:
-    importlib.import_module("queueber.db.store")
+    importlib.import_module("queueber.db.store.rocks")
 except ModuleNotFoundError:
     print("blocked")
 """
@@ -162,10 +168,10 @@ def test_every_operation_of_an_item_has_a_file_a_function_and_a_test() -> None:
     operations = {operation.partition(",")[0] for _, operation in TRANSITIONS} | {"add", "sweep"}
 
     for operation in operations:
-        tree = tree_of(Path("queueber/engine") / f"{operation}.py")
+        tree = tree_of(Path("queueber/engine/queue") / f"{operation}.py")
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert operation in functions
-        assert (TESTS / "engine" / f"test_{operation}.py").is_file()
+        assert (TESTS / "engine" / "queue" / f"test_{operation}.py").is_file()
 
 
 def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service() -> None:
@@ -194,18 +200,16 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
 
     operations = {bulk.get(method, method) for method in methods - set(elsewhere)}
 
-    assert operations <= modules_of("engine")
+    assert {f"engine/queue/{operation}" for operation in operations} <= modules_of("engine")
     assert all(hasattr(Service, word) for word in [*operations, *elsewhere.values()])
 
 
 @pytest.mark.parametrize("folder", ["db", "engine", "service", "sweeper"])
-def test_every_module_has_its_tests(folder: str) -> None:
-    without_logic = {"loop"} if folder == "service" else set()
-
-    tested = {path.stem.removeprefix("test_") for path in (TESTS / folder).glob("test_*.py")}
-
-    modules = {f"{folder}/{module}": module for module in modules_of(folder) - without_logic}
-    assert {TESTED_AS.get(path, module) for path, module in modules.items()} <= tested
+def test_every_module_has_its_tests_where_it_has_its_own_place(folder: str) -> None:
+    for module in modules_of(folder) - WITHOUT_LOGIC:
+        path = Path(module)
+        tests = TESTED_AS.get(module, str(path.with_name(f"test_{path.name}")))
+        assert (TESTS / f"{tests}.py").is_file(), module
 
 
 # --- rules that are told in one place and kept in another -----------------------------------------

@@ -16,9 +16,9 @@ import pytest
 from queueber import limits
 from queueber.config import OPTIONS
 from queueber.db.families import Family
-from queueber.db.format import FORMAT
-from queueber.engine.lifecycle import INVARIANTS, TRANSITIONS
-from queueber.engine.load_parts import _KNOWN as KNOWN_FAMILIES
+from queueber.db.store.format import FORMAT
+from queueber.engine.loads.part_check import _KNOWN as KNOWN_FAMILIES
+from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.errors import WIRE_ERRORS
 from queueber.schema import wire
 from queueber.testing import ServerProcess, running_server

@@ -1,4 +1,4 @@
-"""Ids by RFC 9562, read back by two libraries that know nothing of ours."""
+"""AddedIds by RFC 9562, read back by two libraries that know nothing of ours."""
 
 import uuid
 from itertools import pairwise

@@ -13,7 +13,8 @@ from bench.engine import new_engine_queue, run_group
 from bench.measure import Shape
 from bench.peers.contest import CALLERS, column
 from queueber.db.families import Family
-from queueber.db.store import Batch, Store
+from queueber.db.store.contract import Batch, Store
+from queueber.db.store.rocks import RocksBatch, RocksStore
 
 _ITEMS = {1: 10_000, 100: 100_000}
 """By items a call: so many that a round takes a good part of a second."""
@@ -22,7 +23,7 @@ Entry = tuple[Family, bytes, bytes | None]
 """A value of None deletes."""
 
 
-class _Recording(Batch):
+class _Recording(RocksBatch):
     """Keeps what it is given; nothing that is measured here deletes ranges."""
 
     __slots__ = ("entries",)
@@ -51,19 +52,18 @@ class _Recording(Batch):
             self.delete(family, key)
 
 
-class _RecordingStore(Store):
+class _RecordingStore(RocksStore):
     def __init__(self, path: Path) -> None:
         self.written: list[_Recording] = []
         super().__init__(path)
 
-    def batch(self) -> Batch:
+    def batch(self) -> _Recording:
         self.written.append(recording := _Recording(self._handles))
         return recording
 
     def write(self, batch: Batch) -> None:
-        recorded = len(batch.entries) if isinstance(batch, _Recording) else -1
-        if recorded != batch.raw.len():
-            raise AssertionError(f"{recorded} of {batch.raw.len()} entries were recorded")
+        if not isinstance(batch, _Recording) or len(batch.entries) != len(batch):
+            raise AssertionError(f"not all of {len(batch)} entries were recorded")
         super().write(batch)
 
     def take_written(self) -> list[list[Entry]]:
@@ -115,7 +115,7 @@ def measure_limit(folder: Path, shape: Shape, repeat: int) -> dict[str, list[flo
     callers = CALLERS[shape.items]
     rounds: dict[str, list[float]] = {}
     for _ in range(repeat):
-        with tempfile.TemporaryDirectory(dir=folder) as path, Store(Path(path)) as store:
+        with tempfile.TemporaryDirectory(dir=folder) as path, RocksStore(Path(path)) as store:
             for work, batches, writes in (("add", added, 1), ("take", taken, 2)):
                 rate = replay(store, batches, callers, writes) * shape.items
                 rounds.setdefault(column(work, shape), []).append(rate)

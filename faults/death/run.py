@@ -18,8 +18,8 @@ from faults.final_state import FinalState
 from faults.history import Call, History, Outcome, merged
 from faults.observed import read_final_state
 from faults.recorder import Recorder, monotonic_ms, read_histories
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 
 _WAIT_SECONDS_MAX = 120.0
 _AT_THE_END = "at the end"
@@ -81,7 +81,7 @@ def run(kills: int, seed: int) -> Told:
                 final = _come_to_rest(target)
             rows[_AT_THE_END].wrong += fleet.failures
             rows[_AT_THE_END].wrong += [f"exit code {code}" for code in [server.stop()] if code]
-            with Store(server.data_dir, read_only=True) as store:
+            with RocksStore(server.data_dir, read_only=True) as store:
                 rows[_AT_THE_END].wrong += [str(each) for each in check_store(store)]
         finally:
             server.kill()
@@ -96,10 +96,10 @@ def _come_to_rest(target: Target) -> Mapping[str, FinalState]:
     target.fleet.dismiss(*PRODUCERS)
     with queueber.connect(target.server.address) as client:
         tasks = client.queue(TASKS)
-        _wait_until_nothing_is_there(tasks, "ready", "delayed", "in_progress")
+        _wait_until_nothing_is_there(tasks, "ready", "delayed", "leased")
         target.fleet.look_after()
         target.fleet.dismiss()
-        _wait_until_nothing_is_there(client.queue(QUEUE), "delayed", "in_progress")
+        _wait_until_nothing_is_there(client.queue(QUEUE), "delayed", "leased")
         return {queue: read_final_state(client.queue(queue), BATCHES) for queue in (QUEUE, TASKS)}
 
 

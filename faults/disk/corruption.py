@@ -20,15 +20,15 @@ from click.testing import CliRunner
 
 from queueber.cli import commands
 from queueber.db.families import Family
-from queueber.db.store import Store
-from queueber.db.wal import SYNCED_KEY
-from queueber.engine.add import add
-from queueber.engine.complete import complete
-from queueber.engine.fail import fail
-from queueber.engine.opening import open_engine
-from queueber.engine.poll import poll
-from queueber.engine.queues import create_queue
-from queueber.engine.state import Engine
+from queueber.db.recovery.wal import SYNCED_KEY
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.kernel.state import Engine
+from queueber.engine.open import open_engine
+from queueber.engine.queue.add import add
+from queueber.engine.queue.complete import complete
+from queueber.engine.queue.fail import fail
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.queues import create_queue
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import MIB
@@ -60,7 +60,7 @@ def make_store(folder: Path) -> Path:
     random = Random(1)
     ids = IdSource(random)
     for start in range(3):
-        with Store(path) as store:
+        with RocksStore(path) as store:
             engine = open_engine(store, ids)
             for name in ("first", "second"):
                 create_queue(engine, name, QueueSettings(), NOW_MS)
@@ -90,7 +90,7 @@ def _use(engine: Engine, name: str, random: Random, start: int) -> None:
 
 def contents_of(path: Path) -> Contents:
     """All that a server would read, through the checks of one that starts."""
-    with Store(path) as store:
+    with RocksStore(path) as store:
         open_engine(store, IdSource(Random(2)))
         return {
             family.family_name: [

@@ -92,7 +92,7 @@ def _cut_short_ms(facts: Facts, item: str, hold: Hold) -> Iterator[float]:
     for named in facts.named["cancel"].get(item, ()):
         if named.may_be_done:
             yield named.call.began_ms
-    for purge in facts.purges("in progress"):
+    for purge in facts.purges("leased"):
         if purge.ended_ms >= hold.poll.began_ms:
             yield purge.began_ms
     if (call := facts.hung_up.get(hold.lease)) is not None:

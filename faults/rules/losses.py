@@ -9,7 +9,7 @@ from faults.history import Call
 from faults.rules.additions import is_without_ids
 from faults.rules.results import shown, spare
 
-_ALL_STATES = ("ready", "delayed", "in progress", "dead")
+_ALL_STATES = ("ready", "delayed", "leased", "dead")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from faults.history import Outcome
 from faults.recorder import Recorder, outcome_of
 from faults.simulation.network import Connection, ConnectionLost, Network
-from queueber.engine.state import QueueState
+from queueber.engine.kernel.state import QueueState
 from queueber.errors import QueueberError
 from queueber.service.service import Service
 

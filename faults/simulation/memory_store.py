@@ -8,8 +8,8 @@ from pathlib import Path
 
 from faults.simulation.disk import Disk, Families
 from queueber.db.families import Family
-from queueber.db.snapshot import Range, StoreSnapshot
-from queueber.db.store import Batch, ScanIncomplete, Store
+from queueber.db.store.contract import Batch, Range, ScanIncomplete, Snapshot, Store
+from queueber.db.store.format import ensure_format
 
 _NOWHERE = Path("/nonexistent/loads")
 
@@ -40,6 +40,9 @@ class MemoryBatch(Batch):
 
     def delete_range(self, family: Family, start: bytes, stop: bytes) -> None:
         self._steps.append((family, start, None, stop))
+
+    def __len__(self) -> int:
+        return len(self._steps)
 
     def apply(self, families: Families) -> None:
         for family, key, value, stop in self._steps:
@@ -74,7 +77,7 @@ class _Reads:
         return iter(self._entries[family].entries(start, stop))
 
 
-class MemorySnapshot(_Reads, StoreSnapshot):
+class MemorySnapshot(_Reads, Snapshot):
     def __init__(self, disk: Disk, families: Iterable[Family]) -> None:
         self._entries = {family: disk.now[family].copy() for family in families}
 
@@ -89,7 +92,7 @@ class MemoryStore(_Reads, Store):
         self.loads_path = _NOWHERE
         self._entries = disk.now
         self._gives_up = gives_up
-        self._check_format(read_only=False)
+        ensure_format(self, read_only=False)
 
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from faults import records
 from faults.final_state import FinalState
 from faults.simulation.roles import BATCHES
-from queueber.engine.batches import receipt
-from queueber.engine.results import read_results
-from queueber.engine.state import Engine, QueueState
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.queue.results import read_results
+from queueber.engine.records.batches import receipt
 from queueber.errors import NotFound
 from queueber.limits import MIB
-from queueber.model import ItemState, Peeked, Receipt
+from queueber.model import ItemInfo, ItemState, Receipt
 from queueber.service.service import Service
 
 _ALL = 1000
@@ -27,7 +27,7 @@ def final_state(service: Service, engine: Engine, queue: QueueState) -> FinalSta
     )
 
 
-def _items(service: Service, queue: QueueState, state: ItemState) -> Iterator[Peeked]:
+def _items(service: Service, queue: QueueState, state: ItemState) -> Iterator[ItemInfo]:
     after = b""
     while True:
         items, after = service.peek(queue, state, after, 0)

@@ -10,7 +10,7 @@ from faults.simulation.disk import Crashed, Disk
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.memory_store import MemoryStore
 from faults.simulation.sweeping import sweep_when_due
-from queueber.engine.opening import open_engine
+from queueber.engine.open import open_engine
 from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.limits import KIB, MINUTE_MS

@@ -5,13 +5,13 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 _LOW = {
-    "queueber.engine.ready_window.READY_WINDOW_ENTRIES": 4,
-    "queueber.engine.fresh.FRESH_QUEUE_BYTES_MAX": 150,
-    "queueber.engine.choice.OLDEST_FIRST_EVERY": 3,
-    "queueber.engine.choice.SUSPECT_PATIENCE_MS": 30,
-    "queueber.engine.producers.PRODUCER_ANSWERS_KEPT": 2,
-    "queueber.engine.forget.PRODUCER_ANSWERS_KEPT": 2,
-    "queueber.engine.check_registry.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES": 4,
+    "queueber.engine.queue.recent_contents.FRESH_QUEUE_BYTES_MAX": 150,
+    "queueber.engine.queue.selection.OLDEST_FIRST_EVERY": 3,
+    "queueber.engine.queue.selection.SUSPECT_PATIENCE_MS": 30,
+    "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.records.retention.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.integrity.check_records.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.service.polls.SWEEP_SLICE_ITEMS": 2,
 }
 

@@ -37,7 +37,7 @@ def _values(named: Mapping[str, Any]) -> str:
 
 
 def _short(value: object) -> str:
-    """Ids end in what tells them apart."""
+    """AddedIds end in what tells them apart."""
     if isinstance(value, list):
         return "[" + ", ".join(_short(each) for each in value) + "]"
     if isinstance(value, str) and len(value) == 32:

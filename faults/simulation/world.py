@@ -16,7 +16,7 @@ from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
 from faults.simulation.roles import LEASES_MS, ROLES
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.model import QueueSettings, Stats
 
 _STORY_MS = (50, 400)
@@ -105,7 +105,7 @@ class World:
             await caller.resume()
             await asyncio.sleep(_QUIET_MS / 1000)
             stats = self._stats(queue)
-            if stats.in_progress or stats.delayed or stats.waiting_polls:
+            if stats.leased or stats.delayed or stats.waiting_polls:
                 self.told.wrong.append(f"stuck: after a long time there are {stats}")
             while await caller.poll(100, lease_ms=60_000, wait_ms=0):
                 pass

@@ -12,7 +12,7 @@ from queueber.cli.bulk import Bulk
 from queueber.cli.new_calls import CommonOptions
 from queueber.cli.options import Target, client_options, number, queue_option, seconds_up_to
 from queueber.cli.output import counted, echo_json
-from queueber.client.adding import Ids
+from queueber.client.adding import AddedIds
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, PRIORITY_DEFAULT, PRIORITY_MAX
 
@@ -127,13 +127,13 @@ def add(
     given.check(common)
     with target.connect() as client, contextlib.ExitStack() as stack:
         on_progress: Callable[[int, int], None] = _no_progress
-        # Ids on the same terminal would run through the bar.
+        # AddedIds on the same terminal would run through the bar.
         if given.has_stream and sys.stderr.isatty() and (quiet or not sys.stdout.isatty()):
             from queueber.cli.progress import InputBar
 
             on_progress = stack.enter_context(InputBar()).advance
 
-        def on_ids(ids: Ids) -> None:
+        def on_ids(ids: AddedIds) -> None:
             if not quiet:
                 _echo_ids(ids, use_json=target.use_json)
 
@@ -157,7 +157,7 @@ def _no_progress(_items: int, _byte_count: int) -> None:
     pass
 
 
-def _echo_ids(ids: Ids, *, use_json: bool) -> None:
+def _echo_ids(ids: AddedIds, *, use_json: bool) -> None:
     # One write for all: a write for each would take longer than adding them.
     if not use_json:
         click.echo("\n".join(each.hex() for each in ids))

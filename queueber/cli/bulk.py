@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from queueber.cli.exits import INTERRUPTED, Failure, failure_of
 from queueber.cli.new_calls import NewCall
 from queueber.cli.output import counted
-from queueber.client.adding import Ids
+from queueber.client.adding import AddedIds
 from queueber.client.producer import Producer
 from queueber.client.queue import Queue
 from queueber.errors import Aborted, InvalidArgument, OutcomeUnknown, QueueberError, Unavailable
@@ -26,7 +26,7 @@ class Bulk:
     is_idle: Callable[[], bool]
     """Whether the input makes us wait: then there is time to hear what became of the calls."""
 
-    on_ids: Callable[[Ids], None]
+    on_ids: Callable[[AddedIds], None]
     """Told the ids of each call, in order."""
 
     on_progress: Callable[[int, int], None]
@@ -38,7 +38,7 @@ class Bulk:
     added_before: int = 0
     """Items that an earlier run of this producer has added."""
     unknown: int = 0
-    _waiting: "deque[tuple[NewCall, Future[Ids]]]" = field(default_factory=deque)
+    _waiting: "deque[tuple[NewCall, Future[AddedIds]]]" = field(default_factory=deque)
 
     def run(self, calls: Iterable[NewCall]) -> None:
         """Add everything. A `Failure` says how many items were added for certain."""
@@ -74,7 +74,7 @@ class Bulk:
         self._waiting.popleft()
         self._count(call, ids)
 
-    def _count(self, call: NewCall, ids: Ids) -> None:
+    def _count(self, call: NewCall, ids: AddedIds) -> None:
         if ids.is_repeat:
             self.added_before += len(call.contents)
         else:

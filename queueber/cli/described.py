@@ -11,10 +11,10 @@ from queueber.client.leased import Item
 from queueber.client.new_items import AddOptions, to_new_items
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, KIB, SECOND_MS
-from queueber.model import Peeked
+from queueber.model import ItemInfo
 
 _FIELDS = ("contents", "contentsBase64", "key", "priority", "delay", "attributes")
-_PRINTED = {field_name(each.name) for kind in (Item, Peeked) for each in fields(kind)}
+_PRINTED = {field_name(each.name) for kind in (Item, ItemInfo) for each in fields(kind)}
 """What `poll` and `peek` print of an item. They do not go into a new one unless they are above."""
 
 _ESCAPE_BYTES = 6

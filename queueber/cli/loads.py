@@ -7,7 +7,7 @@ from queueber.cli.exits import NEGATIVE
 from queueber.cli.finding import existing_queue
 from queueber.cli.options import ListUnlessNamed, Target, client_options, number, queue_option
 from queueber.cli.output import echo_json, echo_table, text_to_line, to_time
-from queueber.model import Load
+from queueber.model import LoadInfo
 
 
 @click.group(cls=ListUnlessNamed)
@@ -42,7 +42,7 @@ def list_loads(target: Target, queue: str) -> None:
         echo_table(headings, [_row(each) for each in listed])
 
 
-def _to_json(load: Load) -> dict[str, object]:
+def _to_json(load: LoadInfo) -> dict[str, object]:
     return {
         "load": load.ref.name,
         "epoch": load.ref.epoch,
@@ -55,7 +55,7 @@ def _to_json(load: Load) -> dict[str, object]:
     }
 
 
-def _row(load: Load) -> tuple[str, ...]:
+def _row(load: LoadInfo) -> tuple[str, ...]:
     return (
         text_to_line(load.ref.name),
         f"{load.ref.epoch:,}",

@@ -173,7 +173,7 @@ def _count(stats: Stats, state: ItemState) -> int:
     return {
         ItemState.READY: stats.ready,
         ItemState.DELAYED: stats.delayed,
-        ItemState.IN_PROGRESS: stats.in_progress,
+        ItemState.LEASED: stats.leased,
         ItemState.DEAD: stats.dead,
     }[state]
 

@@ -143,7 +143,7 @@ raw_option = click.option(
 
 def state_option(**settings: Any) -> Callable[[F], F]:
     """Needed or with a default, as the settings say."""
-    text = "ready, delayed, in-progress or dead."
+    text = "ready, delayed, leased or dead."
     return click.option("--state", type=state, metavar="STATE", help=text, **settings)
 
 

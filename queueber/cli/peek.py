@@ -27,7 +27,7 @@ from queueber.cli.output import (
 )
 from queueber.client.queue import Queue
 from queueber.limits import PEEK_ITEMS_MAX, PRIORITY_DEFAULT
-from queueber.model import ItemState, Peeked
+from queueber.model import ItemInfo, ItemState
 
 
 @click.command()
@@ -79,7 +79,7 @@ def peek(target: Target, queue: str, state: ItemState, limit: int, raw: bool) ->
         raise Exit(NEGATIVE)
 
 
-def _pages(queue: Queue, state: ItemState, limit: int) -> Iterator[list[Peeked]]:
+def _pages(queue: Queue, state: ItemState, limit: int) -> Iterator[list[ItemInfo]]:
     after = b""
     while limit > 0:
         page = queue.peek(state, limit=min(limit, PEEK_ITEMS_MAX), after=after)
@@ -89,13 +89,13 @@ def _pages(queue: Queue, state: ItemState, limit: int) -> Iterator[list[Peeked]]
             return
 
 
-def _lines(item: Peeked, state: ItemState) -> tuple[str, str]:
+def _lines(item: ItemInfo, state: ItemState) -> tuple[str, str]:
     at = to_time(item.at_ms)
     details = details_line(
         {
             ItemState.READY: f"since {at}",
             ItemState.DELAYED: f"until {at}",
-            ItemState.IN_PROGRESS: f"lease {item.lease_id.hex()} until {at}",
+            ItemState.LEASED: f"lease {item.lease_id.hex()} until {at}",
             ItemState.DEAD: f"since {at}",
         }[state],
         item.reason,

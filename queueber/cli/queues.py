@@ -46,13 +46,13 @@ def list_queues(target: Target) -> None:
         for each in listed:
             echo_json(to_json(each))
         return
-    headings = ("queue", "ready", "delayed", "in progress", "dead", "bytes", "oldest, seconds", "")
+    headings = ("queue", "ready", "delayed", "leased", "dead", "bytes", "oldest, seconds", "")
     rows = [
         (
             each.name,
             f"{each.ready:,}",
             f"{each.delayed:,}",
-            f"{each.in_progress:,}",
+            f"{each.leased:,}",
             f"{each.dead:,}",
             f"{each.contents_bytes:,}",
             oldest(each),
@@ -167,5 +167,5 @@ def _why_not(client: Client, name: str) -> str:
         found = find_stats(client, name)
     except NotFound:
         return _NO_QUEUE
-    items = counted(found.ready + found.delayed + found.in_progress + found.dead, "item")
+    items = counted(found.ready + found.delayed + found.leased + found.dead, "item")
     return "" if is_sure(f"Delete queue {name!r} with {items}?") else "you said no"

@@ -63,9 +63,9 @@ def repair(data_dir: Path | None, into: Path) -> None:
 
 def _repair(folder: Path, into: Path) -> tuple[int, list[str]]:
     """How many entries were saved, and what was not."""
-    from queueber.db.salvage import Gap, Salvage
-    from queueber.db.store import Store
-    from queueber.engine.rebuild import broken_queues, rebuild_store
+    from queueber.db.recovery.salvage import Gap, Salvage
+    from queueber.db.store.rocks import RocksStore
+    from queueber.engine.integrity.rebuild_store import broken_queues, rebuild_store
 
     losses: list[str] = []
 
@@ -78,7 +78,7 @@ def _repair(folder: Path, into: Path) -> tuple[int, list[str]]:
     try:
         with Salvage(folder, unfinished / "work") as salvage:
             losses += salvage.remarks
-            with Store(unfinished / "data") as store:
+            with RocksStore(unfinished / "data") as store:
                 copied = salvage.copy_to(store, note_gap)
                 losses += rebuild_store(store)
                 left = broken_queues(store)

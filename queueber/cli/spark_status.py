@@ -35,7 +35,7 @@ def status(target: Target, queue: str, batch: str | None) -> None:
         if found is not None:
             echo_receipt(found)
             click.echo()
-        counts = ("ready", "delayed", "in_progress", "dead", "results")
+        counts = ("ready", "delayed", "leased", "dead", "results")
         rows = [(name.replace("_", " "), f"{getattr(numbers, name):,}") for name in counts]
         rows += [("oldest, seconds", oldest(numbers)), ("paused", paused(numbers.paused_until_ms))]
         echo_table((f"queue {queue}", ""), rows)

@@ -40,7 +40,7 @@ def _numbers(found: Stats) -> list[tuple[str, int]]:
     return [
         ("ready", found.ready),
         ("delayed", found.delayed),
-        ("in progress", found.in_progress),
+        ("leased", found.leased),
         ("dead", found.dead),
         ("bytes", found.contents_bytes),
         ("leases", found.leases),

@@ -92,14 +92,14 @@ def locked(folder: Path) -> Iterator[None]:
 def _check(folder: Path) -> _Found:
     """What is wrong, and what the store holds."""
     # RocksDB is needed here and by the server alone.
-    from queueber.db.counters import decode_counters
     from queueber.db.families import Family
-    from queueber.db.salvage import find_gaps
-    from queueber.db.store import Store
-    from queueber.engine.invariants import check_store
+    from queueber.db.records.counters import decode_counters
+    from queueber.db.recovery.salvage import find_gaps
+    from queueber.db.store.rocks import RocksStore
+    from queueber.engine.integrity.check_store import check_store
 
     try:
-        with Store(folder, read_only=True) as store:
+        with RocksStore(folder, read_only=True) as store:
             remarks = [store.torn] if store.torn else []
             if unreadable := [str(gap) for gap in find_gaps(store)]:
                 return _Found(remarks, unreadable, [], "")
@@ -113,6 +113,6 @@ def _check(folder: Path) -> _Found:
         # RocksDB found a damaged file, or a record is none of ours: there is nothing to count.
         reason = str(error).partition("\n")[0]
         raise Failure(f"the store in {folder} cannot be read: {reason}", STORE) from error
-    items = sum(each.ready + each.delayed + each.in_progress + each.dead for each in kept)
+    items = sum(each.ready + each.delayed + each.leased + each.dead for each in kept)
     summary = f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"
     return _Found(remarks, [], [], summary)

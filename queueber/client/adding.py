@@ -9,13 +9,13 @@ from queueber.client.lane import Lane, Operation
 from queueber.client.new_items import AddOptions, to_new_items
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import Added, NewItems
-from queueber.schema.codec_items import joined_columns, read_added, write_add
+from queueber.wire.items import joined_columns, read_added, write_add
 
 _TEXT_WIRE_BYTES = 16
 """What a text adds to a message beside its bytes: a pointer, an end and padding, rounded up."""
 
 
-class Ids(list[bytes]):
+class AddedIds(list[bytes]):
     """The ids of items in order, as a list that also knows what was there already."""
 
     duplicates: tuple[bool, ...] = ()
@@ -30,7 +30,7 @@ class AddCalls:
         self._caller = caller
         self.lane: Lane[NewItems] = Lane(caller.core, self._send)
 
-    def add(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[Ids]":
+    def add(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
         items = to_new_items(contents, **options)
         # Adds with an origin travel alone: the rows of one call follow each other.
         group = items.batch if items.origin is None else object()
@@ -59,9 +59,9 @@ def send_add(queue: Any, items: NewItems) -> Any:
     return request.send()
 
 
-def ids_of(added: Added, start: int, end: int) -> Ids:
+def ids_of(added: Added, start: int, end: int) -> AddedIds:
     """The part of an answer that belongs to one operation."""
-    ids = Ids(added.ids[start:end])
+    ids = AddedIds(added.ids[start:end])
     if added.duplicates and any(duplicates := added.duplicates[start:end]):
         ids.duplicates = tuple(duplicates)
     if added.is_repeat:

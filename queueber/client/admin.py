@@ -9,7 +9,7 @@ from queueber.client.core import Core
 from queueber.client.link import Link
 from queueber.client.settings import SettingsArguments, to_settings
 from queueber.model import QueueSettings, ServerInfo, Stats
-from queueber.schema.codec_queues import (
+from queueber.wire.queues import (
     read_server_info,
     read_settings,
     read_stats,

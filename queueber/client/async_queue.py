@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from queueber.client.adding import Ids
+from queueber.client.adding import AddedIds
 from queueber.client.arguments import Columns, CompletedResults, Contents, Errors, ItemIds, State
 from queueber.client.calls import QueueCalls
 from queueber.client.lease import AsyncLease
@@ -16,17 +16,17 @@ from queueber.client.waiting import wait_for_async
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import (
     FailOutcome,
+    ItemInfo,
     ItemState,
+    LoadInfo,
     LogStats,
     Origin,
-    Peeked,
     Receipt,
     Result,
     Results,
     SnapshotInfo,
     Stats,
 )
-from queueber.model import Load as LoadFacts
 
 
 class AsyncQueue:
@@ -49,7 +49,7 @@ class AsyncQueue:
         attributes: Attributes = None,
         batch: str | None = None,
         origin: Origin | None = None,
-    ) -> Ids:
+    ) -> AddedIds:
         """Store items, all or none, and return their ids in order."""
         return await wait_for_async(
             self._calls.adds.add(
@@ -103,7 +103,7 @@ class AsyncQueue:
         """Drop all that was staged; False when there is no such load, or it is committed."""
         return await wait_for_async(self._calls.loads.abort(to_load_ref(name, epoch)))
 
-    async def loads(self) -> list[LoadFacts]:
+    async def loads(self) -> list[LoadInfo]:
         """The loads that are under way."""
         return await wait_for_async(self._calls.loads.all())
 
@@ -207,7 +207,7 @@ class AsyncQueue:
         """Items that are ready, delayed, in progress or dead, without leasing them."""
         return await wait_for_async(self._calls.operates.peek(state, limit=limit, after=after))
 
-    async def peek_all(self, state: State = ItemState.READY) -> AsyncIterator[Peeked]:
+    async def peek_all(self, state: State = ItemState.READY) -> AsyncIterator[ItemInfo]:
         """All of them, page by page. Items that move meanwhile may be left out."""
         page = await self.peek(state)
         for item in page.items:

@@ -74,7 +74,7 @@ class Leased:
         return self.ids if ids is None else to_ids("ids", ids)
 
     def _results(self, results: Completed) -> tuple[Sequence[bytes], CompletedResults]:
-        """Ids, and a result for each."""
+        """AddedIds, and a result for each."""
         if isinstance(results, Mapping):
             return list(results), list(results.values())
         return self.ids, results

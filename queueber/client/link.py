@@ -11,8 +11,8 @@ from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailabl
 from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.schema import wire
-from queueber.schema.codec_queues import read_server_info
-from queueber.streams import connect_stream
+from queueber.wire.queues import read_server_info
+from queueber.wire.stream import connect_stream
 
 _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
 

@@ -7,14 +7,13 @@ from concurrent.futures import Future
 from queueber.client.loading import LoadCalls
 from queueber.client.waiting import wait_for, wait_for_async
 from queueber.limits import LOAD_CHUNK_BYTES
-from queueber.model import Load as LoadFacts
-from queueber.model import LoadRef, LoadState, Part, PartRef
+from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
 
 _CHUNKS_UNDER_WAY = 4
 
 
 class _Loading:
-    def __init__(self, calls: LoadCalls, facts: LoadFacts) -> None:
+    def __init__(self, calls: LoadCalls, facts: LoadInfo) -> None:
         self._calls = calls
         self.facts = facts
         """What the server said of it when it was begun: all that the builder of a part needs."""
@@ -32,8 +31,8 @@ class _Loading:
 class Load(_Loading):
     """Many items that become visible at once, when the load is committed.
 
-    Parts are built with `queueber.db.part_writer.PartWriter`. Any process that begins a load of the
-    same name joins it.
+    Parts are built with `queueber.db.bulk.part_writer.PartWriter`. Any process that begins a load
+    of the same name joins it.
     """
 
     def stage(self, part: PartRef, file: str, data: bytes) -> None:
@@ -51,7 +50,7 @@ class Load(_Loading):
         """All files of the part are there; the server checks them."""
         wait_for(self._calls.finish_part(self.ref, part))
 
-    def commit(self, parts: Sequence[PartRef]) -> LoadFacts:
+    def commit(self, parts: Sequence[PartRef]) -> LoadInfo:
         """Make the items of these parts visible, all at once. May be repeated."""
         return wait_for(self._calls.commit(self.ref, parts))
 
@@ -73,7 +72,7 @@ class AsyncLoad(_Loading):
         """All files of the part are there; the server checks them."""
         await wait_for_async(self._calls.finish_part(self.ref, part))
 
-    async def commit(self, parts: Sequence[PartRef]) -> LoadFacts:
+    async def commit(self, parts: Sequence[PartRef]) -> LoadInfo:
         """Make the items of these parts visible, all at once. May be repeated."""
         return await wait_for_async(self._calls.commit(self.ref, parts))
 

@@ -9,8 +9,8 @@ from queueber.client.arguments import to_batch, to_number, to_some_ms, to_text
 from queueber.client.caller import Caller
 from queueber.errors import InvalidArgument
 from queueber.limits import LOAD_NAME_BYTES_MAX, LOAD_TIMEOUT_MS_MAX, PARTITIONS_MAX
-from queueber.model import Load, LoadRef, Part, PartRef
-from queueber.schema.codec_loads import (
+from queueber.model import LoadInfo, LoadRef, Part, PartRef
+from queueber.wire.loads import (
     read_load,
     read_loads,
     write_load_ref,
@@ -42,12 +42,14 @@ class LoadCalls:
         self._caller = caller
         self._core = caller.core
 
-    def begin(self, ref: LoadRef, *, batch: str | None, timeout: float | None) -> "Future[Load]":
+    def begin(
+        self, ref: LoadRef, *, batch: str | None, timeout: float | None
+    ) -> "Future[LoadInfo]":
         name = "" if batch is None else to_batch(batch)
         timeout_ms = 0 if timeout is None else to_some_ms("timeout", timeout, LOAD_TIMEOUT_MS_MAX)
         return self._core.submit(partial(self._begin, ref, name, timeout_ms))
 
-    async def _begin(self, ref: LoadRef, batch: str, timeout_ms: int) -> Load:
+    async def _begin(self, ref: LoadRef, batch: str, timeout_ms: int) -> LoadInfo:
         def send(queue: Any) -> Any:
             request = queue.beginLoad_request()
             body = request.init("req")
@@ -95,11 +97,11 @@ class LoadCalls:
 
         await self._call(send, _CHECK_SECONDS_MAX)
 
-    def commit(self, ref: LoadRef, parts: Sequence[PartRef]) -> "Future[Load]":
+    def commit(self, ref: LoadRef, parts: Sequence[PartRef]) -> "Future[LoadInfo]":
         chosen = [to_part_ref(part) for part in parts]
         return self._core.submit(partial(self._commit, ref, chosen))
 
-    async def _commit(self, ref: LoadRef, parts: Sequence[PartRef]) -> Load:
+    async def _commit(self, ref: LoadRef, parts: Sequence[PartRef]) -> LoadInfo:
         def send(queue: Any) -> Any:
             request = queue.commitLoad_request()
             body = request.init("req")
@@ -120,10 +122,10 @@ class LoadCalls:
 
         return bool((await self._call(send)).aborted)
 
-    def all(self) -> "Future[list[Load]]":
+    def all(self) -> "Future[list[LoadInfo]]":
         return self._core.submit(self._all)
 
-    async def _all(self) -> list[Load]:
+    async def _all(self) -> list[LoadInfo]:
         return read_loads(await self._call(lambda queue: queue.listLoads()))
 
     def _call(self, send: Any, work_seconds: float = 0.0) -> Coroutine[Any, Any, Any]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from queueber.client.adding import Ids, ids_of, send_add, size_of
+from queueber.client.adding import AddedIds, ids_of, send_add, size_of
 from queueber.client.arguments import to_number, to_text
 from queueber.client.caller import Caller
 from queueber.client.core import Backoff
@@ -30,7 +30,7 @@ from queueber.client.link import Link
 from queueber.errors import Aborted, OutcomeUnknown, Unavailable
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_ID_BYTES_MAX
 from queueber.model import NewItems, Producer
-from queueber.schema.codec_items import read_added
+from queueber.wire.items import read_added
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class NumberedAdds:
 
     # --- any thread -------------------------------------------------------------------------------
 
-    def add(self, items: NewItems, sequence: int | None) -> "Future[Ids]":
+    def add(self, items: NewItems, sequence: int | None) -> "Future[AddedIds]":
         number = 0 if sequence is None else to_number("sequence", sequence, least=1)
         operation = self._caller.operation(
             _Numbered(items, number), len(items.contents), size=size_of(items)

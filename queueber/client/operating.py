@@ -17,16 +17,16 @@ from queueber.client.arguments import (
 )
 from queueber.client.caller import Caller
 from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
-from queueber.model import ItemState, Peeked, Stats
-from queueber.schema.codec_queues import read_stats
-from queueber.schema.codec_states import read_peeked, wire_state
+from queueber.model import ItemInfo, ItemState, Stats
+from queueber.wire.queues import read_stats
+from queueber.wire.states import read_peeked, wire_state
 
 
 @dataclass(frozen=True, slots=True)
 class PeekPage:
     """Items as they stand. `next` is what `after` is to be for the next page; empty: no more."""
 
-    items: list[Peeked]
+    items: list[ItemInfo]
     next: bytes
 
 
@@ -82,7 +82,7 @@ class OperateCalls:
         there = {
             ItemState.READY: stats.ready,
             ItemState.DELAYED: stats.delayed,
-            ItemState.IN_PROGRESS: stats.in_progress,
+            ItemState.LEASED: stats.leased,
             ItemState.DEAD: stats.dead,
         }[state]
         return await self._in_slices(there, partial(_send_purge, state), "purged")

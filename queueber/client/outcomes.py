@@ -22,7 +22,7 @@ from queueber.client.arguments import (
 from queueber.client.caller import Caller, answer_each
 from queueber.client.lane import Lane, Operation
 from queueber.model import FailOutcome
-from queueber.schema.codec_states import read_fail_outcomes
+from queueber.wire.states import read_fail_outcomes
 
 _QUEUE_BACKOFF = -1
 

@@ -21,7 +21,7 @@ from queueber.client.outcomes import OutcomeCalls
 from queueber.errors import Unavailable
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, SECOND_MS
 from queueber.model import Polled
-from queueber.schema.codec_items import read_polled, read_polled_many
+from queueber.wire.items import read_polled, read_polled_many
 
 _LANES_MAX = 100
 

@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 from typing import Unpack
 
-from queueber.client.adding import Ids
+from queueber.client.adding import AddedIds
 from queueber.client.arguments import Contents
 from queueber.client.new_items import AddOptions, to_new_items
 from queueber.client.numbering import NumberedAdds
@@ -38,7 +38,7 @@ class Producer(_Producing):
 
     def add(
         self, contents: Contents, *, sequence: int | None = None, **options: Unpack[AddOptions]
-    ) -> Ids:
+    ) -> AddedIds:
         """As `Queue.add`. `sequence` is the call's number when it is not to be the next one.
 
         `Aborted` when another producer has the id with a greater epoch, when numbers were left out,
@@ -48,7 +48,7 @@ class Producer(_Producing):
 
     def add_soon(
         self, contents: Contents, *, sequence: int | None = None, **options: Unpack[AddOptions]
-    ) -> "Future[Ids]":
+    ) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and stay in order."""
         return self._adds.add(to_new_items(contents, **options), sequence)
 
@@ -58,7 +58,7 @@ class AsyncProducer(_Producing):
 
     async def add(
         self, contents: Contents, *, sequence: int | None = None, **options: Unpack[AddOptions]
-    ) -> Ids:
+    ) -> AddedIds:
         """As `AsyncQueue.add`. `sequence` is the call's number when it is not to be the next one.
 
         Several tasks may call it: calls are numbered in the order in which they begin. A call that

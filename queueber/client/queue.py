@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Unpack
 
-from queueber.client.adding import Ids
+from queueber.client.adding import AddedIds
 from queueber.client.arguments import Columns, CompletedResults, Contents, Errors, ItemIds, State
 from queueber.client.calls import QueueCalls
 from queueber.client.lease import Lease
@@ -18,17 +18,17 @@ from queueber.client.waiting import wait_for
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import (
     FailOutcome,
+    ItemInfo,
     ItemState,
+    LoadInfo,
     LogStats,
     Origin,
-    Peeked,
     Receipt,
     Result,
     Results,
     SnapshotInfo,
     Stats,
 )
-from queueber.model import Load as LoadFacts
 
 
 class Queue:
@@ -51,7 +51,7 @@ class Queue:
         attributes: Attributes = None,
         batch: str | None = None,
         origin: Origin | None = None,
-    ) -> Ids:
+    ) -> AddedIds:
         """Store items, all or none, and return their ids in order.
 
         `delay` is how many seconds they stay hidden, `priority` is from 0 to 9, higher first: one
@@ -73,7 +73,7 @@ class Queue:
             )
         )
 
-    def add_soon(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[Ids]":
+    def add_soon(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and stay in order."""
         return self._calls.adds.add(contents, **options)
 
@@ -122,7 +122,7 @@ class Queue:
         """Drop all that was staged; False when there is no such load, or it is committed."""
         return wait_for(self._calls.loads.abort(to_load_ref(name, epoch)))
 
-    def loads(self) -> list[LoadFacts]:
+    def loads(self) -> list[LoadInfo]:
         """The loads that are under way."""
         return wait_for(self._calls.loads.all())
 
@@ -230,7 +230,7 @@ class Queue:
         """Items that are ready, delayed, in progress or dead, without leasing them."""
         return wait_for(self._calls.operates.peek(state, limit=limit, after=after))
 
-    def peek_all(self, state: State = ItemState.READY) -> Iterator[Peeked]:
+    def peek_all(self, state: State = ItemState.READY) -> Iterator[ItemInfo]:
         """All of them, page by page. Items that move meanwhile may be left out."""
         page = self.peek(state)
         yield from page.items

@@ -18,8 +18,8 @@ from queueber.client.caller import Caller
 from queueber.errors import InvalidArgument
 from queueber.limits import READ_ITEMS_MAX, SECOND_MS
 from queueber.model import Column, LogStats, Receipt, Results
-from queueber.schema.codec_lists import write_columns
-from queueber.schema.codec_results import read_log_stats, read_receipt, read_results
+from queueber.wire.lists import write_columns
+from queueber.wire.results import read_log_stats, read_receipt, read_results
 
 _WAIT_ROUND_MS = 20 * SECOND_MS
 """How long one call waits: a longer wait is several, so that none outlives its connection long."""

@@ -12,7 +12,7 @@ from queueber.client.calls import QueueCalls
 from queueber.client.operating import PeekPage
 from queueber.client.waiting import wait_for, wait_for_async
 from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import ItemState, Peeked, Results, SnapshotInfo
+from queueber.model import ItemInfo, ItemState, Results, SnapshotInfo
 
 
 class Snapshot:
@@ -63,7 +63,7 @@ class Snapshot:
         before: bytes = b"",
         batch: str | None = None,
         without: Columns = (),
-    ) -> Iterator[Peeked]:
+    ) -> Iterator[ItemInfo]:
         """All of them, page by page."""
         while True:
             page = self.scan(state, after=after, before=before, batch=batch, without=without)
@@ -139,7 +139,7 @@ class AsyncSnapshot:
         before: bytes = b"",
         batch: str | None = None,
         without: Columns = (),
-    ) -> AsyncIterator[Peeked]:
+    ) -> AsyncIterator[ItemInfo]:
         """All of them, page by page."""
         while True:
             page = await self.scan(state, after=after, before=before, batch=batch, without=without)

@@ -19,10 +19,10 @@ from queueber.client.operating import PeekPage
 from queueber.client.reading import Asked, send_read, to_asked
 from queueber.limits import SCAN_ITEMS_MAX
 from queueber.model import Column, ItemState, Results, SnapshotInfo
-from queueber.schema.codec_lists import write_columns
-from queueber.schema.codec_results import read_results
-from queueber.schema.codec_snapshots import read_scan, read_snapshot
-from queueber.schema.codec_states import wire_state
+from queueber.wire.lists import write_columns
+from queueber.wire.results import read_results
+from queueber.wire.snapshots import read_scan, read_snapshot
+from queueber.wire.states import wire_state
 
 
 @dataclass(frozen=True, slots=True)

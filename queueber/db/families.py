@@ -30,7 +30,7 @@ _SMALL = Profile(write_buffer_bytes=8 << 20, expects_deletes=True)
 class Family(Enum):
     """One row a family: name, key, value, profile."""
 
-    DEFAULT = ("default", "name of the fact", "see db/format.py", _RECORDS)
+    DEFAULT = ("default", "name of the fact", "see db/store/format.py", _RECORDS)
     QUEUES = ("queues", "queue", "QueueRecord", _RECORDS)
     COUNTERS = (
         "counters",

@@ -9,13 +9,13 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any
 
-from queueber.engine.state import QueueState
+from queueber.engine.kernel.state import QueueState
 from queueber.errors import InvariantViolation, StorageCorrupt, StorageFailed
 from queueber.limits import MANY_MAX
 from queueber.rpc.faults import early_fault, late_fault
-from queueber.schema.codec_lists import read_list
 from queueber.service.connection import Connection
 from queueber.service.service import Service
+from queueber.wire.lists import read_list
 
 Answer = Coroutine[Any, Any, None]
 

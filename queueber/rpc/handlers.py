@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from queueber.engine.state import QueueState
+from queueber.engine.kernel.state import QueueState
 from queueber.errors import InvariantViolation, QueueberError, ResourceExhausted
 from queueber.limits import CONNECTION_QUEUES_MAX
 from queueber.model import ServerInfo
@@ -15,9 +15,9 @@ from queueber.rpc.operating_handlers import OperatingMethods
 from queueber.rpc.result_handlers import ResultMethods
 from queueber.rpc.snapshot_handlers import SnapshotMethods
 from queueber.schema import wire
-from queueber.schema.codec_queues import read_settings, write_server_info, write_stats
 from queueber.service.connection import Connection
 from queueber.service.service import Service
+from queueber.wire.queues import read_settings, write_server_info, write_stats
 
 
 class _AllMethods(ItemMethods, ResultMethods, OperatingMethods, LoadMethods, SnapshotMethods):

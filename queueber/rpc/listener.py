@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
-from queueber.rpc.turns import Turns
-from queueber.streams import SCRATCH_BYTES, Stream
+from queueber.rpc.fair_turns import Turns
+from queueber.wire.stream import SCRATCH_BYTES, Stream
 
 _log = structlog.get_logger("queueber.rpc")
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
-from queueber.schema.codec_loads import (
+from queueber.wire.loads import (
     read_load_ref,
     read_part,
     read_part_ref,

@@ -4,8 +4,8 @@ from collections.abc import Awaitable
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, call, many
-from queueber.schema.codec_queues import write_stats
-from queueber.schema.codec_states import read_state, write_peeked
+from queueber.wire.queues import write_stats
+from queueber.wire.states import read_state, write_peeked
 
 
 class OperatingMethods(QueueMethods):

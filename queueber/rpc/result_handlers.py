@@ -3,8 +3,8 @@
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
-from queueber.schema.codec_lists import read_columns
-from queueber.schema.codec_results import write_log_stats, write_receipt, write_results
+from queueber.wire.lists import read_columns
+from queueber.wire.results import write_log_stats, write_receipt, write_results
 
 
 class ResultMethods(QueueMethods):

@@ -23,10 +23,10 @@ from queueber.limits import (
     STALLED_SECONDS_MAX,
     STALLED_SLICE_BYTES,
 )
+from queueber.rpc.fair_turns import Turns
 from queueber.rpc.intake import Intake
-from queueber.rpc.turns import Turns
 from queueber.service.connection import Connection
-from queueber.streams import Stream
+from queueber.wire.stream import Stream
 
 _log = structlog.get_logger("queueber.rpc")
 

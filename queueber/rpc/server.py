@@ -11,11 +11,11 @@ import structlog
 
 from queueber.errors import Unavailable
 from queueber.limits import INCOMING_BYTES_MAX
+from queueber.rpc.fair_turns import Turns
 from queueber.rpc.faults import early_fault
 from queueber.rpc.intake import Intake
 from queueber.rpc.listener import Listener
 from queueber.rpc.served_stream import ServedStream
-from queueber.rpc.turns import Turns
 from queueber.schema import wire
 from queueber.service.connection import Connection
 from queueber.service.loop import Loop

@@ -3,9 +3,9 @@
 from typing import Any
 
 from queueber.rpc.calls import QueueMethods, call
-from queueber.schema.codec_lists import read_columns
-from queueber.schema.codec_snapshots import write_scan, write_snapshot
-from queueber.schema.codec_states import read_state
+from queueber.wire.lists import read_columns
+from queueber.wire.snapshots import write_scan, write_snapshot
+from queueber.wire.states import read_state
 
 
 class SnapshotMethods(QueueMethods):

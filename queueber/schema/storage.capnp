@@ -1,7 +1,7 @@
 @0xd3a1c5f09b7e4e21;
 # What is stored: the values of the column families (see queueber/db/families.py).
 #
-# Versioned apart from the wire: a change here follows the ritual in queueber/db/format.py.
+# Versioned apart from the wire: a change here follows the ritual in queueber/db/store/format.py.
 # The records of the hot path are encoded by hand in queueber/db/, byte for byte what a Cap'n Proto
 # builder makes of these structs, but that unset pointers at the end are left out; tests hold the two
 # together. What is not here is fixed-width bytes, described beside its codec.
@@ -39,7 +39,7 @@ struct QueueRecord {
 struct QueueCounters {
   ready @0 :UInt64;
   delayed @1 :UInt64;
-  inProgress @2 :UInt64;
+  leased @2 :UInt64;
   leases @3 :UInt64;
   contentsBytes @4 :UInt64;    # contents, keys and attributes of all items
   addedTotal @5 :UInt64;
@@ -57,7 +57,7 @@ struct QueueCounters {
   redrivenTotal @17 :UInt64;
   cancelledTotal @18 :UInt64;
   duplicatesTotal @19 :UInt64;
-  leasesTotal @20 :UInt64;     # leases ever given: whose turn it is, see engine/poll.py
+  leasesTotal @20 :UInt64;     # leases ever given: whose turn it is, see engine/queue/poll.py
   forgets @21 :UInt64;         # entries of the family `forget`
   forgetDueMs @22 :UInt64;     # none of them is due before this
   batches @23 :UInt64;

@@ -5,8 +5,8 @@ work, and come back to finish under the leases that they have.
 """
 
 from queueber.db.families import Family
-from queueber.db.store import Store
-from queueber.engine.state import QueueState
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.state import QueueState
 
 _LOOK_AFTER = 1000
 

@@ -12,22 +12,22 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from queueber.clock import Clock
-from queueber.db.keys import NEVER_MS
-from queueber.db.snapshot import StoreSnapshot
-from queueber.db.stage import Stage
-from queueber.engine.queues import create_queue
-from queueber.engine.state import Engine, QueueState
-from queueber.engine.view import View
+from queueber.db.bulk.stage import Stage
+from queueber.db.records.keys import NEVER_MS
+from queueber.db.store.contract import Snapshot
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.queue.queues import create_queue
+from queueber.engine.queue.view import View
 from queueber.errors import NotFound, ResourceExhausted
 from queueber.limits import answer_bytes_max
 from queueber.model import LoadRef, PartRef, QueueSettings
-from queueber.service.aside import Aside
+from queueber.service.background_thread import Aside
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.commit_group import CommitGroup
 from queueber.service.gate import Gate
 from queueber.service.loop import Future, Loop
-from queueber.service.signals import Signals
 from queueber.service.waiters import PollCall, Waiters
+from queueber.service.wakeups import Signals
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class KeptSnapshot:
 
     queue: QueueState
     view: View
-    snapshot: StoreSnapshot
+    snapshot: Snapshot
     used_at_ms: int
 
 

@@ -4,29 +4,29 @@ from collections.abc import Awaitable, Sequence
 
 import structlog
 
-from queueber.engine.add import add
-from queueber.engine.complete import complete
-from queueber.engine.extend import extend
-from queueber.engine.fail import fail
-from queueber.engine.release import release
-from queueber.engine.remove import remove, remove_whole
-from queueber.engine.state import QueueState
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.add import add
+from queueber.engine.queue.complete import complete
+from queueber.engine.queue.extend import extend
+from queueber.engine.queue.fail import fail
+from queueber.engine.queue.release import release
+from queueber.engine.queue.remove import remove, remove_whole
 from queueber.model import Added, FailOutcome, NewItems
-from queueber.service.check_items import (
-    BACKOFF_DELAY_MS,
-    check_delays_ms,
-    check_errors,
-    check_new_items,
-    check_results,
-)
-from queueber.service.checks import (
+from queueber.service.polls import Polls
+from queueber.service.validate.arguments import (
     check_counts,
     check_ids,
     check_lease_ms,
     check_many,
     one_for_each,
 )
-from queueber.service.polls import Polls
+from queueber.service.validate.items import (
+    BACKOFF_DELAY_MS,
+    check_delays_ms,
+    check_errors,
+    check_new_items,
+    check_results,
+)
 
 _log = structlog.get_logger("queueber.service")
 

@@ -6,11 +6,10 @@ from secrets import token_bytes
 
 import structlog
 
-from queueber.db.load_records import LoadedRecord, LoadRecord
-from queueber.engine.batches import batch_name
-from queueber.engine.load_commit import Step, Steps, commit_load
-from queueber.engine.load_parts import check_file_name, check_part
-from queueber.engine.loads import (
+from queueber.db.records.loads import LoadedRecord, LoadRecord
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.loads.commit import Step, Steps, commit_load
+from queueber.engine.loads.loads import (
     abort_load,
     begin_load,
     finish_part,
@@ -18,20 +17,21 @@ from queueber.engine.loads import (
     is_finished,
     staging_load,
 )
-from queueber.engine.state import QueueState
+from queueber.engine.loads.part_check import check_file_name, check_part
+from queueber.engine.records.batches import batch_name
 from queueber.errors import NotFound, QueueberError, Unavailable
 from queueber.limits import LOAD_FILE_BYTES, LOAD_TIMEOUT_MS, STORE_RETRY_MS
-from queueber.model import Load, LoadRef, LoadState, Part, PartRef
-from queueber.service.check_items import check_batch
-from queueber.service.check_loads import (
+from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
+from queueber.service.core import wake
+from queueber.service.loop import Future
+from queueber.service.polls import Polls
+from queueber.service.validate.items import check_batch
+from queueber.service.validate.loads import (
     check_chunk,
     check_load,
     check_part_ref,
     check_timeout_ms,
 )
-from queueber.service.core import wake
-from queueber.service.loop import Future
-from queueber.service.polls import Polls
 
 _log = structlog.get_logger("queueber.service")
 
@@ -41,7 +41,7 @@ _TOKEN_BYTES = 16
 class Loading(Polls):
     def begin_load(
         self, queue: QueueState, ref: LoadRef, *, batch: str, timeout_ms: int
-    ) -> Awaitable[Load]:
+    ) -> Awaitable[LoadInfo]:
         """Begin the load, or find it as it stands."""
         self._check_alive(queue)
         check_load(ref)
@@ -115,7 +115,7 @@ class Loading(Polls):
 
     def commit_load(
         self, queue: QueueState, ref: LoadRef, parts: Sequence[PartRef]
-    ) -> Awaitable[Load]:
+    ) -> Awaitable[LoadInfo]:
         """Make the items of these parts visible. Whoever asks meanwhile waits for the same."""
         self._check_alive(queue)
         check_load(ref)
@@ -131,9 +131,9 @@ class Loading(Polls):
             task.add_done_callback(partial(self._commit_ended, key))
         return self._wait_commit(task)
 
-    async def _wait_commit(self, task: Future) -> Load:
+    async def _wait_commit(self, task: Future) -> LoadInfo:
         await self._ended(task)
-        load: Load = task.result()
+        load: LoadInfo = task.result()
         return load
 
     async def _ended(self, task: Future) -> None:
@@ -149,7 +149,7 @@ class Loading(Polls):
 
     async def _run_commit(
         self, queue: QueueState, ref: LoadRef, parts: Sequence[PartRef], others: Sequence[Future]
-    ) -> Load:
+    ) -> LoadInfo:
         self.gate.enter()
         try:
             # One load of a queue at a time: the search for duplicates must see the others' keys.
@@ -197,7 +197,7 @@ class Loading(Polls):
         self._settle(queue)
         return self._durable(aborted)
 
-    def list_loads(self, queue: QueueState) -> list[Load]:
+    def list_loads(self, queue: QueueState) -> list[LoadInfo]:
         self._check_alive(queue)
         return [self._shown(queue, load) for load in queue.loads.values()]
 
@@ -211,12 +211,12 @@ class Loading(Polls):
         """May run in a thread of its own."""
         self._stage.remove(directory)
 
-    def _shown(self, queue: QueueState, load: LoadRecord | LoadedRecord) -> Load:
+    def _shown(self, queue: QueueState, load: LoadRecord | LoadedRecord) -> LoadInfo:
         state = LoadState.COMMITTED
         if isinstance(load, LoadRecord):
             state = LoadState.COMMITTING if load.is_committing else LoadState.STAGING
         under_way = load if isinstance(load, LoadRecord) else None
-        return Load(
+        return LoadInfo(
             ref=load.ref,
             state=state,
             batch=batch_name(self._engine, queue, load.batch),

@@ -4,18 +4,18 @@ from collections.abc import Awaitable, Sequence
 
 import structlog
 
-from queueber.db.keys import NEVER_MS
-from queueber.engine.cancel import cancel
-from queueber.engine.pause import pause, resume
-from queueber.engine.peek import peek
-from queueber.engine.purge import purge
-from queueber.engine.redrive import redrive, redrive_first
-from queueber.engine.state import QueueState
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.cancel import cancel
+from queueber.engine.queue.pause import pause, resume
+from queueber.engine.queue.peek import peek
+from queueber.engine.queue.purge import purge
+from queueber.engine.queue.redrive import redrive, redrive_first
 from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
-from queueber.model import ItemState, Peeked
-from queueber.service.check_items import check_cursor, check_pause_ms
-from queueber.service.checks import check_ids, check_many
+from queueber.model import ItemInfo, ItemState
 from queueber.service.polls import Polls
+from queueber.service.validate.arguments import check_ids, check_many
+from queueber.service.validate.items import check_cursor, check_pause_ms
 
 _log = structlog.get_logger("queueber.service")
 
@@ -23,7 +23,7 @@ _log = structlog.get_logger("queueber.service")
 class Operating(Polls):
     def peek(
         self, queue: QueueState, state: ItemState, after: bytes, limit: int
-    ) -> tuple[list[Peeked], bytes]:
+    ) -> tuple[list[ItemInfo], bytes]:
         """A page of items, and where the next one begins; empty when there is none."""
         self._check_alive(queue)
         check_cursor("after", after)

@@ -6,18 +6,18 @@ from typing import Any
 
 import structlog
 
-from queueber.engine.choice import Company, company_of
-from queueber.engine.expire import expire_some
-from queueber.engine.poll import poll
-from queueber.engine.release import release_lease
-from queueber.engine.state import QueueState
-from queueber.engine.sweep import sweep_queue
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.expire import expire_some
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.release import release_lease
+from queueber.engine.queue.selection import Company, company_of
+from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
 from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NOTHING_POLLED, Polled, Sweep
-from queueber.service.checks import check_count, check_lease_ms, check_many
 from queueber.service.core import Ending, ServiceCore
 from queueber.service.outbox import Claim
+from queueber.service.validate.arguments import check_count, check_lease_ms, check_many
 from queueber.service.waiters import Asked, PollCall, Waiter
 
 _log = structlog.get_logger("queueber.service")

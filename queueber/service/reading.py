@@ -2,16 +2,16 @@
 
 from collections.abc import Awaitable
 
-from queueber.engine.batches import receipt
-from queueber.engine.log import acknowledge, drop_reader, reader_offset
-from queueber.engine.results import results_of, results_stats
-from queueber.engine.state import QueueState
-from queueber.engine.view import live_view
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.log.log import acknowledge, drop_reader, reader_offset
+from queueber.engine.queue.results import results_of, results_stats
+from queueber.engine.queue.view import live_view
+from queueber.engine.records.batches import receipt
 from queueber.limits import READ_ITEMS_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt, Results
-from queueber.service.check_items import check_batch, check_reader
 from queueber.service.core import ServiceCore
 from queueber.service.outbox import Claim
+from queueber.service.validate.items import check_batch, check_reader
 
 
 class Reading(ServiceCore):

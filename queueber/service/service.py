@@ -4,22 +4,22 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import structlog
 
-from queueber.db.keys import NEVER_MS
-from queueber.engine.queues import configure_queue, create_queue, delete_queue, queue_stats
-from queueber.engine.reclaim import reclaim_slices, reclaimed
-from queueber.engine.state import QueueState
-from queueber.engine.sweep import sweep
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.queues import configure_queue, create_queue, delete_queue, queue_stats
+from queueber.engine.queue.reclaim import reclaim_slices, reclaimed
+from queueber.engine.queue.sweep import sweep
 from queueber.errors import InvalidArgument
 from queueber.limits import QUEUES_MAX
 from queueber.model import NOTHING_POLLED, QueueSettings, Stats
-from queueber.service.check_settings import check_settings
-from queueber.service.checks import check_queue_name
 from queueber.service.core import DEFAULT_QUEUE, ServiceLimits, deleted
 from queueber.service.items import Items
 from queueber.service.loading import Loading
 from queueber.service.operating import Operating
 from queueber.service.reading import Reading
 from queueber.service.snapshots import Snapshots
+from queueber.service.validate.arguments import check_queue_name
+from queueber.service.validate.settings import check_settings
 
 __all__ = ["DEFAULT_QUEUE", "Service", "ServiceLimits"]
 

@@ -6,10 +6,10 @@ deleted, and when the server stops.
 
 import structlog
 
-from queueber.engine.peek import look
-from queueber.engine.results import results_of
-from queueber.engine.state import QueueState
-from queueber.engine.view import View, take_view
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.peek import look
+from queueber.engine.queue.results import results_of
+from queueber.engine.queue.view import View, take_view
 from queueber.errors import NotFound, ResourceExhausted
 from queueber.limits import (
     READ_ITEMS_MAX,
@@ -18,9 +18,9 @@ from queueber.limits import (
     SNAPSHOT_YIELDS_MS,
     SNAPSHOTS_MAX,
 )
-from queueber.model import ALL_COLUMNS, Column, ItemState, Peeked, Results, SnapshotInfo
-from queueber.service.check_items import check_batch, check_cursor
+from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState, Results, SnapshotInfo
 from queueber.service.core import KeptSnapshot, ServiceCore
+from queueber.service.validate.items import check_batch, check_cursor
 
 _log = structlog.get_logger("queueber.service")
 
@@ -45,7 +45,7 @@ class Snapshots(ServiceCore):
             next_offset=head.next_offset,
             ready=counters.ready,
             delayed=counters.delayed,
-            in_progress=counters.in_progress,
+            leased=counters.leased,
             dead=counters.dead,
         )
 
@@ -60,7 +60,7 @@ class Snapshots(ServiceCore):
         limit: int = 0,
         batch: str = "",
         without: frozenset[Column] = ALL_COLUMNS,
-    ) -> tuple[list[Peeked], bytes]:
+    ) -> tuple[list[ItemInfo], bytes]:
         """A page of items as they stood, and where the next one begins; empty: there is none.
 
         A page of one batch may be empty though there is a next one.

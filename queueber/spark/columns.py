@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 
 from queueber.errors import InvalidArgument
 from queueber.ids import made_at_ms, origin_of
-from queueber.model import Column, ItemState, Peeked, Result
+from queueber.model import Column, ItemInfo, ItemState, Result
 
 _TEXTS = MapType(StringType(), StringType())
 
@@ -152,7 +152,7 @@ _OF_RESULTS: dict[str, Callable[[Sequence[Result]], Any]] = {
     "attributes": lambda rows: _maps([r.attributes for r in rows]),
 }
 
-_OF_ITEMS: dict[str, Callable[[Sequence[Peeked]], Any]] = {
+_OF_ITEMS: dict[str, Callable[[Sequence[ItemInfo]], Any]] = {
     "key": lambda rows: _texts([r.key for r in rows]),
     "batch": lambda rows: _texts([r.batch for r in rows]),
     "contents": lambda rows: pa.array([r.contents for r in rows], pa.binary()),
@@ -165,7 +165,7 @@ _OF_ITEMS: dict[str, Callable[[Sequence[Peeked]], Any]] = {
     "attributes": lambda rows: _maps([r.attributes for r in rows]),
 }
 
-_OF_DEAD: dict[str, Callable[[Sequence[Peeked]], Any]] = {
+_OF_DEAD: dict[str, Callable[[Sequence[ItemInfo]], Any]] = {
     **_OF_ITEMS,
     "status": lambda rows: _all(len(rows), "dead", pa.string()),
     "result": lambda rows: _all(len(rows), None, pa.binary()),
@@ -177,7 +177,7 @@ _OF_DEAD: dict[str, Callable[[Sequence[Peeked]], Any]] = {
 STATE_WORDS = {
     ItemState.READY: "ready",
     ItemState.DELAYED: "delayed",
-    ItemState.IN_PROGRESS: "leased",
+    ItemState.LEASED: "leased",
     ItemState.DEAD: "dead",
 }
 
@@ -186,13 +186,13 @@ def results_batch(rows: Sequence[Result], wanted: Sequence[str]) -> pa.RecordBat
     return _batch(rows, wanted, _OF_RESULTS)
 
 
-def dead_batch(rows: Sequence[Peeked], wanted: Sequence[str]) -> pa.RecordBatch:
+def dead_batch(rows: Sequence[ItemInfo], wanted: Sequence[str]) -> pa.RecordBatch:
     """Dead letters, as rows of the table of results."""
     return _batch(rows, wanted, _OF_DEAD)
 
 
 def items_batch(
-    rows: Sequence[Peeked], wanted: Sequence[str], state: ItemState, taken_at_ms: int
+    rows: Sequence[ItemInfo], wanted: Sequence[str], state: ItemState, taken_at_ms: int
 ) -> pa.RecordBatch:
     of_items = {
         **_OF_ITEMS,

@@ -13,7 +13,7 @@ _PROBES_A_RANGE = 4
 _KEY_BYTES = {
     ItemState.READY: 24,
     ItemState.DELAYED: 24,
-    ItemState.IN_PROGRESS: 32,
+    ItemState.LEASED: 32,
     ItemState.DEAD: 16,
 }
 _EVERYTHING = ("contents", "keys", "batches", "attributes")

@@ -64,7 +64,7 @@ class ItemsReader(DataSourceReader):
             counts = {
                 ItemState.READY: info.ready,
                 ItemState.DELAYED: info.delayed,
-                ItemState.IN_PROGRESS: info.in_progress,
+                ItemState.LEASED: info.leased,
                 ItemState.DEAD: info.dead,
             }
             parts = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from queueber.client.adding import Ids
+from queueber.client.adding import AddedIds
 from queueber.client.load import Load
 from queueber.client.producer import Producer
 from queueber.client.queue import Queue
@@ -27,8 +27,8 @@ def bring_files(
 ) -> int:
     """Build the files of a part and hand them over; returns the number of rows."""
     # Only bulk loads need RocksDB.
-    from queueber.db.load_records import part_directory
-    from queueber.db.part_writer import PartWriter
+    from queueber.db.bulk.part_writer import PartWriter
+    from queueber.db.records.loads import part_directory
 
     with tempfile.TemporaryDirectory(prefix="queueber-") as temporary:
         shared = _shared_directory(load, part_directory(ref)) if may_share else None
@@ -72,7 +72,7 @@ def _shared_directory(load: Load, name: str) -> Path | None:
 def bring_adds(queue: Queue, load: Load, ref: PartRef, batches: Iterable[pa.RecordBatch]) -> int:
     """Add the rows, in calls that a second attempt makes alike; returns their number."""
     producer = queue.producer(f"{load.ref.name}/{ref.partition}", load.ref.epoch)
-    under_way: deque[Future[Ids]] = deque()
+    under_way: deque[Future[AddedIds]] = deque()
     row = 0
     for batch in batches:
         for start in range(0, batch.num_rows, _CALL_ROWS):
@@ -92,7 +92,7 @@ def bring_adds(queue: Queue, load: Load, ref: PartRef, batches: Iterable[pa.Reco
 
 def _add(
     producer: Producer, rows: Rows, batch: str | None, origin: Origin, now_ms: int
-) -> "Future[Ids]":
+) -> "Future[AddedIds]":
     return producer.add_soon(
         rows.contents,
         delay=[max(0, at_ms - now_ms) / 1000 for at_ms in rows.visible_at_ms] or 0,

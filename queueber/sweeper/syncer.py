@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from queueber.db.store import Store
+from queueber.db.store.rocks import RocksStore
 from queueber.errors import QueueberError
 from queueber.limits import SYNC_EVERY_MS
 
 
 class Syncer:
-    def __init__(self, store: Store, sync: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, store: RocksStore, sync: Callable[[], Awaitable[object]]) -> None:
         """`sync` returns once all that was written is durable."""
         self._store = store
         self._sync = sync

@@ -5,14 +5,14 @@ from pathlib import Path
 from bench.measure import Shape
 from bench.peers.limit import record, replay
 from queueber.db.families import Family
-from queueber.db.store import Store
+from queueber.db.store.rocks import RocksStore
 
 
 def test_replay_writes_every_item_and_deletes_every_one(tmp_path: Path) -> None:
     added, taken = record(tmp_path, Shape(100, 100))
     few, of_few = added[:3], taken[:6]
 
-    with Store(tmp_path / "data") as store:
+    with RocksStore(tmp_path / "data") as store:
         assert replay(store, few, callers=2, writes_a_call=1) > 0
         items = list(store.walk(Family.ITEMS, b"", b"\xff" * 20))
         ready = list(store.walk(Family.VISIBILITY_INDEX, b"", b"\xff" * 29))

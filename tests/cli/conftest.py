@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import queueber
 from queueber.cli import commands
 from queueber.db.families import Family
-from queueber.db.store import Store
+from queueber.db.store.rocks import RocksStore
 from queueber.testing import ServerProcess, running_server
 
 ITEM_BYTES_MAX = 100_000
@@ -108,7 +108,7 @@ def digests(data_dir: Path) -> dict[str, str]:
 
 def change_store(data_dir: Path, family: Family, value: bytes | None) -> bytes:
     """Replace or delete the first entry of a family behind the engine's back; returns its key."""
-    with Store(data_dir) as store:
+    with RocksStore(data_dir) as store:
         key = store.scan(family, b"", b"\xff" * 64, 1)[0][0]
         batch = store.batch()
         if value is None:

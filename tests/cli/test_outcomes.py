@@ -43,7 +43,7 @@ def test_remove_under_another_lease_keeps_the_item(cli: Cli, queue: queueber.Que
     removed = cli("remove", "-q", queue.name, NO_ID, item_id)
 
     assert (removed.code, removed.stdout) == (1, f"{item_id}  not removed: {LEASE_ENDED}\n")
-    assert (queue.stats().in_progress, queue.stats().removed_total) == (1, 0)
+    assert (queue.stats().leased, queue.stats().removed_total) == (1, 0)
 
 
 def test_complete_keeps_a_result_for_each(cli: Cli, queue: queueber.Queue) -> None:
@@ -122,7 +122,7 @@ def test_complete_with_wrong_usage_completes_nothing(
 
     assert (done.code, done.stdout) == (2, "")
     assert told in done.stderr
-    assert (queue.stats().in_progress, queue.stats().completed_total) == (1, 0)
+    assert (queue.stats().leased, queue.stats().completed_total) == (1, 0)
 
 
 def test_complete_with_a_result_that_is_too_long_is_refused(
@@ -136,7 +136,7 @@ def test_complete_with_a_result_that_is_too_long_is_refused(
 
     assert (done.code, done.stdout) == (4, "")
     assert f"the limit is {ITEM_BYTES_MAX}" in done.stderr
-    assert queue.stats().in_progress == 1
+    assert queue.stats().leased == 1
 
 
 def test_fail_tells_who_comes_back_and_who_died(cli: Cli, client: queueber.Client) -> None:
@@ -200,7 +200,7 @@ def test_fail_with_wrong_usage_fails_nothing(
 
     assert (failed.code, failed.stdout) == (2, "")
     assert told in failed.stderr
-    assert (queue.stats().in_progress, queue.stats().failed_total) == (1, 0)
+    assert (queue.stats().leased, queue.stats().failed_total) == (1, 0)
 
 
 def test_release_gives_items_back_at_once(cli: Cli, queue: queueber.Queue) -> None:

@@ -33,7 +33,7 @@ def test_peek_at_every_other_state_tells_what_matters(cli: Cli, client: queueber
     queue.add(b"later", delay=1000)
 
     delayed = cli("peek", "-q", queue.name, "--state", "delayed").stdout.splitlines()
-    held = cli("peek", "-q", queue.name, "--state", "in-progress").stdout.splitlines()
+    held = cli("peek", "-q", queue.name, "--state", "leased").stdout.splitlines()
     dead = cli("peek", "-q", queue.name, "--state", "dead").stdout.splitlines()
 
     assert delayed[0].endswith("  later")
@@ -89,12 +89,12 @@ def test_peek_in_pages_up_to_a_limit(cli: Cli, queue: queueber.Queue) -> None:
 
 
 def test_peek_of_nothing_ends_with_1(cli: Cli, queue: queueber.Queue) -> None:
-    peeked = cli("peek", "-q", queue.name, "--state", "in-progress")
+    peeked = cli("peek", "-q", queue.name, "--state", "leased")
     as_json = cli("peek", "-q", queue.name, "--json")
     raw = cli("peek", "-q", queue.name, "--raw")
 
     assert (peeked.code, peeked.stdout) == (1, "")
-    assert peeked.stderr == f"Nothing is in progress in queue {queue.name!r}.\n"
+    assert peeked.stderr == f"Nothing is leased in queue {queue.name!r}.\n"
     assert (as_json.code, as_json.stdout, as_json.stderr) == (1, "", "")
     assert (raw.code, raw.stdout, raw.stderr) == (1, "", "")
 
@@ -102,7 +102,7 @@ def test_peek_of_nothing_ends_with_1(cli: Cli, queue: queueber.Queue) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--state", "gone"], "'gone' is none of ready, delayed, in-progress, dead"),
+        (["--state", "gone"], "'gone' is none of ready, delayed, leased, dead"),
         (["--limit", "0"], "'--limit'"),
         (["--raw", "--json"], "--raw and --json do not go together"),
     ],

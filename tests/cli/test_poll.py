@@ -88,7 +88,7 @@ def test_poll_lease_is_that_of_the_queue_unless_given(cli: Cli, client: queueber
     cli("poll", "-q", queue.name)
     cli("poll", "-q", queue.name, "--lease", "1000")
 
-    short, long = queue.peek("in progress").items
+    short, long = queue.peek("leased").items
     assert short.at_ms < short.added_at_ms + 60_000
     assert long.at_ms > long.added_at_ms + 900_000
 
@@ -113,7 +113,7 @@ def test_poll_that_nobody_reads_removes_nothing(cli: Cli, queue: queueber.Queue)
     _, stderr = polling.communicate(timeout=30)
 
     assert (polling.returncode, stderr) == (141, b"")
-    assert (queue.stats().removed_total, queue.stats().in_progress) == (0, 1)
+    assert (queue.stats().removed_total, queue.stats().leased) == (0, 1)
 
 
 def test_poll_of_nothing_ends_with_1(cli: Cli, queue: queueber.Queue) -> None:

@@ -52,7 +52,7 @@ def test_repair_of_a_sound_store_is_a_copy(cli: Cli, data_dir: Path) -> None:
     assert sorted(file.name for file in into.iterdir() if file.name == "repair-unfinished") == []
     with running_server(data_dir=into) as server, queueber.connect(server.address) as client:
         assert client.queue().stats().ready == ITEMS - 3
-        assert client.queue().stats().in_progress == 3
+        assert client.queue().stats().leased == 3
         assert client.queue("other").stats().delayed == 1
 
 

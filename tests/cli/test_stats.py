@@ -23,7 +23,7 @@ def test_stats_shows_a_queue_in_numbers(cli: Cli, queue: queueber.Queue) -> None
         "paused": "no",
         "ready": "1,001",
         "delayed": "3",
-        "in progress": "195",
+        "leased": "195",
         "dead": "0",
         "bytes": "5,996",
         "results": "2",

@@ -186,7 +186,7 @@ def test_a_signal_lets_handlers_finish_and_gives_back_the_rest(
     assert working.returncode == 0, stderr
     assert b"Traceback" not in stderr
     stats = queue.stats()
-    assert (stats.completed_total, stats.ready, stats.in_progress) == (2, 7, 0)
+    assert (stats.completed_total, stats.ready, stats.leased) == (2, 7, 0)
 
 
 @pytest.mark.parametrize("processes", ["0", "1"])
@@ -206,7 +206,7 @@ def test_a_second_signal_gives_back_everything_and_ends_at_once(
     assert working.returncode == 130, stderr
     assert b"Traceback" not in stderr
     stats = queue.stats()
-    assert (stats.completed_total, stats.ready, stats.in_progress) == (0, 9, 0)
+    assert (stats.completed_total, stats.ready, stats.leased) == (0, 9, 0)
 
 
 def test_ctrl_c_in_a_terminal_reaches_all_processes_and_counts_once(

@@ -212,7 +212,7 @@ def test_a_poll_that_is_cancelled_as_its_answer_arrives_gives_the_items_back(
             ids = await queue.add([b"x"] * 5)
             for _ in ids:
                 await cancel_as_the_answer_arrives(client, queue)
-            while (await queue.stats()).in_progress:
+            while (await queue.stats()).leased:
                 pass
 
             assert (await queue.stats()).ready == 5

@@ -16,7 +16,7 @@ from queueber.testing import ServerProcess, running_server
 
 def counts(queue: queueber.Queue) -> tuple[int, int, int]:
     stats = queue.stats()
-    return stats.ready, stats.delayed, stats.in_progress
+    return stats.ready, stats.delayed, stats.leased
 
 
 def test_items_come_back_in_order_with_their_contents_and_go_when_removed(

@@ -11,7 +11,7 @@ from queueber import Backoff, ItemState
 
 def counts(queue: queueber.Queue) -> tuple[int, int, int, int]:
     stats = queue.stats()
-    return stats.ready, stats.delayed, stats.in_progress, stats.dead
+    return stats.ready, stats.delayed, stats.leased, stats.dead
 
 
 def kill_all(queue: queueber.Queue) -> list[bytes]:
@@ -38,7 +38,7 @@ def test_items_of_every_state_are_seen_as_they_stand(client: queueber.Client) ->
     [item] = queue.peek("delayed").items
     assert (item.id, item.priority) == (delayed, 7)
     assert item.at_ms > item.added_at_ms
-    [item] = queue.peek(ItemState.IN_PROGRESS).items
+    [item] = queue.peek(ItemState.LEASED).items
     assert (item.id, item.lease_id, item.attributes) == (leased, lease.id, {"a": "1"})
     [item] = queue.peek("dead").items
     assert (item.id, item.last_error, item.batch) == (dead, "dead on purpose", "b")
@@ -55,7 +55,7 @@ def test_peeking_goes_page_by_page(queue: queueber.Queue) -> None:
     assert [item.id for item in [*page.items, *rest.items]] == ids
     assert rest.next == b""
     assert [item.id for item in queue.peek_all("ready")] == ids
-    assert list(queue.peek_all("in progress")) == list(queue.peek_all("in_progress")) == []
+    assert list(queue.peek_all("leased")) == list(queue.peek_all("leased")) == []
 
 
 def test_cancelled_items_are_gone_whatever_their_state(queue: queueber.Queue) -> None:
@@ -229,7 +229,7 @@ def test_bad_settings_are_refused(
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda q: q.peek("gone"), "state: 'gone' is none of ready, delayed, in progress, dead"),
+        (lambda q: q.peek("gone"), "state: 'gone' is none of ready, delayed, leased, dead"),
         (lambda q: q.peek(limit=0), "limit: 0"),
         (lambda q: q.peek(limit=101), "limit: 101 is too many; the limit is 100"),
         (lambda q: q.peek(after="x"), "after: 'x'"),

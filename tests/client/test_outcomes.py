@@ -17,7 +17,7 @@ CALLERS = 100
 
 def counts(queue: queueber.Queue) -> tuple[int, int, int, int]:
     stats = queue.stats()
-    return stats.ready, stats.delayed, stats.in_progress, stats.dead
+    return stats.ready, stats.delayed, stats.leased, stats.dead
 
 
 def test_completed_items_are_gone_and_their_results_are_kept(queue: queueber.Queue) -> None:

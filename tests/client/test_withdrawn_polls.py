@@ -59,7 +59,7 @@ def wait_until_one_waits(queue: queueber.Queue) -> None:
 def answer_the_poll(queue: queueber.Queue) -> None:
     """Returns when the poll that waits has its item, and the server has said so."""
     queue.add(b"x")
-    while queue.stats().in_progress != 1:
+    while queue.stats().leased != 1:
         pass
     # What was to be durable before this is answered before this.
     queue.add(b"later", delay=3600)
@@ -67,9 +67,9 @@ def answer_the_poll(queue: queueber.Queue) -> None:
 
 def assert_given_back(queue: queueber.Queue) -> None:
     give_up_at = time.monotonic() + WAIT_SECONDS
-    while (stats := queue.stats()).in_progress and time.monotonic() < give_up_at:
+    while (stats := queue.stats()).leased and time.monotonic() < give_up_at:
         pass
-    assert (stats.ready, stats.in_progress, stats.dead) == (1, 0, 0)
+    assert (stats.ready, stats.leased, stats.dead) == (1, 0, 0)
     assert (stats.released_total, stats.expired_total, stats.failed_total) == (1, 0, 0)
 
 

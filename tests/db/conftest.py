@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from queueber.db.store import Store
+from queueber.db.store.contract import Store
+from queueber.db.store.rocks import RocksStore
 from tests.support.folders import quick_folder, remove_folder
 
 
@@ -16,5 +17,5 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def store(folder: Path) -> Iterator[Store]:
-    with Store(folder / "data") as opened:
+    with RocksStore(folder / "data") as opened:
         yield opened

@@ -3,19 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from queueber.db.bookkeeping import BatchRecord, batch_number_part, decode_batch, encode_batch
-from queueber.db.counters import decode_counters, encode_counters
 from queueber.db.families import Family
-from queueber.db.keys import LOWEST_DUE, due_part, id_block, level_part, text_digest
-from queueber.db.load_records import LoadRecord
-from queueber.db.log_records import LogHead, encode_log_head
-from queueber.db.marks import decode_mark, encode_mark, plain_mark
-from queueber.db.records import decode_lease, encode_lease
-from queueber.db.store import Batch
-from queueber.engine.invariants import check_store
-from queueber.engine.load_commit import commit_load
-from queueber.engine.loads import begin_load, finish_part
-from queueber.engine.queues import configure_queue
+from queueber.db.records.bookkeeping import (
+    BatchRecord,
+    batch_number_part,
+    decode_batch,
+    encode_batch,
+)
+from queueber.db.records.counters import decode_counters, encode_counters
+from queueber.db.records.items import decode_lease, encode_lease
+from queueber.db.records.keys import LOWEST_DUE, due_part, id_block, level_part, text_digest
+from queueber.db.records.loads import LoadRecord
+from queueber.db.records.log import LogHead, encode_log_head
+from queueber.db.records.marks import decode_mark, encode_mark, plain_mark
+from queueber.db.store.contract import Batch
+from queueber.engine.integrity.check_store import check_store
+from queueber.engine.loads.commit import commit_load
+from queueber.engine.loads.loads import begin_load, finish_part
+from queueber.engine.queue.queues import configure_queue
 from queueber.model import FailOutcome, LoadRef, NewItems, Part, PartRef, Producer, QueueSettings
 from tests.support.loading import run_commit
 from tests.support.rig import QUEUE, START_MS, Rig

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from queueber.db.bookkeeping import FORGET_BATCH, FORGET_LOAD, FORGET_LOADED, decode_batch
-from queueber.db.load_records import LoadRecord
-from queueber.engine.add import add
+from queueber.db.records.bookkeeping import FORGET_BATCH, FORGET_LOAD, FORGET_LOADED, decode_batch
+from queueber.db.records.loads import LoadRecord
+from queueber.engine.queue.add import add
 from queueber.ids import IdSource, range_id
 from queueber.limits import MIB
 from queueber.model import NewItems, PartRef, Rows
@@ -144,7 +144,7 @@ def outcome(rig: LoadRig) -> dict[str, object]:
         **{
             name: getattr(counters, name)
             for name in (
-                "ready", "delayed", "in_progress", "dead", "leases", "contents_bytes", "suspects",
+                "ready", "delayed", "leased", "dead", "leases", "contents_bytes", "suspects",
                 "added_total", "duplicates_total", "batches", "last_batch",
             )
         },

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from queueber.db.load_records import LoadedRecord, LoadRecord, load_digest
-from queueber.engine.add import add
-from queueber.engine.load_commit import Step, Steps, commit_load
-from queueber.engine.load_parts import check_part
-from queueber.engine.loads import abort_load, begin_load, find_committed, finish_part
-from queueber.engine.state import Engine, QueueState
+from queueber.db.records.loads import LoadedRecord, LoadRecord, load_digest
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.loads.commit import Step, Steps, commit_load
+from queueber.engine.loads.loads import abort_load, begin_load, find_committed, finish_part
+from queueber.engine.loads.part_check import check_part
+from queueber.engine.queue.add import add
 from queueber.errors import Aborted, InvalidArgument, NotFound, QueueberError, Unavailable
 from queueber.ids import range_end
 from queueber.limits import MIB

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from queueber.db.families import Family
-from queueber.db.marks import MARK_BYTES, Mark, decode_mark
-from queueber.engine.queues import configure_queue
+from queueber.db.records.marks import MARK_BYTES, Mark, decode_mark
+from queueber.engine.queue.queues import configure_queue
 from queueber.model import FailOutcome, NewItems
 from tests.support.ending import expire_together
 from tests.support.rig import QUEUE, Rig

@@ -8,34 +8,35 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from queueber.db.keys import NEVER_MS
-from queueber.db.store import Store
-from queueber.engine.add import add
-from queueber.engine.batches import receipt
-from queueber.engine.cancel import cancel
-from queueber.engine.choice import company_of
-from queueber.engine.complete import complete
-from queueber.engine.extend import extend
-from queueber.engine.fail import fail
-from queueber.engine.invariants import check_store
-from queueber.engine.log import acknowledge, drop_reader
-from queueber.engine.opening import open_engine
-from queueber.engine.pause import pause, resume
-from queueber.engine.peek import look, peek
-from queueber.engine.poll import poll
-from queueber.engine.purge import purge
-from queueber.engine.queues import create_queue, delete_queue, queue_stats
-from queueber.engine.redrive import redrive, redrive_first
-from queueber.engine.release import release, release_lease
-from queueber.engine.remove import remove, remove_whole
-from queueber.engine.results import read_results, results_of
-from queueber.engine.state import QueueState
-from queueber.engine.sweep import sweep
-from queueber.engine.view import View, live_view, take_view
+from queueber.db.records.keys import NEVER_MS
+from queueber.db.store.contract import Store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
+from queueber.engine.kernel.state import QueueState
+from queueber.engine.log.log import acknowledge, drop_reader
+from queueber.engine.open import open_engine
+from queueber.engine.queue.add import add
+from queueber.engine.queue.cancel import cancel
+from queueber.engine.queue.complete import complete
+from queueber.engine.queue.extend import extend
+from queueber.engine.queue.fail import fail
+from queueber.engine.queue.pause import pause, resume
+from queueber.engine.queue.peek import look, peek
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.purge import purge
+from queueber.engine.queue.queues import create_queue, delete_queue, queue_stats
+from queueber.engine.queue.redrive import redrive, redrive_first
+from queueber.engine.queue.release import release, release_lease
+from queueber.engine.queue.remove import remove, remove_whole
+from queueber.engine.queue.results import read_results, results_of
+from queueber.engine.queue.selection import company_of
+from queueber.engine.queue.sweep import sweep
+from queueber.engine.queue.view import View, live_view, take_view
+from queueber.engine.records.batches import receipt
 from queueber.errors import Aborted, NotFound
 from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
-from queueber.model import Added, ItemState, NewItems, Peeked, Producer, QueueSettings, Results
+from queueber.model import Added, ItemInfo, ItemState, NewItems, Producer, QueueSettings, Results
 from tests.engine.load_rules import LoadRules
 from tests.support import reference_model as model_module
 from tests.support.ending import expire_together
@@ -49,7 +50,7 @@ BATCHES = ("red", "green")
 STATES = {
     ItemState.READY: "ready",
     ItemState.DELAYED: "delayed",
-    ItemState.IN_PROGRESS: "held",
+    ItemState.LEASED: "held",
     ItemState.DEAD: "dead",
 }
 CONNECTIONS = ("near", "far")
@@ -85,29 +86,29 @@ class EngineAgainstModel(LoadRules):
         self.past_leases: list[tuple[bytes, list[bytes]]] = [(bytes(16), [bytes(16)])]
         self.bound: defaultdict[tuple[str, str], list[bytes]] = defaultdict(list)
         self.newest_id = b""
-        self.moments: list[tuple[View, tuple[list[list[Peeked]], Results]]] = []
+        self.moments: list[tuple[View, tuple[list[list[ItemInfo]], Results]]] = []
         self.patch = pytest.MonkeyPatch()
         # A window of a few entries is refilled and cut far more often than the real one; what is
         # kept for days is kept for a moment.
-        self.patch.setattr("queueber.engine.ready_window.READY_WINDOW_ENTRIES", 4)
-        self.patch.setattr("queueber.engine.fresh.FRESH_QUEUE_BYTES_MAX", 3000)
+        self.patch.setattr("queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES", 4)
+        self.patch.setattr("queueber.engine.queue.recent_contents.FRESH_QUEUE_BYTES_MAX", 3000)
         self.patch.setattr(
-            "queueber.engine.choice.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
+            "queueber.engine.queue.selection.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
         )
         self.patch.setattr(
-            "queueber.engine.choice.SUSPECT_PATIENCE_MS", model_module.SUSPECT_PATIENCE_MS
+            "queueber.engine.queue.selection.SUSPECT_PATIENCE_MS", model_module.SUSPECT_PATIENCE_MS
         )
-        for module in ("forget", "producers"):
+        for module in ("records.retention", "records.producers"):
             name = f"queueber.engine.{module}.PRODUCER_KEEP_MS"
             self.patch.setattr(name, model_module.PRODUCER_KEEP_MS)
-        for module in ("forget", "batches"):
+        for module in ("records.retention", "records.batches"):
             name = f"queueber.engine.{module}.BATCH_KEEP_MS"
             self.patch.setattr(name, model_module.BATCH_KEEP_MS)
-        for module in ("producers", "forget", "check_registry"):
+        for module in ("records.producers", "records.retention", "integrity.check_records"):
             name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
-        self.patch.setattr("queueber.engine.load_commit.LOAD_KEEP_MS", LOAD_KEEP_MS)
-        self.open(Store(self.folder / "0"))
+        self.patch.setattr("queueber.engine.loads.commit.LOAD_KEEP_MS", LOAD_KEEP_MS)
+        self.open(RocksStore(self.folder / "0"))
         for name in NAMES:
             assert create_queue(self.engine, name, SETTINGS, self.now_ms)
 
@@ -415,7 +416,7 @@ class EngineAgainstModel(LoadRules):
         self.moments.clear()
         self.store.close()
         remove_folder(self.folder / str(self.generation - 1))
-        self.open(Store(copy))
+        self.open(RocksStore(copy))
         for name, model in self.models.items():
             model.crash()
             if name in is_half_committed:
@@ -458,7 +459,7 @@ class EngineAgainstModel(LoadRules):
             is_paused = model.paused_until_ms > self.now_ms
             ready = [] if is_paused else model.of_state("ready")
             oldest_ms = min([self.now_ms, *(model.items[i].visible_at_ms for i in ready)])
-            assert (stats.ready, stats.delayed, stats.in_progress, stats.dead, stats.leases) == (
+            assert (stats.ready, stats.delayed, stats.leased, stats.dead, stats.leases) == (
                 model.count("ready"),
                 model.count("delayed"),
                 model.count("held"),
@@ -531,7 +532,7 @@ class EngineAgainstModel(LoadRules):
                     )
 
 
-def all_of(view: View) -> tuple[list[list[Peeked]], Results]:
+def all_of(view: View) -> tuple[list[list[ItemInfo]], Results]:
     """The items of each state and the results that are there, as the view shows them."""
     items = [look(view, state, b"", 1000, MIB)[0] for state in STATES]
     return items, results_of(view, 0, 1000, MIB)

@@ -6,16 +6,16 @@ from typing import Any, TypeVar
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.store import Batch
-from queueber.engine.agenda import Agenda
-from queueber.engine.change import Change
-from queueber.engine.dedup import Keys
-from queueber.engine.expire import expire
-from queueber.engine.leases import take_held
-from queueber.engine.log import Log, append
-from queueber.engine.producers import ProducerTurn
-from queueber.engine.ready_window import ReadyWindow
-from queueber.engine.state import Engine, QueueState, read_engine
+from queueber.db.store.contract import Batch
+from queueber.engine.kernel.agenda import Agenda
+from queueber.engine.kernel.state import Engine, QueueState, read_engine
+from queueber.engine.kernel.transaction import Change
+from queueber.engine.log.log import Log, append
+from queueber.engine.queue.expire import expire
+from queueber.engine.queue.leases import take_held
+from queueber.engine.queue.ready_window import ReadyWindow
+from queueber.engine.records.dedup_keys import Keys
+from queueber.engine.records.producers import ProducerTurn
 from queueber.service.commit_group import CommitGroup
 from queueber.service.core import ServiceCore
 from queueber.service.items import Items
@@ -70,7 +70,7 @@ def expire_leases_early(patch: Patch) -> None:
     def early(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tuple[int, int]:
         return expire(engine, queue, now_ms + 10, items_max)
 
-    patch.setattr("queueber.engine.sweep.expire", early)
+    patch.setattr("queueber.engine.queue.sweep.expire", early)
 
 
 def lease_items_twice(patch: Patch) -> None:
@@ -83,7 +83,7 @@ def accept_outcomes_of_expired_leases(patch: Patch) -> None:
     ) -> Any:
         return take_held(engine, queue, change, ids, leases, -1)
 
-    patch.setattr("queueber.engine.complete.take_held", held)
+    patch.setattr("queueber.engine.queue.complete.take_held", held)
 
 
 def extend_leases_in_the_answer_only(patch: Patch) -> None:
@@ -100,11 +100,11 @@ def forget_what_is_due_at_a_restart(patch: Patch) -> None:
         engine.agenda = Agenda()
         return engine
 
-    patch.setattr("queueber.engine.opening.read_engine", read)
+    patch.setattr("queueber.engine.open.read_engine", read)
 
 
 def write_results_apart_from_what_they_are_of(patch: Patch) -> None:
-    from queueber.engine import complete as module
+    from queueber.engine.queue import complete as module
 
     complete = module.complete
 
@@ -139,11 +139,11 @@ def pause_in_memory_only(patch: Patch) -> None:
     def pause(_: Engine, queue: QueueState, until_ms: int) -> None:
         queue.paused_until_ms = until_ms
 
-    patch.setattr("queueber.engine.pause._write", pause)
+    patch.setattr("queueber.engine.queue.pause._write", pause)
 
 
 def leave_the_dead_out_of_receipts(patch: Patch) -> None:
-    patch.setattr("queueber.engine.charge.count_ended", lambda *_: None)
+    patch.setattr("queueber.engine.queue.attempts.count_ended", lambda *_: None)
 
 
 def start_ids_anew(patch: Patch) -> None:
@@ -155,7 +155,7 @@ def wake_nobody_after_a_sweep(patch: Patch) -> None:
 
 
 def delete_results_that_one_reader_has_read(patch: Patch) -> None:
-    patch.setattr("queueber.engine.log_trim._first_kept", lambda *_: None)
+    patch.setattr("queueber.engine.log.trim._first_kept", lambda *_: None)
 
 
 def lose_what_an_unheard_poll_gives_back(patch: Patch) -> None:

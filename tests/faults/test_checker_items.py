@@ -89,7 +89,7 @@ def test_item_of_an_add_that_was_lost_may_appear(teller: Teller) -> None:
     teller.add(0, "a", is_lost=True)
     teller.poll(2, "l", "a")
 
-    assert teller.rules(there("a", state="in progress")) == set()
+    assert teller.rules(there("a", state="leased")) == set()
 
 
 def test_item_that_nobody_added_is_a_phantom(teller: Teller) -> None:

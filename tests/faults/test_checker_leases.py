@@ -53,7 +53,7 @@ def test_outcome_under_another_lease_does_not_end_this_one(teller: Teller) -> No
     ("operation", "arguments", "answer"),
     [
         ("cancel", {"ids": ["a"]}, None),
-        ("purge", {"state": "in progress"}, None),
+        ("purge", {"state": "leased"}, None),
         ("hang_up", {"leases": ["l"]}, {}),
         ("clock_step", {"ms": 500}, {}),
     ],

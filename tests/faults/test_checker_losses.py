@@ -175,7 +175,7 @@ def test_result_that_is_gone_unseen_may_be_of_a_complete_of_unknown_outcome(
 
 
 def test_purge_and_results_that_are_gone_explain_as_many_items_as_they_can(perhaps: Teller) -> None:
-    perhaps.call(6, "purge", {"state": "in progress"}, {"count": 1})
+    perhaps.call(6, "purge", {"state": "leased"}, {"count": 1})
     perhaps.add(10, "b")
     perhaps.poll(12, "m", "b")
     perhaps.outcome(14, "complete", "m", "b", done=None)

@@ -64,7 +64,7 @@ def test_dead_letter_is_not_given_to_anybody(teller: Teller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "rules"), [("dead", set()), ("ready", {"not dead"}), ("in progress", {"not dead"})]
+    ("state", "rules"), [("dead", set()), ("ready", {"not dead"}), ("leased", {"not dead"})]
 )
 def test_dead_letter_that_nobody_has_redriven_is_dead_at_the_end(
     teller: Teller, state: str, rules: set[str]

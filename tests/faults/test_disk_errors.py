@@ -18,8 +18,8 @@ from faults.checker import check
 from faults.disk.failing_calls import limit_file_size, why_not
 from faults.observed import ObservedQueue, read_final_state
 from faults.recorder import Recorder
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.testing import ServerProcess, running_server
 
 pytestmark = [
@@ -61,7 +61,7 @@ def check_after_restart(data_dir: Path, recorder: Recorder) -> list[bytes]:
             final = read_final_state(client.queue())
             found = [item.contents for item in client.queue().poll(1000)]
         assert server.stop() == 0
-    with Store(data_dir, read_only=True) as store:
+    with RocksStore(data_dir, read_only=True) as store:
         assert check_store(store) == []
     assert check(recorder.history, {"default": final}) == []
     return found

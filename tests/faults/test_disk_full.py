@@ -10,8 +10,8 @@ import queueber
 from faults.checker import check
 from faults.observed import ObservedQueue, observe_drain, read_final_state
 from faults.recorder import Recorder
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.testing import running_server
 from tests.support.disks import grow, small_disk
 
@@ -89,7 +89,7 @@ def test_many_callers_on_a_full_disk_lose_nothing_acknowledged_and_go_on_when_th
                 found = observe_drain(ObservedQueue(client.queue(), recorder, "last"))
                 final = {"default": read_final_state(client.queue())}
             assert server.stop() == 0
-        with Store(tmp_path / "data", read_only=True) as store:
+        with RocksStore(tmp_path / "data", read_only=True) as store:
             assert check_store(store) == []
 
     assert check(recorder.history, final) == []

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from faults.simulation.disk import Crashed, Disk, no_families
 from faults.simulation.memory_store import MemoryStore
 from queueber.db.families import Family
-from queueber.db.store import Batch, ScanIncomplete, Store
+from queueber.db.store.contract import Batch, ScanIncomplete, Store
+from queueber.db.store.rocks import RocksStore
 from queueber.errors import Unavailable
 from tests.support.folders import quick_folder, remove_folder
 
@@ -41,7 +42,7 @@ batches = st.lists(st.lists(steps, max_size=5), max_size=8)
 @pytest.fixture(scope="module")
 def real() -> Iterator[Store]:
     folder = quick_folder()
-    with Store(folder / "data") as opened:
+    with RocksStore(folder / "data") as opened:
         yield opened
     remove_folder(folder)
 

@@ -37,7 +37,7 @@ def test_every_call_is_written_down_and_fits_what_is_there_at_the_end(
     assert queue.fail(lease.ids[2:3], lease.id, delay=3600) == [queueber.FailOutcome.RETRIED]
     assert queue.release(lease.ids[3:4], lease.id) == [True]
     assert queue.cancel(lease.ids[4:5]) == [True]
-    assert queue.purge(ItemState.IN_PROGRESS) == 2
+    assert queue.purge(ItemState.LEASED) == 2
     assert queue.redrive() == 0
     queue.pause(3600)
     assert not queue.poll(1, lease=60)

@@ -12,9 +12,9 @@ import pytest
 
 import queueber
 from faults.power import last_log, run_once
-from queueber.db.store import Store
-from queueber.db.synced import read_synced
-from queueber.engine.invariants import check_store
+from queueber.db.recovery.synced import read_synced
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.testing import running_server
 from tests.support.folders import quick_folder, remove_folder
 
@@ -66,7 +66,7 @@ def test_server_that_lost_power_has_what_its_mode_promises(tmp_path: Path, durab
                 assert safe <= set(left.ids)
                 assert all(left.remove())
         assert server.stop() == 0
-        with Store(server.data_dir, read_only=True) as store:
+        with RocksStore(server.data_dir, read_only=True) as store:
             assert check_store(store) == []
 
 

@@ -12,8 +12,8 @@ from faults.checker import check
 from faults.observed import ObservedQueue, observe_drain, read_final_state
 from faults.recorder import Recorder
 from queueber.db.families import Family
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Unavailable
 from queueber.testing import running_server
 from tests.support.disks import grow, small_disk
@@ -53,7 +53,7 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
                 polled = observe_drain(queue)
                 final = read_final_state(client.queue("full"))
             assert server.stop() == 0
-        with Store(tmp_path / "data", read_only=True) as store:
+        with RocksStore(tmp_path / "data", read_only=True) as store:
             assert check_store(store) == []
 
     assert check(recorder.history, {"full": final}) == []
@@ -72,7 +72,7 @@ def test_a_sync_that_comes_while_the_disk_is_full_does_not_keep_it_from_recoveri
         store.write(batch)
 
     with small_disk(tmp_path, "24m"):
-        with Store(tmp_path / "data") as store:
+        with RocksStore(tmp_path / "data") as store:
             number = 0
             with contextlib.suppress(Unavailable):
                 while number < 1000:
@@ -94,7 +94,7 @@ def test_a_sync_that_comes_while_the_disk_is_full_does_not_keep_it_from_recoveri
                     time.sleep(0.2)
             put(number)
             copy_open_store(tmp_path / "data", tmp_path / "copy")
-        with Store(tmp_path / "copy", read_only=True) as copy:
+        with RocksStore(tmp_path / "copy", read_only=True) as copy:
             assert len(copy.scan(Family.ITEMS, b"", b"\xff" * 5, 10_000)) == number + 1
 
 
@@ -128,5 +128,5 @@ def test_a_full_disk_refuses_files_of_a_load_which_goes_on_when_there_is_room(
                 load.finish_part(part)
                 assert load.commit([ref]).rows == queue.stats().ready == 600
             assert server.stop() == 0
-        with Store(tmp_path / "data", read_only=True) as store:
+        with RocksStore(tmp_path / "data", read_only=True) as store:
             assert check_store(store) == []

@@ -12,8 +12,8 @@ import pytest
 
 import queueber
 from queueber import LoadState, PartRef, Rows
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.ids import origin_of
 from queueber.testing import ServerProcess, running_server
 from tests.support.loading import stage_part
@@ -120,7 +120,7 @@ def test_a_killed_server_has_each_committed_load_once_and_nothing_of_others() ->
             left = queue.loads()
         assert server.stop() == 0
         checked = verify(server)
-        with Store(server.data_dir, read_only=True) as store:
+        with RocksStore(server.data_dir, read_only=True) as store:
             assert check_store(store) == []
         stage = sorted(path.name for path in (server.data_dir / "loads").iterdir())
 

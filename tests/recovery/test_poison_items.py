@@ -22,8 +22,8 @@ from faults.history import merged
 from faults.observed import ObservedQueue, read_final_state
 from faults.observed_pool import run_observed_pool
 from faults.recorder import Recorder, read_histories, recording_to
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.testing import running_server
 
 ITEMS = int(os.environ.get("QUEUEBER_TEST_POISON_ITEMS", "1000"))
@@ -137,7 +137,7 @@ def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead(
             stats = queue.stats()
             final = read_final_state(queue, [BATCH])
         server.stop()
-        with Store(server.data_dir, read_only=True) as store:
+        with RocksStore(server.data_dir, read_only=True) as store:
             assert check_store(store) == []
 
     history = merged([read_histories(tmp_path), recorder.history])
@@ -154,5 +154,5 @@ def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead(
     }
     assert {each.id for each in dead} == poison
     assert all(len(each.attempt_times_ms) == ATTEMPTS_MAX for each in dead)
-    assert (stats.ready, stats.delayed, stats.in_progress) == (0, 0, 0)
+    assert (stats.ready, stats.delayed, stats.leased) == (0, 0, 0)
     assert pool.deaths >= len(poison) * ATTEMPTS_MAX

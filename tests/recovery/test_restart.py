@@ -33,7 +33,7 @@ def test_items_leases_and_statistics_are_as_before(how: str) -> None:
 def stats_without_age(stats: queueber.Stats) -> tuple[object, ...]:
     return (
         stats.name, stats.settings, stats.created_at_ms, stats.ready, stats.delayed,
-        stats.in_progress, stats.leases, stats.contents_bytes, stats.added_total,
+        stats.leased, stats.leases, stats.contents_bytes, stats.added_total,
         stats.polled_total, stats.removed_total, stats.expired_total, stats.extended_total,
     )  # fmt: skip
 

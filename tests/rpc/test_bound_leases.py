@@ -32,7 +32,7 @@ def test_closing_the_client_gives_back_what_it_had_bound_and_nothing_else() -> N
         with queueber.connect(server.address) as other:
             bound = other.queue("work").poll(lease=600, bound=True)
             free = other.queue("work").poll(lease=600)
-            assert queue.stats().in_progress == 3
+            assert queue.stats().leased == 3
 
         until(lambda: queue.stats().ready == 1)
         assert queue.poll().ids == bound.ids
@@ -80,7 +80,7 @@ def test_a_worker_that_is_killed_gives_its_bound_items_back() -> None:
         ) as worker:
             assert worker.stdout is not None
             assert worker.stdout.readline() == "3\n"
-            assert queue.stats().in_progress == 3
+            assert queue.stats().leased == 3
             worker.send_signal(signal.SIGKILL)
 
         until(lambda: queue.stats().ready == 3)
@@ -106,7 +106,7 @@ def test_polls_that_are_joined_may_be_bound_or_not(server_address: str) -> None:
                 polls = [client.queue("joined").poll(bound=at % 2 == 0) for at in range(40)]
                 leases = await asyncio.gather(*polls)
                 assert all(len(lease) == 1 for lease in leases)
-            while (await queue.stats()).in_progress != 20:
+            while (await queue.stats()).leased != 20:
                 pass
             kept = [await queue.remove(lease.ids, lease.id) for lease in leases]
             assert kept == [[at % 2 == 1] for at in range(40)]
@@ -133,7 +133,7 @@ def test_bound_leases_outlive_a_restart_of_the_server(
         end(server)
         server.start()
 
-        assert queue.stats().in_progress == 1
+        assert queue.stats().leased == 1
         assert lease.complete(b"done") == [True]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from queueber.rpc.fair_turns import Turns
 from queueber.rpc.listener import Listener
-from queueber.rpc.turns import Turns
-from queueber.streams import Stream
+from queueber.wire.stream import Stream
 from tests.support.stream_sides import Reader
 
 

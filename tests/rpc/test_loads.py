@@ -5,8 +5,8 @@ from dataclasses import fields
 from typing import Any
 
 from queueber.model import PartRef, Rows
-from queueber.schema.codec_loads import read_load, write_part
 from queueber.testing import running_server
+from queueber.wire.loads import read_load, write_part
 from tests.rpc.test_server import poll_request, refusal, with_service
 from tests.support.loading import built_part
 

@@ -17,9 +17,9 @@ from queueber.limits import (
     STALLED_SECONDS_MAX,
     STALLED_SLICE_BYTES,
 )
+from queueber.rpc.fair_turns import Turns
 from queueber.rpc.intake import Intake
 from queueber.rpc.served_stream import ServedStream
-from queueber.rpc.turns import Turns
 from tests.support.service_rig import new_connection
 from tests.support.stream_sides import Reader, Socket, receive
 from tests.support.virtual_loop import run_virtually, turns

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import NotFound
 from queueber.limits import MINUTE_MS
 from queueber.model import ItemState, Polled, QueueSettings, Receipt, Results
@@ -171,9 +171,9 @@ def test_calls_of_all_kinds_in_any_order_leave_nobody_waiting_and_lose_nothing(
         ]  # fmt: skip
         assert all(task.done() and (task.cancelled() or not task.exception()) for task in tasks)
         stats = rig.service.stats(rig.queue)
-        left = stats.ready + stats.delayed + stats.in_progress + stats.dead
+        left = stats.ready + stats.delayed + stats.leased + stats.dead
         assert left + stats.completed_total + stats.cancelled_total == len(crowd.added)
-        assert stats.in_progress == 0, "all leases were short"
+        assert stats.leased == 0, "all leases were short"
         assert (stats.waiting_polls, rig.gate.calls) == (0, 0)
         assert check_store(rig.store) == []
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.model import NOTHING_POLLED, ItemState
 from tests.support.dumps import dump
 from tests.support.service_rig import HeldSync, ServiceRig, on_service, run_on_service

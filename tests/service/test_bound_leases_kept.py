@@ -2,8 +2,8 @@
 
 import pytest
 
-from queueber.db.store import Batch
-from queueber.engine.invariants import check_store
+from queueber.db.store.contract import Batch
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Unavailable
 from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import Polled, QueueSettings
@@ -34,7 +34,7 @@ async def test_connection_ended_after_its_queue_was_deleted_spares_the_new_one(
     rig.service.connection_ended(OURS)
 
     assert (await rig.poll_now(9)).ids == ids
-    assert rig.service.stats(anew).in_progress == len(held.ids) == 1
+    assert rig.service.stats(anew).leased == len(held.ids) == 1
     assert check_store(rig.store) == []
 
 

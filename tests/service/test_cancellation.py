@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Unavailable
 from queueber.model import NOTHING_POLLED, ItemState, NewItems
 from tests.support.dumps import dump
@@ -15,7 +15,7 @@ from tests.support.virtual_loop import turns
 
 def assert_all_ready(rig: ServiceRig, count: int) -> None:
     stats = rig.service.stats(rig.queue)
-    assert (stats.ready, stats.in_progress, stats.leases) == (count, 0, 0)
+    assert (stats.ready, stats.leased, stats.leases) == (count, 0, 0)
     # Nobody had them, so nobody failed: no attempt is charged, and no group is made smaller.
     assert (stats.expired_total, stats.failed_total) == (0, 0)
     items, _ = rig.service.peek(rig.queue, ItemState.READY, b"", 0)
@@ -137,7 +137,7 @@ async def test_poll_cancelled_when_the_store_refuses_to_take_back_lets_the_lease
         await asyncio.wait([task])
 
     assert check_store(rig.store) == []
-    assert rig.service.stats(rig.queue).in_progress == 1
+    assert rig.service.stats(rig.queue).leased == 1
     rig.clock.advance(5000)
     assert (await rig.poll_now()).ids == ids
     assert task.cancelled() or isinstance(task.exception(), Unavailable)

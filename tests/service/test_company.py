@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.limits import SUSPECT_PATIENCE_MS
 from queueber.model import NOTHING_POLLED, ItemState, Polled
 from tests.support.service_rig import ServiceRig, on_service, run_on_service
@@ -84,7 +84,7 @@ LOSSES: dict[str, Callable[[ServiceRig, Polled], Awaitable[object]]] = {
     "remove": lambda rig, polled: rig.service.remove(rig.queue, polled.ids, [polled.lease_id]),
     "fail": lambda rig, polled: rig.fail(polled),
     "cancel": lambda rig, polled: rig.service.cancel(rig.queue, polled.ids),
-    "purge": lambda rig, _: rig.service.purge(rig.queue, ItemState.IN_PROGRESS, 0),
+    "purge": lambda rig, _: rig.service.purge(rig.queue, ItemState.LEASED, 0),
 }
 
 

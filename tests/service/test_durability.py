@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import pytest
 
-from queueber.engine.invariants import check_store
-from queueber.engine.state import QueueState
+from queueber.engine.integrity.check_store import check_store
+from queueber.engine.kernel.state import QueueState
 from queueber.errors import Internal
 from queueber.model import ItemState, NewItems, QueueSettings
 from queueber.service.service import Service
@@ -154,7 +154,7 @@ def test_poll_whose_sync_fails_keeps_its_lease() -> None:
             with pytest.raises(Internal):
                 await call
 
-            assert rig.service.stats(rig.queue).in_progress == 1
+            assert rig.service.stats(rig.queue).leased == 1
 
     run_on_service(body, sync=sync)
 

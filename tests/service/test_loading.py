@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from queueber.db.load_records import part_directory
-from queueber.engine.invariants import check_store
+from queueber.db.records.loads import part_directory
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Aborted, InvalidArgument, NotFound, ResourceExhausted, Unavailable
 from queueber.ids import origin_of
 from queueber.limits import HOUR_MS, LOAD_TIMEOUT_MS, LOADS_MAX
 from queueber.model import LoadRef, LoadState, NewItems, Origin, PartRef, QueueSettings
-from queueber.service.aside import Aside
+from queueber.service.background_thread import Aside
 from tests.support.dumps import dump
 from tests.support.loading import built_part
 from tests.support.rig import refuse_write

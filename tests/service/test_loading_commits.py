@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.store import Batch
-from queueber.engine.invariants import check_store
+from queueber.db.store.contract import Batch
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Aborted, InvalidArgument, NotFound, Unavailable
 from queueber.limits import STORE_RETRY_MS
 from queueber.model import LoadRef, LoadState, NewItems, Rows
@@ -194,6 +195,7 @@ class NoRoom:
 @on_service()
 async def test_commit_whose_files_find_no_room_goes_on_when_there_is_some(rig: ServiceRig) -> None:
     parts = await staged(rig, files=3)
+    assert isinstance(rig.store, RocksStore)
     families = rig.store._families
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(families, Family.ITEMS, NoRoom(families[Family.ITEMS]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Unavailable
 from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import NOTHING_POLLED, ItemState, QueueSettings
@@ -24,7 +24,7 @@ async def one_of_each(rig: ServiceRig) -> dict[ItemState, bytes]:
     (delayed,) = await rig.add(b"delayed", delay_ms=5000)
     return {
         ItemState.DEAD: dead,
-        ItemState.IN_PROGRESS: held,
+        ItemState.LEASED: held,
         ItemState.READY: ready,
         ItemState.DELAYED: delayed,
     }
@@ -33,7 +33,7 @@ async def one_of_each(rig: ServiceRig) -> dict[ItemState, bytes]:
 def counts(rig: ServiceRig) -> tuple[int, int, int, int]:
     """Ready, delayed, in progress and dead."""
     stats = rig.service.stats(rig.queue)
-    return stats.ready, stats.delayed, stats.in_progress, stats.dead
+    return stats.ready, stats.delayed, stats.leased, stats.dead
 
 
 # --- peek -----------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ async def test_purge_takes_one_state_only(rig: ServiceRig) -> None:
     left = [1, 1, 1, 1]
 
     for place, state in enumerate(
-        (ItemState.READY, ItemState.DELAYED, ItemState.IN_PROGRESS, ItemState.DEAD)
+        (ItemState.READY, ItemState.DELAYED, ItemState.LEASED, ItemState.DEAD)
     ):
         assert await rig.service.purge(rig.queue, state, 0) == (1, False)
         left[place] = 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Unavailable
 from queueber.model import NOTHING_POLLED, FailOutcome, ItemState, Polled, QueueSettings
 from tests.support.rig import refuse_write

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from queueber.db.keys import NEVER_MS
-from queueber.engine.invariants import check_store
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Unavailable
 from queueber.limits import STORE_RETRY_MS
 from queueber.model import NOTHING_POLLED, QueueSettings
@@ -162,7 +162,7 @@ async def test_poll_that_is_not_answered_before_a_pause_gives_its_items_back_unt
     assert gone.cancelled()
     assert not waiting.done()
     stats = rig.service.stats(rig.queue)
-    assert (stats.ready, stats.in_progress, stats.failed_total) == (1, 0, 0)
+    assert (stats.ready, stats.leased, stats.failed_total) == (1, 0, 0)
     await rig.service.resume(rig.queue)
     assert (await waiting).ids == ids
 

@@ -66,7 +66,7 @@ async def test_read_of_a_batch_up_to_a_limit_goes_on_where_it_stopped(rig: Servi
 def test_read_of_a_batch_looks_at_so_many_and_says_how_far_it_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("queueber.engine.results.READ_LOOKED_AT_MAX", 3)
+    monkeypatch.setattr("queueber.engine.queue.results.READ_LOOKED_AT_MAX", 3)
 
     @on_service()
     async def test(rig: ServiceRig) -> None:

@@ -1,6 +1,6 @@
 """The verbs: checked by the call itself, refused without a change, answered in full."""
 
-from queueber.engine.queues import delete_queue
+from queueber.engine.queue.queues import delete_queue
 from queueber.limits import (
     ANSWER_BYTES,
     ITEM_WIRE_BYTES,

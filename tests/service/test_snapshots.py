@@ -29,7 +29,7 @@ async def test_snapshot_tells_what_there_was_and_keeps_it(rig: ServiceRig) -> No
     info = rig.service.open_snapshot(rig.queue)
 
     assert dump(rig.store) == before
-    assert (info.ready, info.delayed, info.in_progress, info.dead) == (2, 1, 0, 0)
+    assert (info.ready, info.delayed, info.leased, info.dead) == (2, 1, 0, 0)
     assert (info.first_offset, info.next_offset) == (0, 1)
     assert info.taken_at_ms == rig.clock.now_ms()
 

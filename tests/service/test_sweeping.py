@@ -2,7 +2,7 @@
 
 import pytest
 
-from queueber.db.store import Batch
+from queueber.db.store.contract import Batch
 from queueber.errors import Unavailable
 from queueber.limits import STORE_RETRY_MS
 from tests.support.rig import refuse_write

@@ -93,7 +93,7 @@ ENDS: dict[str, tuple[End, int, int]] = {
     "expire under a poll": (_expire_under_a_poll, 1, 1),
     "connection ended": (_lose_the_connection, 1, 1),
     "cancel": (lambda rig, polled: rig.service.cancel(rig.queue, polled.ids), 1, 1),
-    "purge": (lambda rig, _: rig.service.purge(rig.queue, ItemState.IN_PROGRESS, 0), 1, 1),
+    "purge": (lambda rig, _: rig.service.purge(rig.queue, ItemState.LEASED, 0), 1, 1),
 }  # fmt: skip
 """How the last item ends, and how many are done and dead then."""
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queueber.engine.invariants import check_store
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import NotFound, Unavailable
 from queueber.limits import MINUTE_MS
 from queueber.model import NOTHING_POLLED, NewItems, Polled
@@ -213,7 +213,7 @@ def test_polls_adds_and_cancels_in_any_order_lose_and_double_nothing(
         answered = [task.result() for task in tasks if not task.cancelled()]
         delivered = [each for polled in answered for each in polled.ids]
         stats = rig.service.stats(rig.queue)
-        assert len(delivered) == len(set(delivered)) == stats.in_progress
+        assert len(delivered) == len(set(delivered)) == stats.leased
         assert stats.ready + len(delivered) == len(added)
         assert set(delivered) <= set(added)
         assert (stats.waiting_polls, rig.gate.calls) == (0, 0)

@@ -32,7 +32,7 @@ async def test_poll_with_nothing_ready_wakes_on_add_without_time_passing(rig: Se
 
     assert (await task).ids == ids
     assert rig.clock.now_ms() == before_ms
-    assert rig.service.stats(rig.queue).in_progress == 2
+    assert rig.service.stats(rig.queue).leased == 2
 
 
 @on_service()

@@ -43,7 +43,7 @@ async def test_withdrawing_a_poll_that_has_its_items_changes_nothing(rig: Servic
     await turns(3)
 
     assert polled.ids == ids
-    assert rig.queue.counters.in_progress == 1
+    assert rig.queue.counters.leased == 1
 
 
 @on_service()

@@ -1,6 +1,6 @@
 """Columns that are computed: where an item came from, by its id."""
 
-from queueber.model import ItemState, Peeked, Result
+from queueber.model import ItemInfo, ItemState, Result
 from queueber.spark.columns import items_batch, results_batch
 
 LOADED = bytes.fromhex("018bcfe56800 8abc 92 000007 0000002a")
@@ -27,8 +27,8 @@ def test_largest_partition_and_row_fit() -> None:
 
 
 def test_age_is_that_of_the_moment_of_the_snapshot() -> None:
-    item = Peeked(ADDED, b"", 1_700_000_000_000, "", {}, "", 5, 0, 0, 0)
+    item = ItemInfo(ADDED, b"", 1_700_000_000_000, "", {}, "", 5, 0, 0, 0)
 
-    batch = items_batch([item], ("age_seconds", "state"), ItemState.IN_PROGRESS, 1_700_000_001_500)
+    batch = items_batch([item], ("age_seconds", "state"), ItemState.LEASED, 1_700_000_001_500)
 
     assert batch.to_pydict() == {"age_seconds": [1.5], "state": ["leased"]}

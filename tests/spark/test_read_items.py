@@ -71,7 +71,7 @@ def test_every_state_is_shown_with_all_its_columns_and_nothing_is_leased(
         "row": None,
         "attributes": {"a": "1"},
     }
-    (held,) = queue.peek("in progress").items
+    (held,) = queue.peek("leased").items
     assert (rows["leased"].lease, rows["leased"].at) == (held.lease_id.hex(), at(held.at_ms))
     assert rows["delayed"].at - rows["delayed"].added_at == timedelta(seconds=500)
     (letter,) = queue.peek("dead").items

@@ -367,7 +367,7 @@ def test_statistics_are_those_of_adds(
     def counts(queue: queueber.Queue) -> list[int]:
         stats = queue.stats()
         return [
-            stats.ready, stats.delayed, stats.in_progress, stats.dead, stats.contents_bytes,
+            stats.ready, stats.delayed, stats.leased, stats.dead, stats.contents_bytes,
             stats.added_total, stats.duplicates_total, stats.batches,
         ]  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Everything a store holds, to compare before and after."""
 
 from queueber.db.families import Family
-from queueber.db.store import Store
+from queueber.db.store.contract import Store
 
 _LAST_KEY = b"\xff" * 64
 

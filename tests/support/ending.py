@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from queueber.engine.choice import company_of
-from queueber.engine.expire import expire_some
-from queueber.engine.state import Engine, QueueState
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.queue.expire import expire_some
+from queueber.engine.queue.selection import company_of
 from queueber.limits import SWEEP_SLICE_ITEMS
 
 

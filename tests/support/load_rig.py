@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from queueber.db.load_records import LoadedRecord, LoadRecord, part_directory
-from queueber.db.sst import check_files
-from queueber.db.store import Store
-from queueber.engine.load_commit import Step, Steps, commit_load
-from queueber.engine.load_parts import check_part
-from queueber.engine.loads import begin_load, finish_part
-from queueber.engine.opening import open_engine
-from queueber.engine.state import Engine, QueueState
+from queueber.db.bulk.sst import check_files
+from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.loads.commit import Step, Steps, commit_load
+from queueber.engine.loads.loads import begin_load, finish_part
+from queueber.engine.loads.part_check import check_part
+from queueber.engine.open import open_engine
 from queueber.ids import IdSource
 from queueber.limits import HOUR_MS, LOAD_FILE_BYTES
 from queueber.model import LoadRef, Part, PartRef, QueueSettings, Rows
@@ -156,5 +156,5 @@ class LoadRig(Rig):
         damage(copy)
         self.store.close()
         remove_folder(source)
-        self.store = Store(copy)
+        self.store = RocksStore(copy)
         self.engine = open_engine(self.store, IdSource(self.random))

@@ -4,12 +4,12 @@ import tempfile
 from pathlib import Path
 
 from queueber.client.load import Load as ClientLoad
-from queueber.db.load_records import LoadedRecord, LoadRecord, part_directory
-from queueber.db.part_writer import PartWriter
-from queueber.engine.load_commit import Step, Steps
-from queueber.engine.state import Engine, QueueState
+from queueber.db.bulk.part_writer import PartWriter
+from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.loads.commit import Step, Steps
 from queueber.limits import LOAD_FILE_BYTES
-from queueber.model import Load, LoadState, Part, PartRef, Rows
+from queueber.model import LoadInfo, LoadState, Part, PartRef, Rows
 
 
 def build_part(
@@ -31,9 +31,9 @@ def build_part(
     return writer.finish()
 
 
-def plan_of(queue: QueueState, load: LoadRecord, file_bytes: int) -> Load:
+def plan_of(queue: QueueState, load: LoadRecord, file_bytes: int) -> LoadInfo:
     """What a client is told of the load."""
-    return Load(
+    return LoadInfo(
         ref=load.ref,
         state=LoadState.STAGING,
         batch="",
@@ -64,7 +64,7 @@ def run_commit(engine: Engine, steps: Steps) -> LoadedRecord:
             engine.store.sync()
 
 
-def built_part(load: Load, ref: PartRef, *rows: Rows) -> tuple[Part, dict[str, bytes]]:
+def built_part(load: LoadInfo, ref: PartRef, *rows: Rows) -> tuple[Part, dict[str, bytes]]:
     """A part, and what its files hold, by their names."""
     with tempfile.TemporaryDirectory(prefix="queueber-") as folder:
         writer = PartWriter(load, ref, Path(folder))

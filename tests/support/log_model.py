@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from queueber.db.store import Store
-from queueber.engine.log import Log, append
+from queueber.db.store.contract import Store
+from queueber.engine.log.log import Log, append
 
 ROW_OVERHEAD = 4
 LARGE = 1 << 40

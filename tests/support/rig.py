@@ -6,24 +6,25 @@ from pathlib import Path
 from random import Random
 from typing import NoReturn
 
-from queueber.db.counters import Counters
 from queueber.db.families import Family
-from queueber.db.log_records import LogHead
-from queueber.db.records import decode_lease, split_held
-from queueber.db.store import Batch, Store
-from queueber.engine.add import add
-from queueber.engine.complete import complete
-from queueber.engine.extend import extend
-from queueber.engine.fail import fail
-from queueber.engine.invariants import check_store
-from queueber.engine.opening import open_engine
-from queueber.engine.poll import poll
-from queueber.engine.queues import create_queue, queue_stats
-from queueber.engine.ready_window import Entry
-from queueber.engine.release import release
-from queueber.engine.remove import remove
-from queueber.engine.state import Engine, QueueState
-from queueber.engine.sweep import sweep
+from queueber.db.records.counters import Counters
+from queueber.db.records.items import decode_lease, split_held
+from queueber.db.records.log import LogHead
+from queueber.db.store.contract import Batch
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.open import open_engine
+from queueber.engine.queue.add import add
+from queueber.engine.queue.complete import complete
+from queueber.engine.queue.extend import extend
+from queueber.engine.queue.fail import fail
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.queues import create_queue, queue_stats
+from queueber.engine.queue.ready_window import Entry
+from queueber.engine.queue.release import release
+from queueber.engine.queue.remove import remove
+from queueber.engine.queue.sweep import sweep
 from queueber.errors import Unavailable
 from queueber.ids import IdSource
 from queueber.limits import MIB
@@ -53,7 +54,7 @@ class Rig:
         self.folder: Path = quick_folder()
         self.now_ms = START_MS
         self.random = Random(1)
-        self.store = Store(self.folder / "data")
+        self.store = RocksStore(self.folder / "data")
         self.engine: Engine = open_engine(self.store, IdSource(self.random))
         create_queue(self.engine, QUEUE, settings or QueueSettings(), self.now_ms)
 
@@ -67,7 +68,7 @@ class Rig:
 
     def reopen(self) -> None:
         self.store.close()
-        self.store = Store(self.folder / "data")
+        self.store = RocksStore(self.folder / "data")
         self.engine = open_engine(self.store, IdSource(self.random))
 
     # --- operations, now --------------------------------------------------------------------------

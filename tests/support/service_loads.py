@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from queueber.model import Load, LoadRef, PartRef, Rows
+from queueber.model import LoadInfo, LoadRef, PartRef, Rows
 from tests.support.loading import built_part
 from tests.support.service_rig import ServiceRig
 
@@ -22,12 +22,12 @@ def contents(count: int, start: int = 0) -> Rows:
 
 async def begin(
     rig: ServiceRig, ref: LoadRef = LOAD, *, batch: str = "", timeout_ms: int = 0
-) -> Load:
+) -> LoadInfo:
     return await rig.service.begin_load(rig.queue, ref, batch=batch, timeout_ms=timeout_ms)
 
 
 async def stage(
-    rig: ServiceRig, load: Load, ref: PartRef, *rows: Rows, file_bytes: int | None = None
+    rig: ServiceRig, load: LoadInfo, ref: PartRef, *rows: Rows, file_bytes: int | None = None
 ) -> PartRef:
     """Build, send and finish a part; with `file_bytes` its files are small and many."""
     plan = load if file_bytes is None else replace(load, file_bytes_max=file_bytes)
@@ -47,7 +47,7 @@ async def staged(
     return [await stage(rig, load, PART, *each, file_bytes=1)]
 
 
-async def commit(rig: ServiceRig, parts: Sequence[PartRef], ref: LoadRef = LOAD) -> Load:
+async def commit(rig: ServiceRig, parts: Sequence[PartRef], ref: LoadRef = LOAD) -> LoadInfo:
     return await rig.service.commit_load(rig.queue, ref, parts)
 
 

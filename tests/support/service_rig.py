@@ -10,13 +10,14 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from faults.simulation.sweeping import sweep_when_due
 from queueber.clock import ManualClock
-from queueber.db.store import Store
-from queueber.engine.opening import open_engine
-from queueber.engine.state import Engine, QueueState
+from queueber.db.store.contract import Store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.open import open_engine
 from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
 from queueber.model import FailOutcome, NewItems, Polled
-from queueber.service.aside import Aside
+from queueber.service.background_thread import Aside
 from queueber.service.commit_group import CommitGroup
 from queueber.service.connection import Connection
 from queueber.service.gate import Gate
@@ -187,7 +188,7 @@ def run_on_service(
             sync.loop = loop
             commits = CommitGroup(loop, sync, on_failure=sync.failures.append)
         try:
-            with Store(folder / "data") as store:
+            with RocksStore(folder / "data") as store:
                 rig = ServiceRig(store, clock, loop, service_limits or limits(), commits)
                 await body(rig)
         finally:

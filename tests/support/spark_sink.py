@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 import queueber
 from queueber.ids import origin_of
-from queueber.model import ItemState, Peeked
+from queueber.model import ItemInfo, ItemState
 from queueber.testing import ServerProcess
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class Sink:
             writer = writer.option(name, str(value))
         writer.save()
 
-    def items(self) -> list[Peeked]:
+    def items(self) -> list[ItemInfo]:
         """All that wait in the queue, in order of contents.
 
         The delayed come first: one that becomes ready meanwhile is seen twice, not missed.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from queueber.streams import Stream
+from queueber.wire.stream import Stream
 
 
 class Socket:

@@ -8,8 +8,9 @@ from random import Random
 import trio
 import trio.testing
 
-from queueber.db.store import Store
-from queueber.engine.opening import open_engine
+from queueber.db.store.contract import Store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.open import open_engine
 from queueber.ids import IdSource
 from queueber.model import NewItems
 from queueber.service.gate import Gate
@@ -83,7 +84,7 @@ def _rig() -> Iterator[SweeperRig]:
     # The service asks its loop for futures only when a poll waits; none does here.
     loop = asyncio.new_event_loop()
     try:
-        with Store(folder / "data") as store:
+        with RocksStore(folder / "data") as store:
             yield SweeperRig(store, loop)
     finally:
         loop.close()

@@ -7,8 +7,8 @@ import pytest
 import trio
 import trio.testing
 
-from queueber.engine.add import add
-from queueber.engine.poll import poll
+from queueber.engine.queue.add import add
+from queueber.engine.queue.poll import poll
 from queueber.errors import InvariantViolation, Unavailable
 from queueber.limits import DAY_MS, MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NewItems
@@ -52,10 +52,10 @@ def test_sweeper_expires_leases_at_their_time() -> None:
         await rig.service.poll(rig.queue, 1, lease_ms=2000, wait_ms=0)
 
         await sleep_ms(1000)
-        assert (rig.ready, rig.queue.counters.in_progress) == (1, 1)
+        assert (rig.ready, rig.queue.counters.leased) == (1, 1)
         await sleep_ms(1000)
 
-        assert (rig.ready, rig.queue.counters.in_progress) == (2, 0)
+        assert (rig.ready, rig.queue.counters.leased) == (2, 0)
 
     run_with_sweeper(body)
 

@@ -7,8 +7,9 @@ import trio
 import trio.testing
 
 from queueber.db.families import Family
-from queueber.db.store import Store
-from queueber.db.synced import read_synced
+from queueber.db.recovery.synced import read_synced
+from queueber.db.store.contract import Store
+from queueber.db.store.rocks import RocksStore
 from queueber.errors import Internal
 from queueber.sweeper.syncer import Syncer
 
@@ -32,7 +33,7 @@ def test_syncer_syncs_and_notes_what_was_written_and_then_rests(tmp_path: Path) 
     folder = tmp_path / "data"
 
     async def main() -> None:
-        with Store(folder) as store:
+        with RocksStore(folder) as store:
 
             async def sync() -> None:
                 syncs.append(trio.current_time())
@@ -58,7 +59,7 @@ def test_syncer_notes_nothing_when_a_sync_fails(tmp_path: Path, error: Exception
         raise error
 
     async def main() -> None:
-        with Store(tmp_path / "data") as store:
+        with RocksStore(tmp_path / "data") as store:
             put(store, b"a")
             assert not await Syncer(store, fail).run_due()
             assert read_synced(tmp_path / "data") == 0

@@ -75,7 +75,7 @@ def results_of(queue: queueber.Queue) -> dict[bytes, bytes]:
 
 def left_in(queue: queueber.Queue) -> int:
     stats = queue.stats()
-    return stats.ready + stats.delayed + stats.in_progress
+    return stats.ready + stats.delayed + stats.leased
 
 
 def last_error_of(queue: queueber.Queue) -> str:

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 import queueber
-from queueber.db.store import Store
-from queueber.engine.invariants import check_store
+from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.testing import running_server
 from tests.worker import samples
 from tests.worker.conftest import results_of, running
@@ -60,5 +60,5 @@ def test_kills_of_workers_and_server_lose_nothing_and_double_nothing() -> None:
             assert results_of(queue) == {ids[n]: b"%d" % n * 2 for n in range(ITEMS)}
             assert sum(1 for _ in queue.results()) == ITEMS
         assert server.stop() == 0
-        with Store(server.data_dir, read_only=True) as store:
+        with RocksStore(server.data_dir, read_only=True) as store:
             assert check_store(store) == []

@@ -192,8 +192,8 @@ def test_items_of_a_lost_lease_that_no_handler_has_begun_are_dropped(
     def handle(item: queueber.WorkItem) -> None:
         handled.append(item.contents)
         if len(handled) == 1:
-            in_progress = patient_queue.peek(queueber.ItemState.IN_PROGRESS).items
-            patient_queue.release([each.id for each in in_progress], item.lease.id)
+            leased = patient_queue.peek(queueber.ItemState.LEASED).items
+            patient_queue.release([each.id for each in leased], item.lease.id)
             while not item.is_lost:
                 time.sleep(0.001)
 
@@ -313,7 +313,7 @@ def test_stopping_at_any_moment_charges_no_attempt_to_what_no_handler_saw(
             time.sleep(random.uniform(0.02, 0.08))
 
     stats = queue.stats()
-    assert (stats.expired_total, stats.dead, stats.in_progress) == (0, 0, 0)
+    assert (stats.expired_total, stats.dead, stats.leased) == (0, 0, 0)
     assert stats.completed_total + stats.ready == 2500
 
 

@@ -227,7 +227,7 @@ def test_no_more_is_held_than_handlers_and_prefetch_allow(
     with running(worker, until_empty=True) as outcome:
         for _ in range(2):
             assert began.acquire(timeout=WAIT_SECONDS)
-        stats, held = worker.stats(), queue.stats().in_progress
+        stats, held = worker.stats(), queue.stats().leased
         go.set()
         outcome.result(WAIT_SECONDS)
 

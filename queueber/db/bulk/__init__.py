@@ -1,0 +1,1 @@
+"""Sorted files that a bulk load brings."""

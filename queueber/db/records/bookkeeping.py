@@ -1,0 +1,183 @@
+"""Value codecs for what is kept of items, keys, producers and batches: fixed widths, big-endian."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+from queueber.db.records.keys import DIGEST_BYTES, TIME_BYTES
+from queueber.limits import ID_BYTES
+
+# --- dead: died-at, reason, mark ------------------------------------------------------------------
+
+
+def encode_dead(died_at_ms: int, reason: int, mark: bytes) -> bytes:
+    return died_at_ms.to_bytes(TIME_BYTES) + bytes([reason]) + mark
+
+
+def decode_dead(value: bytes) -> tuple[int, int, bytes]:
+    """Died-at, reason, mark."""
+    return int.from_bytes(value[:TIME_BYTES]), value[TIME_BYTES], value[TIME_BYTES + 1 :]
+
+
+# --- attempts: a count, as many times, the last error ---------------------------------------------
+
+
+def encode_attempts(times_ms: list[int], last_error: str) -> bytes:
+    return struct.pack(f">H{len(times_ms)}Q", len(times_ms), *times_ms) + last_error.encode()
+
+
+def decode_attempts(value: bytes) -> tuple[list[int], str]:
+    """The times of an item's failures, and the error of the last."""
+    count = int.from_bytes(value[:2])
+    end = 2 + count * TIME_BYTES
+    return list(struct.unpack(f">{count}Q", value[2:end])), value[end:].decode()
+
+
+# --- keys: id, forget-at --------------------------------------------------------------------------
+
+KEY_ENTRY_BYTES = ID_BYTES + TIME_BYTES
+
+
+def encode_key_entry(item_id: bytes, forget_at_ms: int) -> bytes:
+    return item_id + forget_at_ms.to_bytes(TIME_BYTES)
+
+
+def decode_key_entry(value: bytes) -> tuple[bytes, int]:
+    return value[:ID_BYTES], int.from_bytes(value[ID_BYTES:])
+
+
+# --- producers ------------------------------------------------------------------------------------
+
+
+class ProducerHead(NamedTuple):
+    epoch: int
+    sequence: int
+    """Of its last call."""
+    seen_at_ms: int
+    forget_at_ms: int
+
+
+_PRODUCER = struct.Struct(">4Q")
+
+
+def encode_producer(head: ProducerHead) -> bytes:
+    return _PRODUCER.pack(*head)
+
+
+def decode_producer(value: bytes) -> ProducerHead:
+    return ProducerHead(*_PRODUCER.unpack(value))
+
+
+class Answer(NamedTuple):
+    """What a producer's call was answered, and a checksum of what it brought."""
+
+    checksum: int
+    ids: list[bytes]
+    duplicates: list[bool]
+    """Empty when there was none."""
+
+
+_ANSWER = struct.Struct(">II")
+
+
+def encode_answer(answer: Answer) -> bytes:
+    head = _ANSWER.pack(len(answer.ids), answer.checksum)
+    return head + b"".join(answer.ids) + bytes(answer.duplicates)
+
+
+def decode_answer(value: bytes) -> Answer:
+    """Raises `ValueError` when the value is no answer."""
+    if len(value) < _ANSWER.size:
+        raise ValueError(f"an answer has {len(value)} bytes, not even {_ANSWER.size}")
+    count, checksum = _ANSWER.unpack_from(value)
+    start, end = _ANSWER.size, _ANSWER.size + count * ID_BYTES
+    if len(value) not in (end, end + count):
+        raise ValueError(f"an answer of {len(value)} bytes cannot have {count} ids")
+    ids = [value[at : at + ID_BYTES] for at in range(start, end, ID_BYTES)]
+    return Answer(checksum, ids, [bool(each) for each in value[end:]])
+
+
+# --- forget: what is to be forgotten --------------------------------------------------------------
+
+FORGET_KEY = b"k"
+FORGET_PRODUCER = b"p"
+FORGET_BATCH = b"b"
+FORGET_LOAD = b"l"
+"""A load that is under way: it is dropped when nobody calls."""
+FORGET_LOADED = b"c"
+"""What is remembered of a load that was committed."""
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+DIGEST_MODULUS = 1 << (8 * DIGEST_BYTES)
+
+
+def ids_digest(ids: Sequence[bytes]) -> int:
+    """The sum of the hashes of ids, so the order does not matter, and an id can be taken out."""
+    hashes = b"".join([blake2b(i, digest_size=DIGEST_BYTES).digest() for i in ids])
+    halves: tuple[int, ...] = struct.unpack(f">{2 * len(ids)}Q", hashes)
+    return ((sum(halves[::2]) << 64) + sum(halves[1::2])) % DIGEST_MODULUS
+
+
+@dataclass(slots=True)
+class BatchRecord:
+    """A batch in sums. A digest is a sum over ids, so the order does not matter."""
+
+    name: str
+    added: int = 0
+    done: int = 0
+    dead: int = 0
+    added_digest: int = 0
+    done_digest: int = 0
+    dead_digest: int = 0
+    changed_at_ms: int = 0
+    forget_at_ms: int = 0
+    """When its entry in `forget` is due; 0: it has none."""
+    loads: int = 0
+    """Loads under way that add to it: it is not complete before they end."""
+
+    @property
+    def live(self) -> int:
+        return self.added - self.done - self.dead
+
+
+_BATCH = struct.Struct(f">3Q {DIGEST_BYTES}s {DIGEST_BYTES}s {DIGEST_BYTES}s 3Q")
+BATCH_NUMBER_BYTES = 4
+
+
+def encode_batch(record: BatchRecord) -> bytes:
+    fixed = _BATCH.pack(
+        record.added,
+        record.done,
+        record.dead,
+        record.added_digest.to_bytes(DIGEST_BYTES),
+        record.done_digest.to_bytes(DIGEST_BYTES),
+        record.dead_digest.to_bytes(DIGEST_BYTES),
+        record.changed_at_ms,
+        record.forget_at_ms,
+        record.loads,
+    )
+    return fixed + record.name.encode()
+
+
+def decode_batch(value: bytes) -> BatchRecord:
+    added, done, dead, added_d, done_d, dead_d, changed, forget, loads = _BATCH.unpack_from(value)
+    return BatchRecord(
+        value[_BATCH.size :].decode(),
+        added,
+        done,
+        dead,
+        int.from_bytes(added_d),
+        int.from_bytes(done_d),
+        int.from_bytes(dead_d),
+        changed,
+        forget,
+        loads,
+    )
+
+
+def batch_number_part(number: int) -> bytes:
+    return number.to_bytes(BATCH_NUMBER_BYTES)

@@ -1,0 +1,175 @@
+"""Codecs for the records of a log: its head, how far its readers are, and its blocks of rows.
+
+A block is what one append wrote. Its key ends with the offset of its last row, so the block that
+holds an offset is the first one at or after that offset. Its value, big-endian:
+
+    first offset (8) | appended-at ms (8) | position (8) | end of each row (4 each) | the rows
+
+`position` counts the bytes of all rows ever appended before the block. The bytes of a row are its
+length and the 4 of its end; those of the head are not counted, so a block's bytes are the length of
+its value less the head. Ends count from the first row: with them, and not lengths, a page from the
+middle of a block of 10,000 rows is cut out without looking at the rows before it.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from queueber.db.records.keys import PREFIX_BYTES
+
+OFFSET_BYTES = 8
+ROW_END_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """A log in numbers; all zero before the first append. Field order is that of the record.
+
+    Offsets and positions that end something are those of what follows it. A log without rows has
+    `first_block_end_offset == first_offset == next_offset`, likewise its positions, and no
+    `oldest_ms`.
+    """
+
+    first_offset: int = 0
+    next_offset: int = 0
+    start_position: int = 0
+    end_position: int = 0
+    oldest_ms: int = 0
+    last_ms: int = 0
+    first_block_end_offset: int = 0
+    """Rows go a block at a time: what is due for deletion is told by where the first one ends."""
+    first_block_end_position: int = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.end_position - self.start_position
+
+
+_HEAD = struct.Struct(">8Q")
+
+
+def encode_log_head(head: LogHead) -> bytes:
+    h = head
+    return _HEAD.pack(
+        h.first_offset,
+        h.next_offset,
+        h.start_position,
+        h.end_position,
+        h.oldest_ms,
+        h.last_ms,
+        h.first_block_end_offset,
+        h.first_block_end_position,
+    )
+
+
+def decode_log_head(value: bytes) -> LogHead:
+    """Raises `ValueError` when the value is no head."""
+    if len(value) != _HEAD.size:
+        raise ValueError(f"the head of a log has {len(value)} bytes instead of {_HEAD.size}")
+    return LogHead(*_HEAD.unpack(value))
+
+
+# --- readers --------------------------------------------------------------------------------------
+
+
+def reader_key(prefix: bytes, reader: str) -> bytes:
+    return prefix + reader.encode()
+
+
+def split_reader_key(key: bytes) -> str:
+    """Raises `ValueError` when the name is not UTF-8."""
+    return key[PREFIX_BYTES:].decode()
+
+
+def encode_offset(offset: int) -> bytes:
+    return offset.to_bytes(OFFSET_BYTES)
+
+
+def decode_offset(value: bytes) -> int:
+    """Raises `ValueError` when the value is no offset."""
+    if len(value) != OFFSET_BYTES:
+        raise ValueError(f"an offset has {len(value)} bytes instead of {OFFSET_BYTES}")
+    return int.from_bytes(value)
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+_BLOCK_HEAD = struct.Struct(">QQQ")
+_ENDS_AT = _BLOCK_HEAD.size
+
+
+def block_key(prefix: bytes, last_offset: int) -> bytes:
+    return prefix + last_offset.to_bytes(OFFSET_BYTES)
+
+
+def split_block_key(key: bytes) -> int:
+    """The offset of the block's last row; raises `ValueError` when the key is no block's."""
+    return decode_offset(key[PREFIX_BYTES:])
+
+
+def encode_block(
+    rows: Sequence[bytes], *, first_offset: int, appended_at_ms: int, position: int
+) -> bytes:
+    head = _BLOCK_HEAD.pack(first_offset, appended_at_ms, position)
+    ends = struct.pack(f">{len(rows)}I", *accumulate(map(len, rows)))
+    return b"".join((head, ends, *rows))
+
+
+def block_bytes(value: bytes) -> int:
+    """What a block adds to the position of the next."""
+    return len(value) - _ENDS_AT
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block as it lies in the store; its rows are cut out on demand."""
+
+    first_offset: int
+    end_offset: int
+    appended_at_ms: int
+    position: int
+    value: bytes
+
+    @property
+    def end_position(self) -> int:
+        return self.position + block_bytes(self.value)
+
+    def rows(self, offset: int, *, rows_max: int, bytes_max: int) -> list[bytes]:
+        """The rows from `offset` on, as many as both limits allow."""
+        value, count = self.value, self.end_offset - self.first_offset
+        skipped = offset - self.first_offset
+        ends_from = _ENDS_AT + skipped * ROW_END_BYTES
+        wanted = min(rows_max, count - skipped)
+        ends = struct.unpack_from(f">{wanted}I", value, ends_from)
+        start = int.from_bytes(value[ends_from - ROW_END_BYTES : ends_from]) if skipped else 0
+        fitting = bisect_right(
+            range(wanted),
+            bytes_max,
+            key=lambda at: ends[at] - start + (at + 1) * ROW_END_BYTES,
+        )
+        rows_from = _ENDS_AT + count * ROW_END_BYTES
+        return [value[rows_from + a : rows_from + b] for a, b in pairwise((start, *ends[:fitting]))]
+
+    def has_rising_ends(self) -> bool:
+        """A check too slow for every read: no row ends before it begins."""
+        count = self.end_offset - self.first_offset
+        ends = struct.unpack_from(f">{count}I", self.value, _ENDS_AT)
+        return all(a <= b for a, b in pairwise(ends))
+
+
+def decode_block(key: bytes, value: bytes) -> Block:
+    """Raises `ValueError` when the value is no block, or not the one of that key."""
+    if len(value) < _ENDS_AT:
+        raise ValueError(f"a block has only {len(value)} bytes")
+    end_offset = split_block_key(key) + 1
+    first_offset, appended_at_ms, position = _BLOCK_HEAD.unpack_from(value)
+    count = end_offset - first_offset
+    rows_from = _ENDS_AT + count * ROW_END_BYTES
+    if count < 1 or rows_from > len(value):
+        raise ValueError(f"a block of {len(value)} bytes has no room for {count} rows")
+    rows_bytes = int.from_bytes(value[rows_from - ROW_END_BYTES : rows_from])
+    if rows_from + rows_bytes != len(value):
+        raise ValueError(f"the {count} rows of a block of {len(value)} bytes end elsewhere")
+    return Block(first_offset, end_offset, appended_at_ms, position, value)

@@ -1,0 +1,203 @@
+"""Open a database, after whatever happened to it: all that was synced is there, or it is refused.
+
+The log is replayed in RocksDB's strictest mode, which takes nothing but whole logs. After a loss
+of power the end of the log may be torn: then `wal.py` says whether anything is missing that was
+synced. If so, that is damage, and the store stays as it is. If not, the replay ends before the torn
+record: what lies behind it was never acknowledged, or only with `--durability=os`.
+"""
+
+import contextlib
+import fcntl
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import rocksdict
+
+from queueber.db.families import Family
+from queueber.db.recovery.synced import read_synced
+from queueber.db.recovery.wal import BROKEN_HEADER, Break, find_break, find_hole
+from queueber.db.store.format import check_format
+from queueber.db.store.options import BLOCK_CACHE_BYTES, database_options, family_options
+from queueber.errors import DataDirLocked, StorageCorrupt
+
+REPAIR = "'queueber repair' saves what can be read into a new directory; or restore a backup"
+
+
+class Opened(NamedTuple):
+    database: rocksdict.Rdict
+    torn: str
+    """Where the log broke off, which is no loss; empty when it was whole."""
+
+
+def open_database(path: Path, *, read_only: bool) -> Opened:
+    with _translated_errors(path):
+        if not (path / "CURRENT").is_file():
+            _refuse_remains(path)
+            if read_only:
+                raise StorageCorrupt(f"cannot open the store at {path}: there is none")
+        else:
+            _refuse_other_families(path)
+        synced = read_synced(path)
+        with _ended_at_holes(path, read_only=read_only):
+            database, torn = _replay(path, synced, read_only=read_only)
+        replayed = database.latest_sequence_number()
+        if replayed < synced:
+            database.close()
+            raise StorageCorrupt(
+                f"the store at {path} ends with change {replayed}, but {synced} were synced: the "
+                f"end of its log is missing; {REPAIR}"
+            )
+    return Opened(database, torn)
+
+
+def _replay(path: Path, synced: int, *, read_only: bool) -> Opened:
+    try:
+        return Opened(_open(path, read_only=read_only, strict=True), "")
+    except Exception as error:
+        if not _speaks_of_the_log(str(error)):
+            raise
+    torn = _judge_break(path, synced)
+    return Opened(_open(path, read_only=read_only, strict=False), torn)
+
+
+def _open(path: Path, *, read_only: bool, strict: bool) -> rocksdict.Rdict:
+    cache = rocksdict.Cache(BLOCK_CACHE_BYTES)
+    families = {family.family_name: family_options(family, cache) for family in Family}
+    access = rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
+    return rocksdict.Rdict(str(path), database_options(strict=strict), families, access)
+
+
+def _judge_break(path: Path, synced: int) -> str:
+    """Raise if the replay would miss anything that was synced; else where it ends."""
+    database = open_loosely(path)
+    replayed = database.latest_sequence_number()
+    database.close()
+    found = log_break(path, replayed)
+    if found is None:
+        return ""
+    where = f"{path / found.file}, byte {found.position}"
+    if (known := max(found.synced, synced)) > replayed:
+        raise StorageCorrupt(
+            f"the log of the store is damaged at {where}: it can be read up to change {replayed}, "
+            f"but {known} or more were synced; look at the disk; {REPAIR}"
+        )
+    return f"the log breaks off at {where}, after change {replayed}; nothing behind it was synced"
+
+
+def open_loosely(path: Path, *, read_only: bool = True) -> rocksdict.Rdict:
+    """Open what there is, up to where the log breaks off."""
+    return _open(path, read_only=read_only, strict=False)
+
+
+def log_break(path: Path, replayed: int) -> Break | None:
+    """Where the log breaks off; None if it holds no more than was replayed."""
+    with _mapped_logs(path) as logs:
+        return find_break(logs, replayed)
+
+
+@contextlib.contextmanager
+def _ended_at_holes(path: Path, *, read_only: bool) -> Iterator[None]:
+    """Have RocksDB end its replay at holes; if it cannot be opened then, all is as it was."""
+    with _mapped_logs(path) as logs:
+        holes = {name: hole for name, data in logs if (hole := find_hole(data)) is not None}
+    if not holes:
+        yield
+        return
+    if read_only:
+        name, position = next(iter(holes.items()))
+        raise StorageCorrupt(
+            f"the log of the store has a hole at {path / name}, byte {position}; start the "
+            "server: if nothing behind it was synced, it drops that, else it says what to do"
+        )
+    _check_not_in_use(path)
+    for name, position in holes.items():
+        _overwrite(path / name, position, BROKEN_HEADER)
+    try:
+        yield
+    except BaseException:
+        for name, position in holes.items():
+            _overwrite(path / name, position, bytes(len(BROKEN_HEADER)))
+        raise
+
+
+def _overwrite(file: Path, position: int, data: bytes) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(position)
+        opened.write(data)
+
+
+def _check_not_in_use(path: Path) -> None:
+    """Raise if another process has the store open. RocksDB would find out, but only later."""
+    with (path / "LOCK").open("ab") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise _in_use(path) from error
+
+
+@contextlib.contextmanager
+def _mapped_logs(path: Path) -> Iterator[list[tuple[str, bytes]]]:
+    """All logs, oldest first. They are mapped: a log may have hundreds of megabytes."""
+    with contextlib.ExitStack() as stack:
+        logs: list[tuple[str, bytes]] = []
+        for file in sorted(path.glob("*.log"), key=lambda file: (len(file.name), file.name)):
+            if not file.stat().st_size:
+                continue
+            opened = stack.enter_context(file.open("rb"))
+            mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+            stack.callback(mapped.close)
+            logs.append((file.name, mapped))  # type: ignore[arg-type]  # it is read as bytes are
+        yield logs
+
+
+def _refuse_other_families(path: Path) -> None:
+    """Leave a store of another format as it is: opening it would add the families of this one."""
+    options = rocksdict.Options(raw_mode=True)
+    found = rocksdict.Rdict.list_cf(str(path), options)
+    if set(found) == {family.family_name for family in Family}:
+        return
+    families = {name: rocksdict.Options(raw_mode=True) for name in found}
+    other = rocksdict.Rdict(str(path), options, families, rocksdict.AccessType.read_only())
+    try:
+        number = other.get(b"format")
+    finally:
+        other.close()
+    if number is not None:  # else it was never finished: a crash in its first moment
+        check_format(number, is_empty=False)
+
+
+def _refuse_remains(path: Path) -> None:
+    """Do not make a new store where the remains of one lie."""
+    if any(path.glob("*.sst")) or read_synced(path):
+        raise StorageCorrupt(
+            f"the store at {path} has lost its file CURRENT, and cannot be opened; {REPAIR}"
+        )
+
+
+def _speaks_of_the_log(text: str) -> bool:
+    """Whether RocksDB complains of a record of a log. What it says of other files names them."""
+    elsewhere = (".sst", "MANIFEST", "CURRENT", "log number", "VersionEdit", "OPTIONS")
+    return text.startswith("Corruption") and not any(word in text for word in elsewhere)
+
+
+@contextlib.contextmanager
+def _translated_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (StorageCorrupt, DataDirLocked):
+        raise
+    except Exception as error:
+        text = str(error).strip()
+        if "lock hold" in text or ("LOCK" in text and "unavailable" in text):
+            raise _in_use(path) from error
+        advice = f"; {REPAIR}" if (path / "CURRENT").exists() else ""
+        raise StorageCorrupt(f"cannot open the store at {path}: {text}{advice}") from error
+
+
+def _in_use(path: Path) -> DataDirLocked:
+    return DataDirLocked(
+        f"the data directory {path} is in use by another server; "
+        "stop it, or choose another with --data-dir"
+    )

@@ -1,0 +1,1 @@
+"""The store: what it promises, and RocksDB that keeps it."""

@@ -1,0 +1,1 @@
+"""Checks a store against its rules, and rebuilds one that breaks them."""

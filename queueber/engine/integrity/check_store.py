@@ -1,0 +1,115 @@
+"""Check a store against every rule of `lifecycle.INVARIANTS`.
+
+Walks each family once, with a point read for each index entry: time grows with the store, memory
+does not (but for a sum for each batch). Tests call it after every step, `queueber verify` on a
+stopped store.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from queueber.db.families import QUEUE_FAMILIES, Family
+from queueber.db.records.counters import decode_counters
+from queueber.db.records.items import decode_queue
+from queueber.db.records.keys import (
+    DIGEST_BYTES,
+    DUE_BYTES,
+    ID_BLOCK_BYTES,
+    LEVEL_BYTES,
+    PREFIX_BYTES,
+    split_queue_prefix,
+)
+from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
+from queueber.db.store.contract import Store
+from queueber.engine.integrity.check_items import ItemsCheck
+from queueber.engine.integrity.check_loads import LoadsCheck
+from queueber.engine.integrity.check_log import check_log
+from queueber.engine.integrity.check_records import RegistryCheck
+from queueber.engine.integrity.queue_check import Violation
+from queueber.limits import ID_BYTES, READER_NAME_BYTES_MAX
+
+__all__ = ["Violation", "check_store"]
+
+_LAST_KEY = b"\xff" * 64
+
+
+@dataclass(frozen=True)
+class _Width:
+    """How long keys of a family are, the queue's number included."""
+
+    least: int
+    most: int
+
+
+def _exactly(after_prefix: int) -> _Width:
+    return _Width(PREFIX_BYTES + after_prefix, PREFIX_BYTES + after_prefix)
+
+
+_KEY_WIDTHS = {
+    Family.QUEUES: _exactly(0),
+    Family.COUNTERS: _exactly(0),
+    Family.ITEMS: _exactly(ID_BYTES),
+    Family.VISIBILITY_INDEX: _exactly(LEVEL_BYTES + DUE_BYTES),
+    Family.DELAYED: _exactly(DUE_BYTES),
+    Family.PLACES: _exactly(ID_BYTES),
+    Family.DEAD: _exactly(ID_BYTES),
+    Family.LEASES: _exactly(ID_BYTES),
+    Family.LEASE_EXPIRY: _exactly(DUE_BYTES),
+    Family.HOLDERS: _exactly(ID_BLOCK_BYTES + ID_BYTES),
+    Family.ATTEMPTS: _exactly(ID_BYTES),
+    Family.KEYS: _exactly(DIGEST_BYTES),
+    Family.PRODUCERS: _Width(PREFIX_BYTES + DIGEST_BYTES, PREFIX_BYTES + DIGEST_BYTES + 8),
+    Family.BATCHES: _exactly(4),
+    Family.BATCH_NAMES: _exactly(DIGEST_BYTES),
+    Family.FORGET: _exactly(DUE_BYTES),
+    Family.LOADS: _Width(PREFIX_BYTES + LOAD_KEY_BYTES, PREFIX_BYTES + PART_KEY_BYTES),
+    Family.LOGS: _Width(PREFIX_BYTES, PREFIX_BYTES + READER_NAME_BYTES_MAX),
+    Family.LOG_BLOCKS: _exactly(8),
+}
+
+
+def check_store(store: Store, violations_max: int = 100) -> list[Violation]:
+    """The first `violations_max` things that are wrong; empty when all is well."""
+    return list(islice(_check_store(store), violations_max))
+
+
+def _check_store(store: Store) -> Iterator[Violation]:
+    yield from _check_keys(store)
+    for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
+        name = f"#{split_queue_prefix(prefix)}"
+        try:
+            name = decode_queue(record)[0]
+            stored = store.get(Family.COUNTERS, prefix)
+            if stored is None:
+                yield Violation("I5", name, "has no counters")
+                continue
+            counters = decode_counters(stored)
+            items = ItemsCheck(store, name, prefix, counters)
+            yield from items.run()
+            loads = LoadsCheck(store, name, prefix, counters)
+            yield from loads.run()
+            registry = RegistryCheck(store, name, prefix, counters)
+            yield from registry.run(items.batches, loads.reminders, loads.held)
+            for wrong in check_log(store, prefix):
+                yield Violation("I12", name, wrong)
+        except Exception as error:  # noqa: BLE001  damage shows in many ways; it ends this queue's check
+            yield Violation("I7", name, f"a value cannot be read: {error!r}")
+
+
+def _check_keys(store: Store) -> Iterator[Violation]:
+    """I7, for all families, also for what belongs to no queue."""
+    known = {prefix for prefix, _ in store.walk(Family.QUEUES, b"", _LAST_KEY)}
+    for family in QUEUE_FAMILIES:
+        for key, _ in store.walk(family, b"", _LAST_KEY):
+            if not key_fits(family, key):
+                yield Violation("I7", "-", f"{family.family_name} has the key {key.hex()}")
+            elif key[:PREFIX_BYTES] not in known:
+                number = split_queue_prefix(key[:PREFIX_BYTES])
+                yield Violation("I7", f"#{number}", f"{family.family_name} has {key.hex()}")
+
+
+def key_fits(family: Family, key: bytes) -> bool:
+    """Whether a key has the width of its family's."""
+    width = _KEY_WIDTHS[family]
+    return width.least <= len(key) <= width.most

@@ -1,0 +1,132 @@
+"""Rebuild a store in which some entries are missing or broken, so that every rule holds again.
+
+Queues that are sound stay as they are. Of the others every item that can be read stays, and what
+cannot be made to fit is dropped and counted. It is for `queueber repair`, on a copy.
+"""
+
+from collections.abc import Iterator
+
+from queueber.db.families import QUEUE_FAMILIES, Family
+from queueber.db.records.counters import Counters, decode_counters, encode_counters
+from queueber.db.records.items import decode_queue, encode_queue
+from queueber.db.records.keys import PREFIX_BYTES, split_queue_prefix
+from queueber.db.store.contract import Store
+from queueber.db.store.format import check_format
+from queueber.engine.integrity.check_loads import HALF_COMMITTED
+from queueber.engine.integrity.check_store import check_store, key_fits
+from queueber.engine.integrity.rebuild_items import ItemsRebuild
+from queueber.engine.integrity.rebuild_log import rebuild_log
+from queueber.engine.integrity.rebuild_records import RegistryRebuild
+from queueber.engine.kernel.state import LAST_ID_KEY, NEXT_QUEUE_KEY
+from queueber.limits import ID_BYTES
+from queueber.model import QueueSettings
+
+_ALL = 1_000_000
+_LAST_KEY = b"\xff" * 64
+
+
+def rebuild_store(store: Store) -> Iterator[str]:
+    """Make every rule hold again; yields what was lost, a sentence for each kind and queue."""
+    prefixes = _prefixes(store)
+    _rebuild_facts(store, prefixes)
+    broken = broken_queues(store)
+    if not broken:
+        return
+    taken = _names(store)
+    for prefix in prefixes:
+        number = split_queue_prefix(prefix)
+        name = taken.get(prefix)
+        if name is None:
+            name = f"recovered-{number}"
+            yield f"{name}: the record of queue number {number} was lost, with name and settings"
+            batch = store.batch()
+            batch.put(Family.QUEUES, prefix, encode_queue(name, 0, QueueSettings()))
+            store.write(batch)
+        elif name not in broken and f"#{number}" not in broken and "-" not in broken:
+            continue
+        for what, count in _rebuild_queue(store, prefix).items():
+            yield f"{name}: {count} {what}"
+
+
+def broken_queues(store: Store) -> set[str]:
+    """The names of queues for which a rule does not hold; `#` and a number for one without."""
+    return {
+        violation.queue
+        for violation in check_store(store, _ALL)
+        if HALF_COMMITTED not in violation.text  # the next start finishes that
+    }
+
+
+def _rebuild_queue(store: Store, prefix: bytes) -> dict[str, int]:
+    counters = _counters(store, prefix)
+    _drop_odd_keys(store, prefix)
+    head, completed, lost = rebuild_log(store, prefix)
+    registry = RegistryRebuild(store, prefix)
+    registry.read_batches()
+    items = ItemsRebuild(store, prefix, set(registry.batches), completed)
+    items.run(counters)
+    registry.run(counters, items.live)
+    # What is left was added, and has not ended: the totals are made to say so.
+    counters.completed_total = head.next_offset
+    ended = counters.removed_total + counters.completed_total + counters.cancelled_total
+    counters.added_total = counters.items + ended
+    batch = store.batch()
+    batch.put(Family.COUNTERS, prefix, encode_counters(counters))
+    store.write(batch)
+    return {**lost, **items.lost, **registry.lost}
+
+
+def _counters(store: Store, prefix: bytes) -> Counters:
+    stored = store.get(Family.COUNTERS, prefix)
+    try:
+        return decode_counters(stored or b"")
+    except Exception:  # noqa: BLE001  bytes that are no message fail in many ways
+        return Counters()
+
+
+def _drop_odd_keys(store: Store, prefix: bytes) -> None:
+    """Keys that are not of their family's width: nobody would ever find them."""
+    batch = store.batch()
+    for family in QUEUE_FAMILIES:
+        for key, _ in store.walk(family, prefix, prefix + b"\xff" * 64):
+            if not key_fits(family, key):
+                batch.delete(family, key)
+    store.write(batch)
+
+
+def _prefixes(store: Store) -> list[bytes]:
+    """Of every queue of which anything is left."""
+    found = set()
+    for family in QUEUE_FAMILIES:
+        start = b""
+        while entries := store.scan(family, start, _LAST_KEY, 1):
+            prefix = entries[0][0][:PREFIX_BYTES]
+            if len(prefix) == PREFIX_BYTES:
+                found.add(prefix)
+            start = prefix + b"\xff" * 64
+    return sorted(found)
+
+
+def _names(store: Store) -> dict[bytes, str]:
+    names: dict[bytes, str] = {}
+    for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
+        try:
+            name = decode_queue(record)[0]
+        except Exception:  # noqa: BLE001  # nosec B112  # no message: fails in many ways
+            continue
+        if name not in names.values():
+            names[prefix] = name
+    return names
+
+
+def _rebuild_facts(store: Store, prefixes: list[bytes]) -> None:
+    """What the family `default` holds."""
+    batch = store.batch()
+    check_format(store.get(Family.DEFAULT, b"format"), is_empty=False)
+    highest = max([split_queue_prefix(prefix) for prefix in prefixes], default=0)
+    stored = int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1")
+    if stored <= highest:
+        batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (highest + 1).to_bytes(4))
+    if len(store.get(Family.DEFAULT, LAST_ID_KEY) or bytes(ID_BYTES)) != ID_BYTES:
+        batch.delete(Family.DEFAULT, LAST_ID_KEY)
+    store.write(batch)

@@ -1,0 +1,1 @@
+"""The ground every noun stands on: one write door, what is due, when to look."""

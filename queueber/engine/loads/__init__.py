@@ -1,0 +1,1 @@
+"""Bulk loads: items that arrive as files and become visible together."""

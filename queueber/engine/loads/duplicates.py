@@ -1,0 +1,86 @@
+"""Keys of a load: which of its rows are duplicates, of items that are there or of each other.
+
+The claims of all parts, in order of key and then of id, are walked once. Of rows with the same key
+the first one stays. While the search goes on, and until the load is committed, nobody else adds or
+forgets a key of the queue.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from queueber.db.bulk.sst import walk_files
+from queueber.db.families import Family
+from queueber.db.records.bookkeeping import decode_key_entry, encode_key_entry
+from queueber.db.records.keys import DIGEST_BYTES, prefix_end
+from queueber.db.records.loads import Dropped, LoadRecord
+from queueber.db.store.contract import ScanIncomplete, Store
+from queueber.engine.kernel.state import QueueState
+from queueber.errors import InvalidArgument, ResourceExhausted
+from queueber.limits import LOAD_DUPLICATES_MAX, LOOKAHEAD_SKIPS_MAX
+
+_SLICE = 500
+"""Claims of one step: about a millisecond."""
+
+
+class DuplicateSearch:
+    def __init__(self, store: Store, queue: QueueState, load: LoadRecord, now_ms: int) -> None:
+        self._store = store
+        self._queue = queue
+        self._load = load
+        self._now_ms = now_ms
+        self._forget_at_ms = load.started_at_ms + load.dedup_window_ms
+        self.dropped: list[Dropped] = []
+        self.claims = 0
+
+    def run(self, claims: Sequence[Path], scratch: Path) -> Iterator[None]:
+        """A step at a time; then `dropped` is complete."""
+        entries = walk_files(claims, scratch)
+        has_keys = self._queue_has_keys()
+        head = self._load.id_head
+        last_digest, first_id = b"", b""
+        while chunk := [
+            (key[:DIGEST_BYTES], key[DIGEST_BYTES:]) for key, _ in islice(entries, _SLICE)
+        ]:
+            self.claims += len(chunk)
+            existing = self._look_up([digest for digest, _ in chunk]) if has_keys else {}
+            for digest, item_id in chunk:
+                if not item_id.startswith(head):
+                    raise InvalidArgument(f"files: claims has {item_id.hex()}, no id of the load")
+                if digest in existing:
+                    self.dropped.append(Dropped(item_id, digest, existing[digest]))
+                elif digest == last_digest:
+                    entry = encode_key_entry(first_id, self._forget_at_ms)
+                    self.dropped.append(Dropped(item_id, digest, entry))
+                else:
+                    last_digest, first_id = digest, item_id
+            self._check_limit()
+            yield
+
+    def _queue_has_keys(self) -> bool:
+        prefix = self._queue.prefix
+        try:
+            first = self._store.first_key(
+                Family.KEYS, prefix, prefix_end(prefix), skips_max=LOOKAHEAD_SKIPS_MAX
+            )
+        except ScanIncomplete:
+            return True
+        return first is not None
+
+    def _look_up(self, digests: list[bytes]) -> dict[bytes, bytes]:
+        prefix = self._queue.prefix
+        distinct = list(dict.fromkeys(digests))
+        found = self._store.get_many(Family.KEYS, [prefix + digest for digest in distinct])
+        return {
+            digest: entry
+            for digest, entry in zip(distinct, found, strict=True)
+            if entry is not None and decode_key_entry(entry)[1] > self._now_ms
+        }
+
+    def _check_limit(self) -> None:
+        if len(self.dropped) > LOAD_DUPLICATES_MAX:
+            raise ResourceExhausted(
+                f"key: more than {LOAD_DUPLICATES_MAX} rows, the limit of a load, have a key that "
+                f"is there already in queue {self._queue.name!r}, or twice in the load; leave them "
+                "out, or add these rows one by one (in Spark: mode=rpc)"
+            )

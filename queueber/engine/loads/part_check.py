@@ -1,0 +1,226 @@
+"""The check of a part of a load: its files may hold nothing but what belongs to it.
+
+What a file holds between its first and its last key, only the file's own numbers tell: so many
+entries, all within a range that is the part's alone.
+"""
+
+import re
+from collections.abc import Sequence
+
+from queueber.db.bulk.sst import CLAIMS
+from queueber.db.families import Family
+from queueber.db.records.keys import (
+    DIGEST_BYTES,
+    DUE_BYTES,
+    LEVEL_BYTES,
+    PREFIX_BYTES,
+    TIME_BYTES,
+    level_part,
+    time_part,
+)
+from queueber.db.records.loads import LoadRecord
+from queueber.errors import InvalidArgument
+from queueber.ids import PARTITION_BYTES, range_id
+from queueber.limits import (
+    ID_BYTES,
+    LOAD_FILE_BYTES_MAX,
+    LOAD_FILES_MAX,
+    PARTITIONS_MAX,
+    PRIORITY_MAX,
+    ROWS_MAX,
+)
+from queueber.model import Part, StagedFile
+
+FILE_NAME = re.compile(r"[a-z0-9_-]{1,64}\.sst", re.ASCII)
+
+
+def check_part(load: LoadRecord, prefix: bytes, part: Part) -> None:
+    """`InvalidArgument` says what is wrong with the part; `prefix` is the queue's."""
+    _PartCheck(load, prefix, part).run()
+
+
+class _PartCheck:
+    def __init__(self, load: LoadRecord, prefix: bytes, part: Part) -> None:
+        self._load = load
+        self._prefix = prefix
+        self._part = part
+        self._ids = load.id_head + part.ref.partition.to_bytes(PARTITION_BYTES)
+
+    def run(self) -> None:
+        part = self._part
+        if not 0 <= part.rows <= ROWS_MAX:
+            raise InvalidArgument(f"rows: {part.rows} is out of range; the limit is {ROWS_MAX}")
+        if len(part.levels) != PRIORITY_MAX + 1:
+            raise InvalidArgument(
+                f"levels: {len(part.levels)}; give {PRIORITY_MAX + 1}, one for each priority"
+            )
+        if len(part.digest) != DIGEST_BYTES:
+            raise InvalidArgument(f"digest: {len(part.digest)} bytes; it must have {DIGEST_BYTES}")
+        if part.rows != sum(part.levels) + part.delayed:
+            raise InvalidArgument(
+                f"rows: {part.rows}, but {sum(part.levels)} are ready and {part.delayed} delayed"
+            )
+        if len(part.files) > LOAD_FILES_MAX:
+            raise InvalidArgument(
+                f"files: {len(part.files)} are too many; the limit is {LOAD_FILES_MAX}"
+            )
+        for file in part.files:
+            _check_file(file)
+        self._check_items(Family.ITEMS, part.rows)
+        self._check_ready()
+        self._check_delayed()
+        self._check_keys()
+
+    def _of(self, family: str) -> list[StagedFile]:
+        return [file for file in self._part.files if file.family == family]
+
+    def _check_items(self, family: Family, count: int) -> None:
+        """Files of ids: one after the other, within the part's range, as many as announced."""
+        files = self._of(family.family_name)
+        low = self._prefix + self._ids + bytes(4)
+        high = self._prefix + range_id(
+            self._load.id_head, self._part.ref.partition, max(self._part.rows - 1, 0)
+        )
+        _check_ranges(files, low, high)
+        _check_count(family.family_name, files, count)
+
+    def _check_ready(self) -> None:
+        family = Family.VISIBILITY_INDEX.family_name
+        files = self._of(family)
+        level_at, due_at = PREFIX_BYTES, PREFIX_BYTES + LEVEL_BYTES
+        for level, count in enumerate(self._part.levels):
+            part = level_part(level)
+            of_level = [file for file in files if file.first_key[level_at:due_at] == part]
+            start = self._prefix + part + time_part(self._load.started_at_ms) + self._ids
+            _check_ranges(of_level, start + bytes(4), start + b"\xff" * 4)
+            _check_count(f"{family} of priority {PRIORITY_MAX - level}", of_level, count)
+        _check_count(family, files, sum(self._part.levels))
+
+    def _check_delayed(self) -> None:
+        part = self._part
+        files = self._of(Family.DELAYED.family_name)
+        first_ms = part.delayed_first_ms
+        if bool(part.delayed) != bool(first_ms) or (
+            part.delayed and first_ms <= self._load.started_at_ms
+        ):
+            raise InvalidArgument(
+                f"delayedFirstMs: {first_ms} for {part.delayed} delayed items; the load began at "
+                f"{self._load.started_at_ms}"
+            )
+        low = self._prefix + time_part(first_ms)
+        for file in files:
+            for key in (file.first_key, file.last_key):
+                _check_width(file, key, PREFIX_BYTES + DUE_BYTES)
+                if not key.startswith(self._prefix) or key < low:
+                    raise _outside(file, key)
+                self._check_id(file, key, key[PREFIX_BYTES + TIME_BYTES :])
+        _check_count(Family.DELAYED.family_name, files, part.delayed)
+        self._check_items(Family.PLACES, part.delayed)
+
+    def _check_keys(self) -> None:
+        load, part = self._load, self._part
+        if part.keys > part.rows or (part.keys and not load.dedup_window_ms):
+            raise InvalidArgument(
+                f"keys: {part.keys} of {part.rows} rows; the window of the load is "
+                f"{load.dedup_window_ms} ms"
+            )
+        claims = self._of(CLAIMS)
+        for file in claims:
+            for key in (file.first_key, file.last_key):
+                _check_width(file, key, DIGEST_BYTES + ID_BYTES)
+                self._check_id(file, key, key[DIGEST_BYTES:])
+        _check_count(CLAIMS, claims, part.keys)
+        keys, forgets = self._of(Family.KEYS.family_name), self._of(Family.FORGET.family_name)
+        forget_at = time_part(load.started_at_ms + load.dedup_window_ms)
+        for files, start in ((keys, self._prefix), (forgets, self._prefix + forget_at)):
+            for file in files:
+                for key in (file.first_key, file.last_key):
+                    _check_width(file, key, len(start) + DIGEST_BYTES)
+                    if not key.startswith(start):
+                        raise _outside(file, key)
+        if len(keys) != len(claims):
+            raise InvalidArgument(f"files: {len(keys)} of keys for {len(claims)} of claims")
+        _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in keys))
+
+    def _check_id(self, file: StagedFile, key: bytes, item_id: bytes) -> None:
+        if not item_id.startswith(self._ids):
+            raise _outside(file, key)
+
+
+_KNOWN = {
+    CLAIMS,
+    *(
+        family.family_name
+        for family in (
+            Family.ITEMS,
+            Family.VISIBILITY_INDEX,
+            Family.DELAYED,
+            Family.PLACES,
+            Family.KEYS,
+            Family.FORGET,
+        )
+    ),
+}
+
+
+def _check_file(file: StagedFile) -> None:
+    if file.family not in _KNOWN:
+        raise InvalidArgument(
+            f"files: {file.name!r} is of {file.family!r}; a load has {', '.join(sorted(_KNOWN))}"
+        )
+    check_file_name("files", file.name)
+    if file.size > LOAD_FILE_BYTES_MAX:
+        raise InvalidArgument(
+            f"files: {file.name!r} has {file.size} bytes; the limit is {LOAD_FILE_BYTES_MAX}"
+        )
+    if file.entries < 1:
+        raise InvalidArgument(f"files: {file.name!r} has no entries; leave it out")
+
+
+def _check_ranges(files: Sequence[StagedFile], low: bytes, high: bytes) -> None:
+    """Each file is within the range, and after the one before it."""
+    for file in files:
+        for key in (file.first_key, file.last_key):
+            _check_width(file, key, len(low))
+            if not low <= key <= high:
+                raise _outside(file, key)
+        low = _after(file.last_key)
+
+
+def _after(key: bytes) -> bytes:
+    return (int.from_bytes(key) + 1).to_bytes(len(key))
+
+
+def _check_width(file: StagedFile, key: bytes, width: int) -> None:
+    if len(key) != width:
+        raise InvalidArgument(
+            f"files: {file.name!r} has a key of {len(key)} bytes; in {file.family} it has {width}"
+        )
+
+
+def _check_count(what: str, files: Sequence[StagedFile], count: int) -> None:
+    found = sum(file.entries for file in files)
+    if found != count:
+        raise InvalidArgument(f"files: those of {what} have {found} entries, not {count}")
+
+
+def _outside(file: StagedFile, key: bytes) -> InvalidArgument:
+    return InvalidArgument(
+        f"files: {file.name!r} of {file.family} has the key {key.hex()}, outside of the range that "
+        "the part was given"
+    )
+
+
+def check_file_name(field: str, name: str) -> None:
+    if not FILE_NAME.fullmatch(name):
+        raise InvalidArgument(
+            f"{field}: {name[:80]!r} is no name for a file; use up to 64 small letters, digits, "
+            "dashes and underscores, then .sst"
+        )
+
+
+def check_partition(partition: int) -> None:
+    if not 0 <= partition < PARTITIONS_MAX:
+        raise InvalidArgument(
+            f"partition: {partition} is too high; it must be 0 to {PARTITIONS_MAX - 1}"
+        )

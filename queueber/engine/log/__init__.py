@@ -1,0 +1,1 @@
+"""Logs: rows under offsets that are never reused."""

@@ -1,0 +1,140 @@
+"""Trim: delete the oldest blocks of a log, when all its readers are done or a limit says so.
+
+Offsets, times and positions rise from block to block. So whichever rule lets a block go lets all
+before it go, and where to cut is found by a binary search with one seek a step.
+"""
+
+from dataclasses import dataclass, replace
+
+from queueber.db.families import Family
+from queueber.db.records.keys import NEVER_MS, prefix_end
+from queueber.db.records.log import Block, LogHead, block_key, decode_block, encode_log_head
+from queueber.db.store.contract import Batch, Store
+from queueber.engine.log.log import Log
+from queueber.errors import invariant
+from queueber.limits import MIB
+
+_SINGLE_DELETES_MAX = 256
+_SINGLE_DELETES_BYTES_MAX = MIB
+"""Up to here a trim reads its blocks and deletes them one by one.
+
+After each range deletion the next seek sorts anew all those of the write buffer. Trims of a block
+each soon make 5000 of them, and then a seek takes 1 ms. Single deletions cost later seeks nothing,
+since none starts before the first row kept.
+"""
+
+
+def trim_due_ms(log: Log, *, now_ms: int, age_ms: int, bytes_max: int) -> int:
+    """When `trim` has something to delete: `now_ms` or earlier exactly when it does now."""
+    head = log.head
+    if head.first_offset == head.next_offset:
+        return NEVER_MS
+    acknowledged = min(log.readers.values(), default=0)
+    newer_bytes = head.end_position - head.first_block_end_position
+    if acknowledged >= head.first_block_end_offset or (bytes_max and newer_bytes >= bytes_max):
+        return now_ms
+    return head.oldest_ms + age_ms if age_ms else NEVER_MS
+
+
+def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) -> int:
+    """Delete every block of which one of these is true; returns how many rows went.
+
+    - All its rows are acknowledged by all readers, and there is a reader.
+    - It was appended `age_ms` ago, or earlier (0: no limit).
+    - After it, `bytes_max` or more were appended (0: no limit). So the newest `bytes_max` are kept,
+      and the rest of the block in which they begin: no append is deleted for its own size.
+    """
+    head = log.head
+    if trim_due_ms(log, now_ms=now_ms, age_ms=age_ms, bytes_max=bytes_max) > now_ms:
+        return 0
+    # Where there is no limit, a value below that of any block.
+    line = _Line(
+        min(log.readers.values(), default=0),
+        now_ms - age_ms if age_ms else -1,
+        head.end_position - bytes_max if bytes_max else 0,
+    )
+    kept = _first_kept(store, log, line)
+    if kept is None:
+        end_offset, end_position = head.next_offset, head.end_position
+        trimmed = replace(
+            head,
+            first_offset=end_offset,
+            start_position=end_position,
+            oldest_ms=0,
+            first_block_end_offset=end_offset,
+            first_block_end_position=end_position,
+        )
+    else:
+        trimmed = replace(
+            head,
+            first_offset=kept.first_offset,
+            start_position=kept.position,
+            oldest_ms=kept.appended_at_ms,
+            first_block_end_offset=kept.end_offset,
+            first_block_end_position=kept.end_position,
+        )
+    batch = store.batch()
+    _delete_blocks(store, batch, log, trimmed)
+    batch.put(Family.LOGS, log.prefix, encode_log_head(trimmed))
+    store.write(batch)
+    log.head = trimmed
+    return trimmed.first_offset - head.first_offset
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """How far blocks may go: a block goes when any one of its three is not beyond this."""
+
+    end_offset: int
+    appended_at_ms: int
+    end_position: int
+
+    def is_before(self, end_offset: int, appended_at_ms: int, end_position: int) -> bool:
+        return not (
+            end_offset <= self.end_offset
+            or appended_at_ms <= self.appended_at_ms
+            or end_position <= self.end_position
+        )
+
+
+def _first_kept(store: Store, log: Log, line: _Line) -> Block | None:
+    """The first block to keep, given that the first of all goes; None when all go."""
+    head = log.head
+    if not line.is_before(head.next_offset, head.last_ms, head.end_position):
+        return None
+    kept: Block | None = None
+    low, high = head.first_block_end_offset, head.next_offset
+    reach = 0
+    while low < high:
+        block = _block_at(store, log.prefix, low + min(reach, (high - low) // 2))
+        if line.is_before(block.end_offset, block.appended_at_ms, block.end_position):
+            high, kept = block.first_offset, block
+        else:
+            low = block.end_offset
+            # Most trims are short, so the search goes out from the front in longer and longer steps
+            # before it halves: the seeks grow with the logarithm of what is deleted.
+            reach = 2 * reach + block.end_offset - block.first_offset
+    invariant(low == high and kept is not None, "I12", log=log.prefix, low=low, high=high)
+    return kept
+
+
+def _block_at(store: Store, prefix: bytes, offset: int) -> Block:
+    found = store.scan(Family.LOG_BLOCKS, block_key(prefix, offset), prefix_end(prefix), 1)
+    invariant(found, "I12", log=prefix, missing=offset)
+    block = decode_block(*found[0])
+    invariant(block.first_offset <= offset, "I12", log=prefix, missing=offset)
+    return block
+
+
+def _delete_blocks(store: Store, batch: Batch, log: Log, trimmed: LogHead) -> None:
+    head, prefix = log.head, log.prefix
+    if trimmed.first_offset == head.first_block_end_offset:
+        batch.delete(Family.LOG_BLOCKS, block_key(prefix, trimmed.first_offset - 1))
+        return
+    start, stop = block_key(prefix, head.first_offset), block_key(prefix, trimmed.first_offset)
+    if trimmed.start_position - head.start_position <= _SINGLE_DELETES_BYTES_MAX:
+        found = store.scan(Family.LOG_BLOCKS, start, stop, _SINGLE_DELETES_MAX + 1)
+        if len(found) <= _SINGLE_DELETES_MAX:
+            batch.delete_many(Family.LOG_BLOCKS, [key for key, _ in found])
+            return
+    batch.delete_range(Family.LOG_BLOCKS, start, stop)

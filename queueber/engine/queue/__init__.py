@@ -1,0 +1,1 @@
+"""A queue: where its items are, and the operations that move them."""

@@ -1,0 +1,86 @@
+"""The life of an item, and what must always be true of it.
+
+                          ┌─────── release, expire ───────┐
+                          ▼                               │
+    add ───────────────▶ READY ─────────── poll ──▶ LEASED ── complete, remove ──▶ GONE
+     │                   ▲    ▲                        │     │
+     │           promote │    └─ redrive ─ DEAD ◀──────│─────┘ fail or expire, the last attempt
+     └─ with a delay ─▶ DELAYED ◀──────── fail ────────┘
+                                        cancel, purge: from everywhere ────────────────▶ GONE
+
+An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, LEASED when a
+lease of `leases` holds it, DEAD when `dead` has it, and GONE when `items` has it no more. Only
+writes move an item: time alone never does, so the counters are exact without a scan. What is due
+because time passed is moved by `sweep`, which a poll runs first when it finds something due.
+"""
+
+from enum import Enum
+
+
+class State(Enum):
+    READY = "ready"
+    DELAYED = "delayed"
+    LEASED = "leased"
+    DEAD = "dead"
+    GONE = "gone"
+
+
+class DeathReason(Enum):
+    """Why an item is a dead letter. The number is what is stored."""
+
+    FAILED = 1
+    EXPIRED = 2
+
+    @property
+    def text(self) -> str:
+        return _REASONS[self]
+
+
+_REASONS = {
+    DeathReason.FAILED: "it failed as often as the queue allows",
+    DeathReason.EXPIRED: "its lease ran out at the last attempt that the queue allows",
+}
+
+TRANSITIONS: dict[tuple[State, str], State] = {
+    (State.DELAYED, "promote"): State.READY,
+    (State.READY, "poll"): State.LEASED,
+    (State.LEASED, "extend"): State.LEASED,
+    (State.LEASED, "release"): State.READY,
+    (State.LEASED, "expire"): State.READY,
+    (State.LEASED, "expire, the last attempt"): State.DEAD,
+    (State.LEASED, "fail"): State.DELAYED,
+    (State.LEASED, "fail, the last attempt"): State.DEAD,
+    (State.LEASED, "complete"): State.GONE,
+    (State.LEASED, "remove"): State.GONE,
+    (State.DEAD, "redrive"): State.READY,
+    (State.READY, "cancel"): State.GONE,
+    (State.DELAYED, "cancel"): State.GONE,
+    (State.LEASED, "cancel"): State.GONE,
+    (State.DEAD, "cancel"): State.GONE,
+    (State.READY, "purge"): State.GONE,
+    (State.DELAYED, "purge"): State.GONE,
+    (State.LEASED, "purge"): State.GONE,
+    (State.DEAD, "purge"): State.GONE,
+}
+"""Every pair that is not here leaves the item as it was."""
+
+INVARIANTS: dict[str, str] = {
+    "I1": "an item is in exactly one of visibility_index, delayed, leases and dead",
+    "I2": "an entry of those four names an item that exists, and its mark fits it",
+    "I3": "a lease holds at least one item, and none twice; holders has it with exactly the blocks "
+    "of ids of which it holds some",
+    "I4": "a lease has exactly one expiry entry, at its expiry, and each such entry has its lease",
+    "I5": "the counters of a queue equal what a full count finds",
+    "I6": "nothing lies before a low-water mark: of a level, of leases, delays, things to forget",
+    "I7": "every key has its family's width and a queue that exists, and every value can be read",
+    "I8": "no id or lease of a queue is greater than its last_id",
+    "I9": "places has the time of a ready or delayed item exactly if it is not the one in its id",
+    "I10": "a batch's live items are as many, and have the digest, that its sums leave; names and "
+    "numbers of batches match",
+    "I11": "each key, producer and ended batch has one entry in forget, at its time, and each "
+    "entry one of them; an item that failed has the times of as many failures",
+    "I12": "a log's head and readers agree with its blocks, which follow each other without a gap; "
+    "there is a result for each completed item, until it is deleted as read or old",
+    "I13": "a load has one entry in forget, at its time, and is known by its name; its parts are "
+    "those of a load under way, which holds its batch; none is half committed",
+}

@@ -1,0 +1,76 @@
+"""The first ready entries of a level, kept in memory so that a poll seldom reads the index.
+
+The window always equals the first entries of the level in `visibility_index`, in order; when it
+`is_complete`, there are no others. An entry is a due part (visible-at and id) and the item's mark.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from queueber.db.families import Family
+from queueber.db.records.keys import LEVEL_BYTES, PREFIX_BYTES
+from queueber.db.store.contract import Store
+from queueber.limits import READY_WINDOW_ENTRIES
+
+Entry = tuple[bytes, bytes]
+
+_BEFORE_DUE = PREFIX_BYTES + LEVEL_BYTES
+_AFTER_ANY_DUE = b"\xff"
+
+
+class ReadyWindow:
+    __slots__ = ("entries", "is_complete")
+
+    def __init__(self, *, is_complete: bool) -> None:
+        self.entries: deque[Entry] = deque()
+        self.is_complete = is_complete
+
+    def insert(self, new: Sequence[Entry], *, is_fresh: bool = False) -> None:
+        """Take note of entries that were just written, given in order.
+
+        When their contents are kept too, `is_fresh`, they need not be read back at all: then only
+        the room for contents limits how many there are.
+        """
+        entries = self.entries
+        least = max(READY_WINDOW_ENTRIES, len(entries))
+        if entries and new[0] < entries[-1]:
+            # Rare: a delay that ended late, or a clock that stepped back.
+            last = entries[-1]
+            entries.extend(new if self.is_complete else [entry for entry in new if entry < last])
+            self.entries = entries = deque(sorted(entries))
+        elif self.is_complete:
+            entries.extend(new)
+        if not is_fresh:
+            self._cut(least)
+
+    def shrink(self) -> None:
+        """Contents are not kept any more, so that more entries than usual are of no use."""
+        self._cut(READY_WINDOW_ENTRIES)
+
+    def _cut(self, least: int) -> None:
+        while len(self.entries) > least:
+            self.entries.pop()
+            self.is_complete = False
+
+    def fill(self, store: Store, head: bytes, low: bytes, count: int) -> None:
+        """Hold at least `count` entries, if the level has as many.
+
+        `head` is what its keys begin with, and no entry lies before `low`.
+        """
+        if self.is_complete or len(self.entries) >= count:
+            return
+        start = self.entries[-1][0] + b"\0" if self.entries else low
+        # A part of the window at a time: a poll that has to read should not read for a hundred.
+        wanted = max(READY_WINDOW_ENTRIES // 4, count - len(self.entries))
+        found = store.scan(Family.VISIBILITY_INDEX, head + start, head + _AFTER_ANY_DUE, wanted)
+        self.entries.extend((key[_BEFORE_DUE:], mark) for key, mark in found)
+        self.is_complete = len(found) < wanted
+
+    def drop_first(self, count: int) -> None:
+        popleft = self.entries.popleft
+        for _ in range(count):
+            popleft()
+
+    def discard(self, dues: set[bytes]) -> None:
+        """Entries that left the index, wherever they stood."""
+        self.entries = deque(entry for entry in self.entries if entry[0] not in dues)

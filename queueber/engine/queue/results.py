@@ -1,0 +1,88 @@
+"""Results: what completed items left in their queue's log, as its readers see them."""
+
+from queueber.db.records.items import unpack_attributes
+from queueber.db.records.results import decode_result, is_of_batch
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.log.log import read
+from queueber.engine.queue.view import View, live_view
+from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, READ_LOOKED_AT_MAX
+from queueber.model import ALL_COLUMNS, Column, LogStats, Result, Results
+
+
+def read_results(
+    engine: Engine, queue: QueueState, offset: int, limit: int, bytes_max: int
+) -> Results:
+    """Up to `limit` results from `offset` on: at least one, if there is one, and else no more than
+    fit into an answer of `bytes_max`."""
+    return results_of(live_view(engine, queue), offset, limit, bytes_max)
+
+
+def results_of(
+    view: View,
+    offset: int,
+    limit: int,
+    bytes_max: int,
+    *,
+    before: int = 0,
+    batch: str = "",
+    without: frozenset[Column] = ALL_COLUMNS,
+) -> Results:
+    """As `read_results`, of a view; only results before an offset (0: all), or of a batch.
+
+    For a batch it looks at so many results and no more, so it may find none though there are some:
+    `next_offset` tells how far it came.
+    """
+    rows_max = READ_LOOKED_AT_MAX if batch else limit
+    if before:
+        if before <= offset:
+            return Results([], offset, 0)
+        rows_max = min(rows_max, before - offset)
+    found = read(view.reads, view.results, offset, rows_max=rows_max, bytes_max=bytes_max)
+    wanted = batch.encode()
+    results: list[Result] = []
+    room = bytes_max
+    for here, (row, time_ms) in enumerate(
+        zip(found.rows, found.times_ms, strict=True), found.first_offset
+    ):
+        if before and here >= before:
+            return Results(results, before, min(found.missed, before - offset))
+        if batch and not is_of_batch(row, wanted):
+            continue
+        result = _result(here, row, time_ms, without)
+        room -= len(row) + ITEM_WIRE_BYTES + ATTRIBUTE_WIRE_BYTES * len(result.attributes)
+        if (room < 0 and results) or len(results) == limit:
+            return Results(results, here, found.missed)
+        results.append(result)
+    end = found.next_offset
+    if before and end > before:  # what was asked for is deleted, and more than that
+        return Results([], before, before - offset)
+    return Results(results, end, found.missed)
+
+
+def _result(offset: int, row: bytes, time_ms: int, without: frozenset[Column]) -> Result:
+    item_id, attempt, key, batch, attributes, result = decode_result(row)
+    if without:
+        key = b"" if Column.KEYS in without else key
+        batch = b"" if Column.BATCHES in without else batch
+        attributes = b"" if Column.ATTRIBUTES in without else attributes
+        result = b"" if Column.RESULTS in without else result
+    return Result(
+        offset,
+        item_id,
+        result,
+        time_ms,
+        attempt,
+        key.decode(),
+        batch.decode(),
+        unpack_attributes(attributes) if attributes else {},
+    )
+
+
+def results_stats(queue: QueueState) -> LogStats:
+    head = queue.results.head
+    return LogStats(
+        head.first_offset,
+        head.next_offset,
+        head.kept_bytes,
+        dict(queue.results.readers),
+    )

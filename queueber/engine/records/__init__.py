@@ -1,0 +1,1 @@
+"""What a queue remembers beside its items: batches, producers, keys, and for how long."""

@@ -1,0 +1,108 @@
+"""Producers: a batch of adds that is sent again is answered as the first time, and stored once.
+
+A producer numbers its calls from 1 in each of its epochs. Who begins a new epoch shuts out whoever
+still sends in an older one: a job that was given up cannot write behind the back of its successor.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from zlib import crc32
+
+from queueber.db.families import Family
+from queueber.db.records.bookkeeping import (
+    FORGET_PRODUCER,
+    Answer,
+    ProducerHead,
+    decode_answer,
+    decode_producer,
+    encode_answer,
+    encode_producer,
+)
+from queueber.db.records.keys import text_digest
+from queueber.engine.kernel.state import Engine, QueueState
+from queueber.engine.kernel.transaction import Change
+from queueber.engine.records.reminders import remember_to_forget
+from queueber.engine.records.retention import answer_keys
+from queueber.errors import Aborted
+from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
+from queueber.model import Added, Producer
+
+PRODUCER_KIND = b"producer"
+"""Keeps producers and keys of the same text apart in the family `forget`."""
+
+
+class ProducerTurn:
+    """One call of a producer: whether it is new, and what it leaves behind."""
+
+    def __init__(
+        self, engine: Engine, queue: QueueState, producer: Producer, contents: Sequence[bytes]
+    ) -> None:
+        """`contents` are those of the items that the call brings."""
+        self._checksum = reduce(_add_checksum, contents, len(contents))
+        self._queue = queue
+        self._producer = producer
+        self._key = queue.prefix + text_digest(producer.id, PRODUCER_KIND)
+        stored = engine.store.get(Family.PRODUCERS, self._key)
+        self._head = None if stored is None else decode_producer(stored)
+        self.repeated: Added | None = None
+        """What the call was answered when it first came, without ids if that was more than
+        `PRODUCER_ANSWERS_KEPT` calls ago; None when it is new."""
+        self._check(engine, len(contents))
+
+    def _check(self, engine: Engine, items: int) -> None:
+        head, producer = self._head, self._producer
+        epoch = -1 if head is None else head.epoch
+        if producer.epoch < epoch:
+            raise Aborted(
+                f"producer: {producer.id!r} is in epoch {epoch}, and epoch {producer.epoch} is "
+                "over; stop, somebody else has taken over"
+            )
+        last = head.sequence if head is not None and producer.epoch == epoch else 0
+        if producer.sequence > last + 1:
+            raise Aborted(
+                f"producer: sequence {producer.sequence} of {producer.id!r} leaves a gap; "
+                f"{last + 1} comes next in epoch {producer.epoch}"
+            )
+        if producer.sequence <= last:
+            answer = engine.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))
+            # What is too long ago was stored as well; only its ids are not remembered.
+            if answer is None:
+                self.repeated = Added([], [], is_repeat=True)
+                return
+            checksum, ids, duplicates = decode_answer(answer)
+            if checksum != self._checksum:
+                had, has = f"{len(ids)} items", str(items)
+                if len(ids) == items:
+                    had, has = "other contents", "these"
+                raise Aborted(
+                    f"producer: sequence {producer.sequence} of {producer.id!r} had {had}, and has "
+                    f"{has} now; repeat the same calls, or begin a new epoch"
+                )
+            self.repeated = Added(ids, duplicates, is_repeat=True)
+
+    def _answer_key(self, sequence: int) -> bytes:
+        return self._key + sequence.to_bytes(8)
+
+    def store(self, change: Change, added: Added, now_ms: int) -> None:
+        """Remember the answer of a new call."""
+        head, producer, batch = self._head, self._producer, change.batch
+        if head is None:
+            forget_at_ms = now_ms + PRODUCER_KEEP_MS
+            digest = self._key[len(self._queue.prefix) :]
+            remember_to_forget(self._queue, change, forget_at_ms, digest, FORGET_PRODUCER)
+        else:
+            forget_at_ms = head.forget_at_ms
+            if head.epoch != producer.epoch:
+                batch.delete_many(Family.PRODUCERS, answer_keys(self._key, head.sequence))
+            elif producer.sequence > PRODUCER_ANSWERS_KEPT:
+                batch.delete(
+                    Family.PRODUCERS, self._answer_key(producer.sequence - PRODUCER_ANSWERS_KEPT)
+                )
+        new_head = ProducerHead(producer.epoch, producer.sequence, now_ms, forget_at_ms)
+        batch.put(Family.PRODUCERS, self._key, encode_producer(new_head))
+        answer = Answer(self._checksum, list(added.ids), list(added.duplicates))
+        batch.put(Family.PRODUCERS, self._answer_key(producer.sequence), encode_answer(answer))
+
+
+def _add_checksum(checksum: int, contents: bytes) -> int:
+    return crc32(contents, checksum)

@@ -1,0 +1,55 @@
+"""Plain values that the layers pass to each other. No logic.
+
+They are to be read only. Those that every call makes are not frozen: that would take four times as
+long to build.
+"""
+
+from queueber.model.items import (
+    NO_DETAILS,
+    NOTHING_POLLED,
+    Added,
+    FailOutcome,
+    ItemDetails,
+    ItemInfo,
+    ItemState,
+    NewItems,
+    Origin,
+    Polled,
+    Producer,
+)
+from queueber.model.loads import LoadInfo, LoadRef, LoadState, Part, PartRef, Rows, StagedFile
+from queueber.model.queues import QueueSettings, ServerInfo, Stats, Sweep
+from queueber.model.results import ALL_COLUMNS, Column, LogStats, Receipt, Result, Results
+from queueber.model.snapshots import SnapshotInfo
+
+__all__ = [
+    "ALL_COLUMNS",
+    "NOTHING_POLLED",
+    "NO_DETAILS",
+    "Added",
+    "Column",
+    "FailOutcome",
+    "ItemDetails",
+    "ItemInfo",
+    "ItemState",
+    "LoadInfo",
+    "LoadRef",
+    "LoadState",
+    "LogStats",
+    "NewItems",
+    "Origin",
+    "Part",
+    "PartRef",
+    "Polled",
+    "Producer",
+    "QueueSettings",
+    "Receipt",
+    "Result",
+    "Results",
+    "Rows",
+    "ServerInfo",
+    "SnapshotInfo",
+    "StagedFile",
+    "Stats",
+    "Sweep",
+]

@@ -1,0 +1,91 @@
+"""Queues in settings and numbers, and what a server says of itself."""
+
+from dataclasses import dataclass
+
+from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, answer_bytes_max
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """What an operator sets for one queue; 0 in a limit means none of the queue's own."""
+
+    items_max: int = 0
+    bytes_max: int = 0
+    item_bytes_max: int = 0
+    lease_ms: int = MINUTE_MS
+    """Of a poll that names none."""
+    attempts_max: int = 20
+    """An item that failed as often is a dead letter."""
+    backoff_ms: tuple[int, ...] = ()
+    """The delay after the first failure, the second, and so on; the last one repeats. Empty: the
+    delay is base * factor ^ (attempt - 1), at most cap."""
+    backoff_base_ms: int = SECOND_MS
+    backoff_factor: float = 2.0
+    backoff_cap_ms: int = HOUR_MS
+    backoff_jitter: float = 0.1
+    """The share of a delay that chance may take off it."""
+    dedup_window_ms: int = 10 * MINUTE_MS
+    result_age_ms: int = 7 * DAY_MS
+    result_bytes_max: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """A queue in numbers, as of one moment."""
+
+    name: str
+    settings: QueueSettings
+    created_at_ms: int
+    ready: int
+    delayed: int
+    leased: int
+    leases: int
+    contents_bytes: int
+    oldest_claimable_age_ms: int
+    waiting_polls: int
+    added_total: int
+    polled_total: int
+    removed_total: int
+    expired_total: int
+    extended_total: int
+    dead: int
+    completed_total: int
+    failed_total: int
+    released_total: int
+    died_total: int
+    redriven_total: int
+    cancelled_total: int
+    duplicates_total: int
+    paused_until_ms: int
+    """0: not paused; NEVER_MS: until resumed."""
+    results: int
+    result_bytes: int
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What a server says of itself."""
+
+    version: str
+    durability: str
+    item_bytes_max: int
+    message_bytes_max: int
+    poll_items_max: int
+    poll_wait_ms_max: int
+
+    @property
+    def answer_bytes_max(self) -> int:
+        return answer_bytes_max(
+            item_bytes_max=self.item_bytes_max, message_bytes_max=self.message_bytes_max
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a slice of a sweep did to one queue."""
+
+    queue_name: str
+    expired: int
+    promoted: int
+    resumed: bool = False

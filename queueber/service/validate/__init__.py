@@ -1,0 +1,1 @@
+"""What callers may ask for: every check of an argument before anything is done."""

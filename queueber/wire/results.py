@@ -1,0 +1,92 @@
+"""Receipts of batches and the log of results in messages, and back. No rules here."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from queueber.model import LogStats, Receipt, Result, Results
+from queueber.schema import wire
+from queueber.wire.lists import read_attribute_columns, write_attribute_columns
+
+_ATTRIBUTES = wire.ReadResponse.schema.fields["attributes"]
+
+_RECEIPT_FIELDS = {
+    "batch": "batch",
+    "added": "added",
+    "done": "done",
+    "dead": "dead",
+    "live": "live",
+    "addedDigest": "added_digest",
+    "doneDigest": "done_digest",
+    "deadDigest": "dead_digest",
+    "complete": "complete",
+}
+
+
+def write_receipt(target: Any, receipt: Receipt) -> None:
+    for wire_name, name in _RECEIPT_FIELDS.items():
+        setattr(target, wire_name, getattr(receipt, name))
+
+
+def read_receipt(source: Any) -> Receipt:
+    return Receipt(**{name: getattr(source, wire) for wire, name in _RECEIPT_FIELDS.items()})
+
+
+def write_results(response: Any, read: Results, *, with_offsets: bool = False) -> None:
+    results = read.results
+    response.firstOffset = results[0].offset if results else read.next_offset
+    response.nextOffset = read.next_offset
+    response.missed = read.missed
+    response.ids = [each.id for each in results]
+    texts = [each.result for each in results]
+    if any(texts):
+        response.results = texts
+    response.completedAtMs = [each.completed_at_ms for each in results]
+    response.attempts = [each.attempt for each in results]
+    keys = [each.key for each in results]
+    if any(keys):
+        response.keys = keys
+    batches = [each.batch for each in results]
+    if any(batches):
+        response.batches = batches
+    attributes = [each.attributes for each in results]
+    if any(attributes):
+        write_attribute_columns(response.init("attributes"), attributes)
+    if with_offsets:
+        response.offsets = [each.offset for each in results]
+
+
+def read_results(response: Any) -> Results:
+    ids = list(response.ids)
+    count, first = len(ids), response.firstOffset
+    no_text = [""] * count
+    attributes: Iterable[dict[str, str]] = ({} for _ in ids)
+    if response._has_by_field(_ATTRIBUTES):
+        attributes = read_attribute_columns(response.attributes, count)
+    columns = zip(
+        list(response.offsets) or range(first, first + count),
+        ids,
+        list(response.results) or [b""] * count,
+        response.completedAtMs,
+        response.attempts,
+        list(response.keys) or no_text,
+        list(response.batches) or no_text,
+        attributes,
+        strict=True,
+    )
+    results = [Result(*row) for row in columns]
+    return Results(results, response.nextOffset, response.missed)
+
+
+def write_log_stats(target: Any, stats: LogStats) -> None:
+    target.firstOffset = stats.first_offset
+    target.nextOffset = stats.next_offset
+    target.bytes = stats.bytes
+    readers = target.init("readers", len(stats.readers))
+    for at, (name, offset) in enumerate(stats.readers.items()):
+        readers[at].name = name
+        readers[at].offset = offset
+
+
+def read_log_stats(source: Any) -> LogStats:
+    readers = {reader.name: reader.offset for reader in source.readers}
+    return LogStats(source.firstOffset, source.nextOffset, source.bytes, readers)

@@ -1,0 +1,112 @@
+"""Taking items out of leases: only what a live lease holds, and the lease keeps the rest."""
+
+import pytest
+
+from queueber.db.families import Family
+from queueber.db.records.items import decode_lease, split_held
+from queueber.db.records.marks import plain_mark
+from queueber.engine.kernel.transaction import Change
+from queueber.engine.queue.leases import take_from_any_lease, take_held
+from tests.engine.making import counters_aside
+from tests.support.rig import Rig
+
+
+def take(rig: Rig, ids: list[bytes], leases: list[bytes]) -> list[bytes | None]:
+    """What was taken; it is nowhere then, so the store is not sound."""
+    change = Change(rig.engine, rig.queue)
+    marks = take_held(rig.engine, rig.queue, change, ids, leases, rig.now_ms)
+    change.commit()
+    return marks
+
+
+def test_take_of_all_that_a_lease_holds_ends_the_lease(rig: Rig) -> None:
+    ids = rig.add(b"a", b"bb")
+    lease_id = rig.poll(2).lease_id
+
+    assert take(rig, ids, [lease_id] * 2) == [plain_mark(1), plain_mark(2)]
+
+    for family in (Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS):
+        assert rig.keys(family) == []
+    assert (rig.stats().leased, rig.stats().leases) == (0, 0)
+    assert len(rig.keys(Family.ITEMS)) == 2, "where the items go is up to the caller"
+
+
+def test_take_of_some_leaves_the_lease_with_the_rest_in_order(rig: Rig) -> None:
+    ids = rig.add(b"a", b"bb", b"ccc")
+    lease_id = rig.poll(3, lease_ms=500).lease_id
+
+    assert take(rig, [ids[1]], [lease_id]) == [plain_mark(2)]
+
+    ((key, entry),) = rig.dump()["leases"]
+    expires_at_ms, held = decode_lease(entry)
+    assert (key[4:], expires_at_ms) == (lease_id, rig.now_ms + 500)
+    assert split_held(held) == [(ids[0], plain_mark(1)), (ids[2], plain_mark(3))]
+    assert [item_id for item_id, _ in rig.held()] == [ids[0], ids[2]]
+    assert (rig.stats().leased, rig.stats().leases) == (2, 1)
+
+
+def test_take_of_an_id_named_twice_gives_it_once(rig: Rig) -> None:
+    (item_id,) = rig.add(b"a")
+    lease_id = rig.poll().lease_id
+
+    assert take(rig, [item_id, item_id], [lease_id] * 2) == [plain_mark(1), None]
+
+    assert rig.stats().leased == 0
+
+
+def test_take_under_several_leases_answers_in_the_order_asked(rig: Rig) -> None:
+    ids = rig.add(b"a", b"bb", b"ccc", b"dddd")
+    one, two = (polled.lease_id for polled in rig.poll_many([2, 2]))
+
+    marks = take(rig, [ids[3], ids[0], ids[1], bytes(16)], [two, two, one, one])
+
+    assert marks == [plain_mark(4), None, plain_mark(2), None]
+    assert [item_id for item_id, _ in rig.held()] == [ids[0], ids[2]]
+    assert (rig.stats().leased, rig.stats().leases) == (2, 2)
+
+
+@pytest.mark.parametrize("passed_ms", [100, 101])
+def test_take_from_a_lease_that_ran_out_takes_nothing(rig: Rig, passed_ms: int) -> None:
+    ids = rig.add(b"a", b"b")
+    lease_id = rig.poll(2, lease_ms=100).lease_id
+    rig.now_ms += passed_ms
+    before = counters_aside(rig)
+
+    assert take(rig, ids, [lease_id] * 2) == [None, None]
+    assert take(rig, ids, [lease_id, bytes(16)]) == [None, None]
+
+    assert counters_aside(rig) == before
+    rig.assert_sound()
+
+
+def test_take_with_the_lease_of_another_or_of_nobody_takes_nothing(rig: Rig) -> None:
+    ids = rig.add(b"a", b"b")
+    one, two = (polled.lease_id for polled in rig.poll_many([1, 1]))
+    before = counters_aside(rig)
+
+    assert take(rig, ids, [two, one]) == [None, None]
+    assert take(rig, ids, [bytes(16)] * 2) == [None, None]
+
+    assert counters_aside(rig) == before
+    rig.assert_sound()
+
+
+def test_take_from_any_lease_asks_for_no_time(rig: Rig) -> None:
+    ids = rig.add(b"a", b"bb")
+    lease_id = rig.poll(2, lease_ms=100).lease_id
+    rig.now_ms += 5000
+    change = Change(rig.engine, rig.queue)
+
+    taken = take_from_any_lease(
+        rig.engine, rig.queue, change, [(ids[1], lease_id), (bytes(16), lease_id)]
+    )
+    change.commit()
+
+    assert taken == [(ids[1], plain_mark(2))]
+    assert [item_id for item_id, _ in rig.held()] == [ids[0]]
+
+
+def test_take_from_any_lease_of_nothing_is_nothing(rig: Rig) -> None:
+    change = Change(rig.engine, rig.queue)
+
+    assert take_from_any_lease(rig.engine, rig.queue, change, []) == []

@@ -1,0 +1,235 @@
+"""Forget: keys, silent producers and ended batches go at their time, and nothing else."""
+
+import pytest
+
+from queueber.db.families import Family
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.queue.queues import configure_queue
+from queueber.engine.queue.redrive import redrive
+from queueber.engine.records.batches import receipt
+from queueber.engine.records.retention import forget
+from queueber.errors import NotFound
+from queueber.limits import BATCH_KEEP_MS, PRODUCER_KEEP_MS
+from queueber.model import NewItems, Producer, QueueSettings
+from tests.engine.making import counters_aside, make_dead
+from tests.support.rig import QUEUE, START_MS, Rig
+
+MANY = 10_000
+WINDOW_MS = 1000
+REGISTRY = (Family.KEYS, Family.PRODUCERS, Family.BATCHES, Family.BATCH_NAMES, Family.FORGET)
+
+
+@pytest.fixture(autouse=True)
+def window(rig: Rig) -> None:
+    configure_queue(rig.engine, QUEUE, QueueSettings(dedup_window_ms=WINDOW_MS), rig.now_ms)
+
+
+def remembered(rig: Rig) -> dict[str, int]:
+    return {family.family_name: len(rig.keys(family)) for family in REGISTRY if rig.keys(family)}
+
+
+def run(rig: Rig, entries_max: int = MANY) -> tuple[int, int]:
+    found = forget(rig.engine, rig.queue, rig.now_ms, entries_max)
+    rig.assert_sound()
+    return found
+
+
+def add_and_complete(rig: Rig, items: NewItems) -> None:
+    rig.add_items(items)
+    polled = rig.poll(len(items.contents))
+    rig.complete(polled.ids, polled.lease_id)
+
+
+def test_forget_of_nothing_is_never_due_and_changes_nothing(rig: Rig) -> None:
+    rig.add(b"a")
+    disk, memory = rig.dump(), rig.memory()
+
+    assert run(rig) == (0, NEVER_MS)
+
+    assert rig.dump() == disk
+    assert rig.memory() == memory
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def test_forget_of_a_key_waits_for_its_very_millisecond(rig: Rig) -> None:
+    rig.add_items(NewItems([b"a"], keys=["k"]))
+    rig.now_ms += WINDOW_MS - 1
+    disk = rig.dump()
+    assert run(rig) == (0, START_MS + WINDOW_MS)
+    assert rig.dump() == disk
+    rig.now_ms += 1
+
+    assert run(rig) == (1, NEVER_MS)
+
+    assert remembered(rig) == {}
+    assert len(rig.keys(Family.ITEMS)) == 1, "the item stays"
+
+
+def test_forget_of_many_keys_stops_at_its_limit_and_goes_on(rig: Rig) -> None:
+    rig.add_items(NewItems([b"x"] * 25, keys=[f"k{n}" for n in range(25)]))
+    rig.now_ms += WINDOW_MS
+    slices = []
+
+    while (slice_ := run(rig, 10))[0]:
+        slices.append(slice_[0])
+        if remembered(rig):
+            assert slice_[1] <= rig.now_ms, "there is more to do now"
+
+    assert slices == [10, 10, 5]
+    assert remembered(rig) == {}
+
+
+def test_forget_leaves_what_is_not_due_and_says_when_it_is(rig: Rig) -> None:
+    rig.add_items(NewItems([b"a"], keys=["early"]))
+    rig.now_ms += 400
+    rig.add_items(NewItems([b"b"], keys=["late"]))
+    rig.now_ms = START_MS + WINDOW_MS
+
+    assert run(rig) == (1, rig.now_ms + 400)
+
+    assert remembered(rig) == {"keys": 1, "forget": 1}
+
+
+# --- producers ------------------------------------------------------------------------------------
+
+
+def test_forget_of_a_silent_producer_leaves_nothing_of_it(rig: Rig) -> None:
+    for sequence in (1, 2, 3):
+        rig.add_items(NewItems([b"x"], producer=Producer("p", 1, sequence)))
+    rig.now_ms += PRODUCER_KEEP_MS
+
+    assert run(rig) == (1, NEVER_MS)
+
+    assert remembered(rig) == {}
+
+
+def test_forget_of_a_producer_that_has_been_active_puts_it_off(rig: Rig) -> None:
+    rig.add_items(NewItems([b"x"], producer=Producer("p", 1, 1)))
+    rig.now_ms += 5000
+    rig.add_items(NewItems([b"x"], producer=Producer("p", 1, 2)))
+    seen_at_ms = rig.now_ms
+    assert len(rig.keys(Family.FORGET)) == 1, "activity costs no entry"
+    rig.now_ms = START_MS + PRODUCER_KEEP_MS
+
+    assert run(rig) == (1, seen_at_ms + PRODUCER_KEEP_MS)
+
+    assert remembered(rig) == {"producers": 3, "forget": 1}
+    assert rig.add_items(NewItems([b"x"], producer=Producer("p", 1, 2))).is_repeat
+    rig.now_ms = seen_at_ms + PRODUCER_KEEP_MS
+    assert run(rig) == (1, NEVER_MS)
+    assert remembered(rig) == {}
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def test_forget_of_an_ended_batch_leaves_nothing_of_it(rig: Rig) -> None:
+    add_and_complete(rig, NewItems([b"x", b"y"], batch="b"))
+    rig.now_ms += BATCH_KEEP_MS - 1
+    assert run(rig)[0] == 0
+    rig.now_ms += 1
+
+    assert run(rig) == (1, NEVER_MS)
+
+    assert remembered(rig) == {}
+    assert rig.stats().batches == 0
+    with pytest.raises(NotFound):
+        receipt(rig.engine, rig.queue, "b")
+
+
+def test_forget_never_takes_a_batch_with_live_items(rig: Rig) -> None:
+    rig.add_items(NewItems([b"x"], batch="b"))
+    rig.now_ms += 10 * BATCH_KEEP_MS
+
+    assert run(rig) == (0, NEVER_MS)
+
+    assert remembered(rig) == {"batches": 1, "batch_names": 1}
+
+
+def test_forget_of_a_batch_that_went_on_waits_for_its_next_end(rig: Rig) -> None:
+    add_and_complete(rig, NewItems([b"x"], batch="b"))
+    rig.add_items(NewItems([b"y"], batch="b"))
+    rig.now_ms += BATCH_KEEP_MS
+
+    assert run(rig) == (1, NEVER_MS)
+    assert remembered(rig) == {"batches": 1, "batch_names": 1}
+
+    polled = rig.poll()
+    rig.complete(polled.ids, polled.lease_id)
+    ended_at_ms = rig.now_ms
+    rig.now_ms += BATCH_KEEP_MS - 1
+    assert run(rig) == (0, ended_at_ms + BATCH_KEEP_MS)
+    rig.now_ms += 1
+    assert run(rig) == (1, NEVER_MS)
+    assert remembered(rig) == {}
+
+
+def test_forget_of_a_batch_that_went_on_and_ended_again_keeps_it_for_as_long(rig: Rig) -> None:
+    add_and_complete(rig, NewItems([b"x"], batch="b"))
+    rig.now_ms += 5000
+    add_and_complete(rig, NewItems([b"y"], batch="b"))
+    assert len(rig.keys(Family.FORGET)) == 1
+    rig.now_ms = START_MS + BATCH_KEEP_MS
+
+    assert run(rig) == (1, START_MS + 5000 + BATCH_KEEP_MS)
+
+    assert receipt(rig.engine, rig.queue, "b").done == 2
+
+
+def test_forget_of_a_batch_whose_dead_were_redriven_keeps_it(rig: Rig) -> None:
+    dead = make_dead(rig, NewItems([b"x"], batch="b"))
+    redrive(rig.engine, rig.queue, dead, rig.now_ms)
+    rig.now_ms += BATCH_KEEP_MS
+
+    assert run(rig) == (1, NEVER_MS)
+
+    assert receipt(rig.engine, rig.queue, "b").live == 1
+
+
+def test_forget_of_a_batch_with_dead_letters_leaves_the_letters(rig: Rig) -> None:
+    dead = make_dead(rig, NewItems([b"x"], batch="b"))
+    rig.now_ms += BATCH_KEEP_MS
+
+    run(rig)
+
+    assert [key[4:] for key in rig.keys(Family.DEAD)] == dead
+
+
+# --- all together ---------------------------------------------------------------------------------
+
+
+def test_forget_in_slices_ends_in_the_same_state_as_in_one(rig: Rig) -> None:
+    twin = Rig(rig.queue.settings)
+    try:
+        for each in (rig, twin):
+            for n in range(6):
+                items = NewItems(
+                    [b"x"], keys=[f"k{n}"], batch=f"b{n}", producer=Producer("p", n, 1)
+                )
+                add_and_complete(each, items)
+                each.now_ms += 1
+            each.now_ms += BATCH_KEEP_MS - 3
+        while forget(rig.engine, rig.queue, rig.now_ms, 1)[0]:
+            rig.assert_sound()
+
+        forget(twin.engine, twin.queue, twin.now_ms, MANY)
+
+        assert counters_aside(rig) == counters_aside(twin)
+        assert rig.queue.counters.forgets == twin.queue.counters.forgets
+    finally:
+        twin.close()
+
+
+def test_sweep_forgets_at_its_time(rig: Rig) -> None:
+    rig.add_items(NewItems([b"a"], keys=["k"]))
+    assert rig.engine.agenda.next_ms() == rig.now_ms + WINDOW_MS
+    rig.reopen()
+    assert rig.engine.agenda.next_ms() == rig.now_ms + WINDOW_MS
+    rig.now_ms += WINDOW_MS
+
+    rig.sweep_all()
+
+    assert remembered(rig) == {}
+    assert rig.engine.agenda.next_ms() == NEVER_MS
