@@ -30,11 +30,11 @@ PRIORITY_MAX = 9
 PRIORITY_DEFAULT = 5
 
 LEVELS = 2 * (PRIORITY_MAX + 1)
-"""Of ready items: one for each priority, and one for the suspects of each."""
+"""Of ready items: one for each priority, and one for the quarantined items of each."""
 
-SUSPECT_PATIENCE_MS = 30 * SECOND_MS
-"""How long a suspect may be passed over by those who hold too much to be given it. Then they are
-given nothing else before it."""
+QUARANTINE_PATIENCE_MS = 30 * SECOND_MS
+"""How long a quarantined item may be passed over by those who hold too much to get it. Then they get
+nothing else before it."""
 
 OLDEST_FIRST_EVERY = 8
 """One lease in so many takes the items that have been ready longest, whatever their priority."""
@@ -171,9 +171,9 @@ one."""
 READY_WINDOW_ENTRIES = 1024
 """Ready entries kept in memory for each queue, read ahead so that a poll seldom seeks."""
 
-FRESH_BYTES_MAX = 64 * MIB
+RECENT_BYTES_MAX = 64 * MIB
 """Contents of new items that are kept in memory until they are polled, and of one queue's."""
-FRESH_QUEUE_BYTES_MAX = 48 * MIB
+RECENT_QUEUE_BYTES_MAX = 48 * MIB
 
 SWEEP_SLICE_ITEMS = 1000
 """Items that one slice of a sweep moves: a few milliseconds, between which calls are answered."""

@@ -64,7 +64,7 @@ struct QueueCounters {
   lastBatch @24 :UInt64;       # the number of the newest batch
   lastId @25 :Data;            # 16 bytes: the newest id that the queue was given
   levels @26 :Data;            # 33 bytes for each level with ready items: level, count, low mark
-  suspects @27 :UInt64;        # items with a largest group that are not dead
+  quarantined @27 :UInt64;     # items with a largest group that are not dead
 }
 
 struct LoadRecord {

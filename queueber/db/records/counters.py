@@ -46,7 +46,7 @@ class Counters:
     forget_due_ms: int = NEVER_MS
     batches: int = 0
     last_batch: int = 0
-    suspects: int = 0
+    quarantined: int = 0
     """Items with a largest group that are not dead."""
     last_id: bytes = bytes(ID_BYTES)
     levels: dict[int, Level] = field(default_factory=dict)
@@ -57,6 +57,14 @@ class Counters:
         twin.last_id = self.last_id
         twin.levels = self.levels.copy()
         return twin
+
+    def differs_in_low_marks_only(self, other: "Counters") -> bool:
+        """Whether the two tell the same of the items, and differ at most in when to look next."""
+        twin = other.copy()
+        twin.lease_due_ms = self.lease_due_ms
+        twin.delayed_due_ms = self.delayed_due_ms
+        twin.forget_due_ms = self.forget_due_ms
+        return twin == self
 
     @property
     def items(self) -> int:

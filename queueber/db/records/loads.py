@@ -1,6 +1,6 @@
 """Value codecs for loads and their parts, and the keys that they have in the family `loads`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from queueber.db.records.bookkeeping import KEY_ENTRY_BYTES
@@ -72,7 +72,7 @@ class Dropped:
     """What its key is to have in `keys`."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class LoadRecord:
     """A load that is under way."""
 
@@ -100,6 +100,10 @@ class LoadRecord:
     def directory(self) -> str:
         """The name of the directory with its files."""
         return self.id_head.hex()
+
+    def at(self, **changes: Any) -> "LoadRecord":
+        """The record with some fields changed."""
+        return replace(self, **changes)
 
 
 _DROPPED_BYTES = ID_BYTES + DIGEST_BYTES + KEY_ENTRY_BYTES

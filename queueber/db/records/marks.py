@@ -18,6 +18,8 @@ MARK_BYTES = _MARK.size
 SIZE_BYTES = 4
 _PRIORITY_AT = 12
 _GROUP_CEILING = (1 << 16) - 1
+MARK_ATTEMPTS_MAX = (1 << 16) - 1
+"""A mark counts no further; without a limit of attempts an item may fail more often."""
 
 
 class Mark(NamedTuple):

@@ -24,8 +24,9 @@ from queueber.db.records.keys import (
 from queueber.db.records.marks import decode_mark, mark_level
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_check import QueueCheck, Violation
+from queueber.limits import ATTEMPTS_CEILING
 
-_COUNTED = ("ready", "delayed", "leased", "dead", "leases", "contents_bytes", "suspects")
+_COUNTED = ("ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined")
 
 
 class Live(NamedTuple):
@@ -122,9 +123,9 @@ class ItemsCheck(QueueCheck):
         if mark.attempts:
             self._failed += 1
         if mark.group_max and family is not Family.DEAD:
-            self._counted.suspects += 1
+            self._counted.quarantined += 1
         times = 0 if history is None else len(decode_attempts(history)[0])
-        if times != mark.attempts:
+        if times != min(mark.attempts, ATTEMPTS_CEILING):
             yield self._broken("I11", f"{where} with {mark.attempts} attempts, but {times} times")
         if mark.batch and family is not Family.DEAD:
             count, digest = self.batches.get(mark.batch, (0, 0))

@@ -68,7 +68,7 @@ class ItemsRebuild:
         """Write the places anew, and count into `counters`."""
         for name in ("ready", "delayed", "leased", "dead", "leases", "contents_bytes"):
             setattr(counters, name, 0)
-        counters.suspects = 0
+        counters.quarantined = 0
         counters.levels = {}
         counters.lease_due_ms = counters.delayed_due_ms = NEVER_MS
         leases = sum(1 for _ in self._walk(Family.LEASES))
@@ -141,7 +141,7 @@ class ItemsRebuild:
         if decoded.batch:
             count, digest = self.live.get(decoded.batch, (0, 0))
             self.live[decoded.batch] = Live(count + 1, digest + ids_digest([item_id]))
-        counters.suspects += bool(decoded.group_max)
+        counters.quarantined += bool(decoded.group_max)
         if place is None:
             self._lose("items whose place was lost: they are ready")
         due = place.due if place is not None and place.due else bytes(2) + item_id[:6] + item_id

@@ -17,7 +17,7 @@ from queueber.engine.integrity.check_store import check_store, key_fits
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
 from queueber.engine.integrity.rebuild_log import rebuild_log
 from queueber.engine.integrity.rebuild_records import RegistryRebuild
-from queueber.engine.kernel.state import LAST_ID_KEY, NEXT_QUEUE_KEY
+from queueber.engine.queue.queues import LAST_ID_KEY, NEXT_QUEUE_KEY
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings
 

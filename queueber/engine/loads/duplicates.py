@@ -15,7 +15,7 @@ from queueber.db.records.bookkeeping import decode_key_entry, encode_key_entry
 from queueber.db.records.keys import DIGEST_BYTES, prefix_end
 from queueber.db.records.loads import Dropped, LoadRecord
 from queueber.db.store.contract import ScanIncomplete, Store
-from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import LOAD_DUPLICATES_MAX, LOOKAHEAD_SKIPS_MAX
 

@@ -1,199 +1,211 @@
-"""Loads: many items that become visible at once. Here they begin, gather parts, and are dropped.
+"""Loads under way: their records, their phases, and the directories of those that have ended.
 
-A load is known by its name and epoch. Whoever begins it first gets it a range of ids of its own,
-and holds its batch open; others join it. Its parts are files, built elsewhere, that wait beside the
-store; `load_commit` takes those that the commit names, and all else of the load goes. So the
-attempts at a partition need not know of each other.
+A load is known by its name and epoch. What happens to it is in `staging.py` and `commit.py`.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_LOAD
+from queueber.db.records.bookkeeping import FORGET_LOAD, FORGET_LOADED
+from queueber.db.records.keys import DIGEST_BYTES
 from queueber.db.records.loads import (
     LoadedRecord,
     LoadRecord,
+    decode_load,
     decode_loaded,
-    decode_part,
     encode_load,
-    encode_part,
+    encode_loaded,
+    is_load_key,
     load_digest,
     load_key,
     loaded_digest,
     loaded_key,
-    part_key,
+    loads_end,
+    parts_end,
 )
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.records.batches import batch_name, hold_batch, let_go_batch
-from queueber.engine.records.reminders import drop_forget_entry, remember_to_forget
-from queueber.errors import Aborted, NotFound, ResourceExhausted
-from queueber.ids import range_end
-from queueber.limits import LOADS_MAX
-from queueber.model import LoadRef, Part, PartRef
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.loads.load_phase import LoadPhase, next_phase
+from queueber.engine.queue.queue_state import QueueState, QueueTx, unreadable_queue
+from queueber.errors import Aborted, NotFound
+from queueber.model import LoadRef
 
 
-def find_committed(engine: Engine, queue: QueueState, ref: LoadRef) -> LoadedRecord | None:
-    """What is remembered of the load, or of a later epoch of its name, if it was committed."""
-    stored = engine.store.get(Family.LOADS, queue.prefix + loaded_key(loaded_digest(ref.name)))
-    if stored is None:
-        return None
-    loaded = decode_loaded(stored)
-    return loaded if loaded.ref.epoch >= ref.epoch else None
+class Load:
+    """One load that is under way, as it was last written."""
+
+    __slots__ = ("phase", "record")
+
+    def __init__(self, record: LoadRecord) -> None:
+        self.record = record
+        self.phase = LoadPhase.INTENDED if record.is_committing else LoadPhase.STAGING
+
+    @property
+    def is_intended(self) -> bool:
+        """Whether it is recorded that the load will be committed."""
+        return self.phase in (LoadPhase.INTENDED, LoadPhase.FINISHING)
 
 
-def begin_load(
-    engine: Engine,
-    queue: QueueState,
-    ref: LoadRef,
-    *,
-    batch: str,
-    timeout_ms: int,
-    token: bytes,
-    now_ms: int,
-) -> LoadRecord | LoadedRecord:
-    """Begin the load, or join it; what is remembered of it when it is committed already.
+class Loads:
+    """The loads of one queue that are under way, and what is remembered of committed ones."""
 
-    Who joins with a shorter timeout shortens it for all.
+    def __init__(self, store: Store, queue: QueueState, stale: list[str]) -> None:
+        self._store = store
+        self._prefix = queue.prefix
+        self._stale = stale
+        self.queue = queue
+        self._loads: dict[bytes, Load] = {}
+        for key, value in store.walk(Family.LOADS, self._prefix, self._prefix + loads_end()):
+            if is_load_key(key[len(self._prefix) :]):
+                self._loads[key[-DIGEST_BYTES:]] = Load(decode_load(value))
+        self._follow_phases()
+        queue.retention.register(FORGET_LOAD, self._look_at)
+        queue.retention.register(FORGET_LOADED, _forget_loaded)
 
-    A load of the same name in an epoch before is dropped: nobody will commit it any more.
-    """
-    if (loaded := find_committed(engine, queue, ref)) is not None:
-        return loaded
-    digest = load_digest(ref.name)
-    known = queue.loads.get(digest)
-    if known is not None and known.ref.epoch >= ref.epoch:
-        return _join(engine, queue, known, ref, batch, timeout_ms, now_ms)
-    if known is None and len(queue.loads) >= LOADS_MAX:
-        raise ResourceExhausted(
-            f"queue {queue.name!r} has {LOADS_MAX} loads under way, the limit; commit or abort some"
-        )
-    if known is not None:
-        abort_load(engine, queue, known.ref, now_ms)
+    def __iter__(self) -> Iterator[Load]:
+        return iter(self._loads.values())
 
-    change = Change(engine, queue)
-    id_head = engine.ids.mint_range(now_ms)
-    change.counters.last_id = range_end(id_head)
-    load = LoadRecord(
-        ref=ref,
-        batch=hold_batch(engine, queue, change, batch) if batch else 0,
-        started_at_ms=int.from_bytes(id_head[:6]),
-        seen_at_ms=now_ms,
-        timeout_ms=timeout_ms,
-        forget_at_ms=now_ms + timeout_ms,
-        id_head=id_head,
-        dedup_window_ms=queue.settings.dedup_window_ms,
-        token=token,
-    )
-    change.put_load(digest, load)
-    remember_to_forget(queue, change, load.forget_at_ms, digest, FORGET_LOAD)
-    change.commit()
-    return load
+    def __len__(self) -> int:
+        return len(self._loads)
 
+    # --- finding ----------------------------------------------------------------------------------
 
-def _join(
-    engine: Engine,
-    queue: QueueState,
-    load: LoadRecord,
-    ref: LoadRef,
-    batch: str,
-    timeout_ms: int,
-    now_ms: int,
-) -> LoadRecord:
-    if load.ref.epoch > ref.epoch:
-        raise Aborted(
-            f"load: {ref.name!r} is in epoch {load.ref.epoch}, and epoch {ref.epoch} is over; "
-            "stop, somebody else has taken over"
-        )
-    its_batch = batch_name(engine, queue, load.batch)
-    if batch != its_batch:
-        raise Aborted(f"batch: load {ref.name!r} adds to batch {its_batch!r}, not to {batch!r}")
-    if load.is_committing or queue.committing == load_digest(ref.name):
-        return load  # it has its time, that of the commit
-    load.seen_at_ms = max(load.seen_at_ms, now_ms)
-    if timeout_ms < load.timeout_ms and not is_commit_under_way(queue):
-        return _shorten(engine, queue, load, timeout_ms)
-    return load
+    def find(self, ref: LoadRef) -> Load | None:
+        """The load of that name and epoch, if it is under way."""
+        load = self.of_name(ref.name)
+        return load if load is not None and load.record.ref.epoch == ref.epoch else None
 
+    def of_name(self, name: str) -> Load | None:
+        """The load of that name that is under way, in whatever epoch."""
+        return self._loads.get(load_digest(name))
 
-def _shorten(engine: Engine, queue: QueueState, load: LoadRecord, timeout_ms: int) -> LoadRecord:
-    """Who begins a load may allow more time, until the first to join it, than the others need."""
-    digest = load_digest(load.ref.name)
-    forget_at_ms = min(load.forget_at_ms, load.seen_at_ms + timeout_ms)
-    shortened = replace(load, timeout_ms=timeout_ms, forget_at_ms=forget_at_ms)
-    change = Change(engine, queue)
-    change.put_load(digest, shortened)
-    if forget_at_ms != load.forget_at_ms:
-        drop_forget_entry(queue, change, load.forget_at_ms, digest)
-        remember_to_forget(queue, change, forget_at_ms, digest, FORGET_LOAD)
-    change.commit()
-    return shortened
+    def staging(self, ref: LoadRef) -> Load:
+        """The load, to which something is to be added now."""
+        load = self.find(ref)
+        if load is None:
+            raise NotFound(
+                f"load: {ref.name!r} is not under way in queue {self.queue.name!r}; it was "
+                "committed, aborted, or dropped because nobody called in time"
+            )
+        if load.phase is not LoadPhase.STAGING:
+            raise Aborted(f"load: {ref.name!r} is being committed; nothing is added to it any more")
+        return load
 
+    def committed(self, ref: LoadRef) -> LoadedRecord | None:
+        """What is remembered of the load, or of a later epoch of its name, if it was committed."""
+        stored = self._store.get(Family.LOADS, self._prefix + loaded_key(loaded_digest(ref.name)))
+        if stored is None:
+            return None
+        loaded = decode_loaded(stored)
+        return loaded if loaded.ref.epoch >= ref.epoch else None
 
-def staging_load(queue: QueueState, ref: LoadRef, now_ms: int) -> LoadRecord:
-    """The load, to which something is to be added now."""
-    load = queue.loads.get(load_digest(ref.name))
-    if load is None or load.ref.epoch != ref.epoch:
-        raise NotFound(
-            f"load: {ref.name!r} is not under way in queue {queue.name!r}; it was committed, "
-            "aborted, or dropped because nobody called in time"
-        )
-    if load.is_committing or queue.committing == load_digest(ref.name):
-        raise Aborted(f"load: {ref.name!r} is being committed; nothing is added to it any more")
-    load.seen_at_ms = max(load.seen_at_ms, now_ms)
-    return load
+    @property
+    def is_commit_under_way(self) -> bool:
+        """Of any load, whether somebody works at it or waits for the disk."""
+        return any(load.phase is not LoadPhase.STAGING for load in self._loads.values())
 
+    # --- phases -----------------------------------------------------------------------------------
 
-def is_committing(queue: QueueState, ref: LoadRef) -> bool:
-    """Whether it is recorded that the load will be committed."""
-    load = queue.loads.get(load_digest(ref.name))
-    return load is not None and load.ref == ref and load.is_committing
+    def move(self, load: Load, event: str) -> None:
+        load.phase = next_phase(load.phase, event)
+        self._follow_phases()
 
+    def _follow_phases(self) -> None:
+        # A commit has looked at keys that must stay until it ends.
+        self.queue.retention.is_on_hold = self.is_commit_under_way
+        if not self.is_commit_under_way:
+            self.queue.keys.is_frozen = False
 
-def is_finished(engine: Engine, queue: QueueState, ref: LoadRef, part: PartRef) -> bool:
-    """Whether the part was finished: its files must stay as they are."""
-    key = part_key(load_digest(ref.name), part)
-    return engine.store.get(Family.LOADS, queue.prefix + key) is not None
+    # --- writing ----------------------------------------------------------------------------------
 
+    def put(self, tx: QueueTx, record: LoadRecord) -> None:
+        """A load begins, or its record changes."""
+        digest = load_digest(record.ref.name)
+        tx.batch.put(Family.LOADS, self._prefix + load_key(digest), encode_load(record))
+        if (self, digest) not in tx.pending:
+            tx.after_write(self._take_record, digest, tx.pending)
+        tx.pending[self, digest] = record
 
-def is_commit_under_way(queue: QueueState) -> bool:
-    """Of any load, whether somebody works at it or waits for the disk."""
-    return bool(queue.committing) or any(load.is_committing for load in queue.loads.values())
+    def record_in(self, tx: QueueTx, load: Load) -> LoadRecord:
+        """The record as the transaction leaves it so far."""
+        digest = load_digest(load.record.ref.name)
+        record: LoadRecord = tx.pending.get((self, digest), load.record)
+        return record
 
+    def end(self, tx: QueueTx, load: Load, event: str) -> None:
+        """It is under way no more: its record and those of its parts go."""
+        digest = load_digest(load.record.ref.name)
+        start, stop = self._prefix + load_key(digest), self._prefix + parts_end(digest)
+        tx.batch.delete_range(Family.LOADS, start, stop)
+        tx.after_write(self._ended, digest, load, event)
 
-def finish_part(
-    engine: Engine, queue: QueueState, ref: LoadRef, part: Part, now_ms: int
-) -> LoadRecord:
-    """Take note of a part whose files are there and have been checked."""
-    load = staging_load(queue, ref, now_ms)
-    digest = load_digest(ref.name)
-    key = queue.prefix + part_key(digest, part.ref)
-    before = engine.store.get(Family.LOADS, key)
-    known_rows = 0 if before is None else decode_part(before).rows
-    load = replace(load, rows=load.rows + part.rows - known_rows)
-    batch = engine.store.batch()
-    batch.put(Family.LOADS, key, encode_part(part))
-    batch.put(Family.LOADS, queue.prefix + load_key(digest), encode_load(load))
-    engine.store.write(batch)
-    queue.loads[digest] = load
-    return load
+    def remember(self, tx: QueueTx, loaded: LoadedRecord) -> None:
+        """What became of a committed load is known for a while."""
+        retention, digest = self.queue.retention, loaded_digest(loaded.ref.name)
+        earlier = self.committed(LoadRef(loaded.ref.name))
+        if earlier is not None:
+            retention.cancel(tx, earlier.forget_at_ms, digest)
+        key = self._prefix + loaded_key(digest)
+        tx.batch.put(Family.LOADS, key, encode_loaded(loaded))
+        retention.remember(tx, loaded.forget_at_ms, digest, FORGET_LOADED)
+
+    def drop(self, tx: QueueTx, load: Load) -> None:
+        """All that was staged goes, but for the entry in `forget`, which the caller sees to."""
+        if load.record.batch:
+            self.queue.batches.let_go(tx, load.record.batch)
+        self.end(tx, load, "drop")
+
+    def _take_record(self, digest: bytes, pending: dict[object, LoadRecord]) -> None:
+        record = pending[self, digest]
+        load = self._loads.get(digest)
+        if load is None:
+            self._loads[digest] = Load(record)
+        else:
+            load.record = record
+
+    def _ended(self, digest: bytes, load: Load, event: str) -> None:
+        del self._loads[digest]
+        self._stale.append(load.record.directory)
+        self.move(load, event)
+
+    def _look_at(self, tx: QueueTx, digest: bytes) -> None:
+        load = self._loads[digest]
+        record = load.record
+        keep_until_ms = record.seen_at_ms + record.timeout_ms
+        if keep_until_ms > tx.now_ms:
+            self.put(tx, record.at(forget_at_ms=keep_until_ms))
+            self.queue.retention.remember(tx, keep_until_ms, digest, FORGET_LOAD)
+        else:
+            self.drop(tx, load)
 
 
-def abort_load(engine: Engine, queue: QueueState, ref: LoadRef, now_ms: int) -> bool:
-    """Drop all that was staged; False when there is no such load, or it is committed."""
-    load = queue.loads.get(load_digest(ref.name))
-    if load is None or load.ref.epoch != ref.epoch:
-        return False
-    if load.is_committing or queue.committing == load_digest(ref.name):
-        raise Aborted(f"load: {ref.name!r} is being committed; it can no more be aborted")
-    change = Change(engine, queue)
-    drop_forget_entry(queue, change, load.forget_at_ms, load_digest(ref.name))
-    drop_load(queue, change, load, now_ms)
-    change.commit()
-    return True
+class AllLoads:
+    """The loads of all queues."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._queues: dict[int, Loads] = {}
+        self.stale_directories: list[str] = []
+        """Of loads that have ended: their files may go."""
+
+    def of(self, queue: QueueState) -> Loads:
+        return self._queues[queue.queue_id]
+
+    def __iter__(self) -> Iterator[Loads]:
+        return iter(self._queues.values())
+
+    def queue_opened(self, queue: QueueState) -> None:
+        try:
+            loads = Loads(self._store, queue, self.stale_directories)
+        except Exception as error:
+            raise unreadable_queue(queue.queue_id) from error
+        self._queues[queue.queue_id] = loads
+
+    def queue_deleted(self, queue: QueueState) -> None:
+        for load in self._queues.pop(queue.queue_id):
+            self.stale_directories.append(load.record.directory)
 
 
-def drop_load(queue: QueueState, change: Change, load: LoadRecord, now_ms: int) -> None:
-    if load.batch:
-        let_go_batch(queue, change, load.batch, now_ms)
-    change.end_load(load_digest(load.ref.name))
+def _forget_loaded(tx: Transaction[Any], digest: bytes) -> None:
+    tx.batch.delete(Family.LOADS, tx.prefix + loaded_key(digest))

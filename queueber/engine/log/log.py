@@ -2,14 +2,12 @@
 
 It knows nothing of queues: a log is a prefix of 4 bytes in `logs` and `log_blocks`. Rows are bytes
 that mean nothing here. They are written, and deleted, a block at a time: a block is what one append
-wrote. What is deleted, and when, is in `log_trim`.
-
-A reader is known from its first acknowledgement until it is dropped. Offset n acknowledges the rows
-before n, and is where the reader goes on.
+wrote. `trim.py` says what is deleted and when, `readers.py` who has read how far.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import prefix_end
@@ -23,22 +21,37 @@ from queueber.db.records.log import (
     decode_offset,
     encode_block,
     encode_log_head,
-    encode_offset,
-    reader_key,
     split_reader_key,
 )
-from queueber.db.store.contract import Batch, Reads, Store
-from queueber.errors import InvalidArgument, ResourceExhausted, StorageCorrupt, invariant
+from queueber.db.store.contract import Reads, Store
+from queueber.engine.kernel.transaction import Transaction
+from queueber.errors import InvalidArgument, StorageCorrupt, invariant
 from queueber.limits import LOG_READERS_MAX
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Log:
-    """One log as it was last written. `head` is set by the caller of `append`, else only here."""
+    """One log as it was last written."""
 
     prefix: bytes
     head: LogHead
     readers: dict[str, int]
+    """How far each has acknowledged: the offset where it goes on."""
+
+    def replace_head(self, tx: Transaction[Any], head: LogHead) -> None:
+        """Write another head; the log has it once the transaction is written."""
+        tx.batch.put(Family.LOGS, self.prefix, encode_log_head(head))
+        if self not in tx.pending:
+            tx.after_write(self._take_head, tx.pending)
+        tx.pending[self] = head
+
+    def head_in(self, tx: Transaction[Any]) -> LogHead:
+        """The head as the transaction leaves it so far."""
+        head: LogHead = tx.pending.get(self, self.head)
+        return head
+
+    def _take_head(self, pending: Mapping[object, LogHead]) -> None:
+        self.head = pending[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +84,13 @@ def open_log(store: Store, prefix: bytes) -> Log:
     return log
 
 
-# --- rows -----------------------------------------------------------------------------------------
-
-
-def append(batch: Batch, log: Log, rows: Sequence[bytes], now_ms: int) -> LogHead:
-    """Put the rows into the batch as one block; no rows, no block.
-
-    The caller sets `log.head` to what this returns once the batch is written. Until then the log is
-    as it was, so a batch takes one append of a log.
-    """
-    head = log.head
+def append(tx: Transaction[Any], log: Log, rows: Sequence[bytes]) -> LogHead:
+    """Append the rows as one block; no rows, no block. Returns the head that the log will have."""
+    head = log.head_in(tx)
     if not rows:
         return head
     is_first = head.first_offset == head.next_offset
-    at_ms = max(head.last_ms, now_ms)
+    at_ms = max(head.last_ms, tx.now_ms)
     value = encode_block(
         rows, first_offset=head.next_offset, appended_at_ms=at_ms, position=head.end_position
     )
@@ -100,8 +106,8 @@ def append(batch: Batch, log: Log, rows: Sequence[bytes], now_ms: int) -> LogHea
         end_offset if is_first else head.first_block_end_offset,
         end_position if is_first else head.first_block_end_position,
     )
-    batch.put(Family.LOG_BLOCKS, block_key(log.prefix, end_offset - 1), value)
-    batch.put(Family.LOGS, log.prefix, encode_log_head(appended))
+    tx.batch.put(Family.LOG_BLOCKS, block_key(log.prefix, end_offset - 1), value)
+    log.replace_head(tx, appended)
     return appended
 
 
@@ -112,7 +118,7 @@ def read(reads: Reads, log: Log, offset: int, *, rows_max: int, bytes_max: int) 
     length of each. A first row that is longer is given all the same: else nobody could get past it.
     """
     head = log.head
-    _check_offset(log, offset)
+    check_offset(log, offset)
     first = at = max(offset, head.first_offset)
     missed = first - offset
     rows: list[bytes] = []
@@ -139,52 +145,8 @@ def read(reads: Reads, log: Log, offset: int, *, rows_max: int, bytes_max: int) 
     return LogSlice(first, rows, times_ms, at, missed)
 
 
-def _check_offset(log: Log, offset: int) -> None:
+def check_offset(log: Log, offset: int) -> None:
     if not 0 <= offset <= log.head.next_offset:
         raise InvalidArgument(
             f"offset is {offset}; the limit is {log.head.next_offset}, where the log ends now"
         )
-
-
-# --- readers --------------------------------------------------------------------------------------
-
-
-def acknowledge(store: Store, log: Log, reader: str, offset: int) -> None:
-    """Remember that the reader is done with the rows before `offset`.
-
-    One that lies before what the reader has acknowledged changes nothing: calls are repeated.
-    """
-    # A name of no bytes would be the key of the head.
-    invariant(reader, "I12", log=log.prefix, reader=reader)
-    _check_offset(log, offset)
-    known = log.readers.get(reader)
-    if known is not None and offset <= known:
-        return
-    if known is None and len(log.readers) >= LOG_READERS_MAX:
-        raise ResourceExhausted(
-            f"{reader!r} would be one reader more than the limit of {LOG_READERS_MAX}; "
-            "drop one that reads no more"
-        )
-    batch = store.batch()
-    batch.put(Family.LOGS, reader_key(log.prefix, reader), encode_offset(offset))
-    store.write(batch)
-    log.readers[reader] = offset
-
-
-def reader_offset(log: Log, reader: str) -> int:
-    """Where the reader goes on; for one that is not known, the oldest row.
-
-    May lie before the oldest row: `read` then tells what the reader missed.
-    """
-    return log.readers.get(reader, log.head.first_offset)
-
-
-def drop_reader(store: Store, log: Log, reader: str) -> bool:
-    """Forget the reader, so that rows no longer wait for it; False when it was not known."""
-    if reader not in log.readers:
-        return False
-    batch = store.batch()
-    batch.delete(Family.LOGS, reader_key(log.prefix, reader))
-    store.write(batch)
-    del log.readers[reader]
-    return True

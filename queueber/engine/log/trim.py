@@ -5,11 +5,13 @@ before it go, and where to cut is found by a binary search with one seek a step.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, prefix_end
-from queueber.db.records.log import Block, LogHead, block_key, decode_block, encode_log_head
-from queueber.db.store.contract import Batch, Store
+from queueber.db.records.log import Block, LogHead, block_key, decode_block
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log.log import Log
 from queueber.errors import invariant
 from queueber.limits import MIB
@@ -24,9 +26,14 @@ since none starts before the first row kept.
 """
 
 
-def trim_due_ms(log: Log, *, now_ms: int, age_ms: int, bytes_max: int) -> int:
-    """When `trim` has something to delete: `now_ms` or earlier exactly when it does now."""
-    head = log.head
+def trim_due_ms(
+    log: Log, *, now_ms: int, age_ms: int, bytes_max: int, head: LogHead | None = None
+) -> int:
+    """When `trim` has something to delete: `now_ms` or earlier exactly when it does now.
+
+    With a `head`, of the log as it will be with that head.
+    """
+    head = head or log.head
     if head.first_offset == head.next_offset:
         return NEVER_MS
     acknowledged = min(log.readers.values(), default=0)
@@ -36,7 +43,7 @@ def trim_due_ms(log: Log, *, now_ms: int, age_ms: int, bytes_max: int) -> int:
     return head.oldest_ms + age_ms if age_ms else NEVER_MS
 
 
-def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) -> int:
+def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
     """Delete every block of which one of these is true; returns how many rows went.
 
     - All its rows are acknowledged by all readers, and there is a reader.
@@ -44,7 +51,7 @@ def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) ->
     - After it, `bytes_max` or more were appended (0: no limit). So the newest `bytes_max` are kept,
       and the rest of the block in which they begin: no append is deleted for its own size.
     """
-    head = log.head
+    head, now_ms = log.head, tx.now_ms
     if trim_due_ms(log, now_ms=now_ms, age_ms=age_ms, bytes_max=bytes_max) > now_ms:
         return 0
     # Where there is no limit, a value below that of any block.
@@ -53,7 +60,7 @@ def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) ->
         now_ms - age_ms if age_ms else -1,
         head.end_position - bytes_max if bytes_max else 0,
     )
-    kept = _first_kept(store, log, line)
+    kept = _first_kept(tx.store, log, line)
     if kept is None:
         end_offset, end_position = head.next_offset, head.end_position
         trimmed = replace(
@@ -73,11 +80,8 @@ def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) ->
             first_block_end_offset=kept.end_offset,
             first_block_end_position=kept.end_position,
         )
-    batch = store.batch()
-    _delete_blocks(store, batch, log, trimmed)
-    batch.put(Family.LOGS, log.prefix, encode_log_head(trimmed))
-    store.write(batch)
-    log.head = trimmed
+    _delete_blocks(tx, log, trimmed)
+    log.replace_head(tx, trimmed)
     return trimmed.first_offset - head.first_offset
 
 
@@ -126,14 +130,14 @@ def _block_at(store: Store, prefix: bytes, offset: int) -> Block:
     return block
 
 
-def _delete_blocks(store: Store, batch: Batch, log: Log, trimmed: LogHead) -> None:
-    head, prefix = log.head, log.prefix
+def _delete_blocks(tx: Transaction[Any], log: Log, trimmed: LogHead) -> None:
+    head, prefix, batch = log.head, log.prefix, tx.batch
     if trimmed.first_offset == head.first_block_end_offset:
         batch.delete(Family.LOG_BLOCKS, block_key(prefix, trimmed.first_offset - 1))
         return
     start, stop = block_key(prefix, head.first_offset), block_key(prefix, trimmed.first_offset)
     if trimmed.start_position - head.start_position <= _SINGLE_DELETES_BYTES_MAX:
-        found = store.scan(Family.LOG_BLOCKS, start, stop, _SINGLE_DELETES_MAX + 1)
+        found = tx.store.scan(Family.LOG_BLOCKS, start, stop, _SINGLE_DELETES_MAX + 1)
         if len(found) <= _SINGLE_DELETES_MAX:
             batch.delete_many(Family.LOG_BLOCKS, [key for key, _ in found])
             return

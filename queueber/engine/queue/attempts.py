@@ -1,18 +1,20 @@
-"""Charge: an attempt failed. The item comes back after a while, or is a dead letter."""
+"""Attempts: one failed. The item comes back after a while, or becomes a dead letter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, encode_attempts, encode_dead
+from queueber.db.records.bookkeeping import decode_attempts, encode_attempts
 from queueber.db.records.keys import due_part
-from queueber.db.records.marks import decode_mark, encode_mark, mark_group_max
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
+from queueber.db.records.marks import MARK_ATTEMPTS_MAX, decode_mark, encode_mark
+from queueber.engine.queue.delayed import put_delayed
+from queueber.engine.queue.isolation import end_quarantine
 from queueber.engine.queue.lifecycle import DeathReason
+from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.ready_window import Entry
-from queueber.engine.records.batches import Side, count_ended
+from queueber.engine.records.batches import Side
+from queueber.limits import ATTEMPTS_CEILING
 from queueber.model import QueueSettings
 
 
@@ -29,32 +31,30 @@ class Failure:
     """Why it is dead, if this was the last attempt."""
 
 
-def charge(
-    engine: Engine,
-    queue: QueueState,
-    change: Change,
-    failures: Sequence[Failure],
-    now_ms: int,
-) -> list[bool]:
-    """For each, whether it comes back; if not, it is dead."""
-    keys = [queue.prefix + failure.item_id for failure in failures]
-    histories = engine.store.get_many(Family.ATTEMPTS, keys)
+def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
+    """Charge each an attempt; whether it comes back. If not, it is dead."""
+    queue, counters, now_ms = tx.queue, tx.counters, tx.now_ms
+    attempts_max = queue.settings.attempts_max
+    keys = [tx.prefix + failure.item_id for failure in failures]
+    histories = tx.store.get_many(Family.ATTEMPTS, keys)
     ready: list[Entry] = []
     delayed: list[Entry] = []
     dead: list[tuple[bytes, bytes]] = []
+    reasons: list[int] = []
     comes_back = []
     for failure, key, history in zip(failures, keys, histories, strict=True):
         mark = decode_mark(failure.mark)
         times_ms = [] if history is None else decode_attempts(history)[0]
         times_ms.append(now_ms)
-        change.batch.put(Family.ATTEMPTS, key, encode_attempts(times_ms, failure.error))
-        attempts = mark.attempts + 1
+        kept_ms = times_ms[-ATTEMPTS_CEILING:]
+        tx.batch.put(Family.ATTEMPTS, key, encode_attempts(kept_ms, failure.error))
+        attempts = min(mark.attempts + 1, MARK_ATTEMPTS_MAX)
         charged = encode_mark(mark._replace(attempts=attempts))
-        is_dead = attempts >= queue.settings.attempts_max
+        is_dead = bool(attempts_max) and attempts >= attempts_max
         comes_back.append(not is_dead)
         if is_dead:
-            change.batch.put(Family.DEAD, key, encode_dead(now_ms, failure.reason.value, charged))
             dead.append((failure.item_id, charged))
+            reasons.append(failure.reason.value)
             continue
         delay_ms = failure.delay_ms
         if delay_ms is None:
@@ -63,17 +63,14 @@ def charge(
         (delayed if delay_ms else ready).append(entry)
 
     if ready:
-        change.make_ready(sorted(ready))
+        queue.ready.put(tx, sorted(ready))
     if delayed:
-        change.make_delayed(delayed)
-    counters = change.counters
+        put_delayed(tx, delayed)
     counters.failed_total += len(failures)
     if dead:
-        counters.dead += len(dead)
-        counters.suspects -= sum(1 for _, mark in dead if mark_group_max(mark))
-        counters.died_total += len(dead)
-        count_ended(queue, change, dead, Side.DEAD, now_ms)
-        queue.dead_low = min(queue.dead_low, *(item_id for item_id, _ in dead))
+        queue.dead_letters.put(tx, dead, reasons)
+        end_quarantine(tx, dead)
+        queue.batches.count_ended(tx, dead, Side.DEAD)
     return comes_back
 
 

@@ -1,54 +1,53 @@
 """Cancel: an item goes, wherever it is. In its batch it counts as dead.
 
-The holder of an item in progress learns of it when its outcome is refused.
+The holder of a leased item learns of it when its outcome is refused.
 """
 
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_dead
-from queueber.db.records.keys import due_part
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.queue.dead_letters import drop_dead
+from queueber.engine.queue.delayed import take_delayed
 from queueber.engine.queue.finish import finish
-from queueber.engine.queue.holders import find_holders
-from queueber.engine.queue.leases import take_from_any_lease
-from queueber.engine.queue.places import take_waiting
+from queueber.engine.queue.places import find_places
+from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side
-from queueber.ids import made_at_ms
 
 
-def cancel(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int) -> list[bool]:
+def cancel(tx: QueueTx, ids: Sequence[bytes]) -> list[bool]:
     """For each id, whether there was such an item, and it is now gone."""
-    distinct = list(dict.fromkeys(ids))
-    change = Change(engine, queue)
-    keys = [queue.prefix + item_id for item_id in distinct]
-    dead = engine.store.get_many(Family.DEAD, keys)
-    places = engine.store.get_many(Family.PLACES, keys)
-    letters: list[tuple[bytes, bytes]] = []
-    waiting: list[tuple[bytes, bytes]] = []
+    queue = tx.queue
+    letters = queue.dead_letters.get(list(dict.fromkeys(ids)))
+    dead = {item_id for item_id, _ in letters}
+    alive = [item_id for item_id in dict.fromkeys(ids) if item_id not in dead]
+    gone: list[tuple[bytes, bytes]] = []
     others: list[bytes] = []
-    for item_id, letter, place in zip(distinct, dead, places, strict=True):
-        if letter is not None:
-            letters.append((item_id, decode_dead(letter)[2]))
-            continue
-        at_ms = made_at_ms(item_id) if place is None else int.from_bytes(place)
-        mark = take_waiting(engine, queue, change, due_part(at_ms, item_id))
+    for item_id, mark in zip(alive, take_waiting(tx, alive), strict=True):
         if mark is not None:
-            waiting.append((item_id, mark))
+            gone.append((item_id, mark))
         else:
             others.append(item_id)
-
-    held = find_holders(engine, queue, others)
-    waiting += take_from_any_lease(engine, queue, change, held)
+    gone += queue.leases.take_from_any(tx, queue.leases.find(others))
     if letters:
-        drop_dead(queue, change, letters)
-        finish(queue, change, letters, None, now_ms)
-    if waiting:
-        finish(queue, change, waiting, Side.DEAD, now_ms)
-    gone = {item_id for item_id, _ in waiting + letters}
+        queue.dead_letters.drop(tx, letters)
+        finish(tx, letters, None)
     if gone:
-        change.counters.cancelled_total += len(gone)
-        change.commit()
-    return [item_id in gone for item_id in ids]
+        finish(tx, gone, Side.DEAD)
+    cancelled = dead | {item_id for item_id, _ in gone}
+    tx.counters.cancelled_total += len(cancelled)
+    return [item_id in cancelled for item_id in ids]
+
+
+def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> list[bytes | None]:
+    """Take items that are ready or delayed out of their index; for each its mark, if it was."""
+    if not ids:
+        return []
+    dues = find_places(tx, ids)
+    delayed = tx.store.get_many(Family.DELAYED, [tx.prefix + due for due in dues])
+    marks: list[bytes | None] = []
+    for due, mark in zip(dues, delayed, strict=True):
+        if mark is not None:
+            take_delayed(tx, [(due, mark)])
+            marks.append(mark)
+        else:
+            marks.append(tx.queue.ready.take_if_ready(tx, due))
+    return marks

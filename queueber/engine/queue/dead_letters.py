@@ -1,20 +1,61 @@
-"""Dead letters: finding them and taking them out. How they come in is in `charge.py`."""
+"""Dead letters: items that are given out no more, until somebody revives or deletes them."""
+
+from collections.abc import Sequence
+from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_dead
+from queueber.db.records.bookkeeping import decode_dead, encode_dead
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.transaction import Transaction
+
+Letters = list[tuple[bytes, bytes]]
+"""Ids and marks."""
 
 
-def first_dead(engine: Engine, queue: QueueState, limit: int) -> list[tuple[bytes, bytes]]:
-    """The first dead letters in order of id: id and mark."""
-    found = engine.store.scan(
-        Family.DEAD, queue.prefix + queue.dead_low, prefix_end(queue.prefix), limit
-    )
-    return [(key[PREFIX_BYTES:], decode_dead(value)[2]) for key, value in found]
+class DeadLetters:
+    """The dead letters of one queue."""
 
+    __slots__ = ("_prefix", "_store", "low")
 
-def drop_dead(queue: QueueState, change: Change, letters: list[tuple[bytes, bytes]]) -> None:
-    change.batch.delete_many(Family.DEAD, [queue.prefix + item_id for item_id, _ in letters])
-    change.counters.dead -= len(letters)
+    def __init__(self, store: Store, prefix: bytes) -> None:
+        self._store = store
+        self._prefix = prefix
+        self.low = b""
+        """No dead letter has a lower id: where a walk over them begins."""
+
+    def get(self, ids: Sequence[bytes]) -> Letters:
+        """Those of the items that are dead letters."""
+        found = self._store.get_many(Family.DEAD, [self._prefix + item_id for item_id in ids])
+        return [
+            (item_id, decode_dead(value)[2])
+            for item_id, value in zip(ids, found, strict=True)
+            if value is not None
+        ]
+
+    def first(self, limit: int) -> Letters:
+        """The first dead letters in order of id."""
+        stop = prefix_end(self._prefix)
+        found = self._store.scan(Family.DEAD, self._prefix + self.low, stop, limit)
+        return [(key[PREFIX_BYTES:], decode_dead(value)[2]) for key, value in found]
+
+    def put(self, tx: Transaction[Any], letters: Letters, reasons: Sequence[int]) -> None:
+        """Items die now, each for its reason."""
+        for (item_id, mark), reason in zip(letters, reasons, strict=True):
+            tx.batch.put(Family.DEAD, self._prefix + item_id, encode_dead(tx.now_ms, reason, mark))
+        tx.counters.dead += len(letters)
+        tx.counters.died_total += len(letters)
+        tx.after_write(self._lower, min(letters)[0])
+
+    def drop(self, tx: Transaction[Any], letters: Letters, *, are_first: bool = False) -> None:
+        """They are dead letters no more. `are_first` when no other has a lower id."""
+        tx.batch.delete_many(Family.DEAD, [self._prefix + item_id for item_id, _ in letters])
+        tx.counters.dead -= len(letters)
+        if are_first and letters:
+            tx.after_write(self._raise, letters[-1][0])
+
+    def _lower(self, item_id: bytes) -> None:
+        self.low = min(self.low, item_id)
+
+    def _raise(self, item_id: bytes) -> None:
+        self.low = item_id

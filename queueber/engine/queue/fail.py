@@ -2,26 +2,21 @@
 
 from collections.abc import Sequence
 
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
 from queueber.engine.queue.attempts import Failure, charge
-from queueber.engine.queue.leases import take_held
 from queueber.engine.queue.lifecycle import DeathReason
+from queueber.engine.queue.queue_state import QueueTx
 from queueber.model import FailOutcome
 
 
 def fail(
-    engine: Engine,
-    queue: QueueState,
+    tx: QueueTx,
     ids: Sequence[bytes],
     leases: Sequence[bytes],
     errors: Sequence[str],
     delays_ms: Sequence[int | None],
-    now_ms: int,
 ) -> list[FailOutcome]:
     """What became of each; every sequence has one for each id. A delay of None: the backoff."""
-    change = Change(engine, queue)
-    marks = take_held(engine, queue, change, ids, leases, now_ms)
+    marks = tx.queue.leases.take(tx, ids, leases)
     failures = [
         Failure(item_id, mark, error, delay_ms, DeathReason.FAILED)
         for item_id, mark, error, delay_ms in zip(ids, marks, errors, delays_ms, strict=True)
@@ -29,8 +24,7 @@ def fail(
     ]
     if not failures:
         return [FailOutcome.REFUSED] * len(ids)
-    comes_back = iter(charge(engine, queue, change, failures, now_ms))
-    change.commit()
+    comes_back = iter(charge(tx, failures))
     return [
         FailOutcome.REFUSED
         if mark is None

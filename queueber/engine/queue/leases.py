@@ -1,130 +1,221 @@
-"""Take items out of the leases that hold them: how every outcome of work begins."""
+"""Leases: who holds which items until when.
 
-from collections.abc import Sequence
+A lease names the items that it holds; the family `holders` is the way back from an item to its
+lease. It has an entry for each lease and block of ids, where a block is all ids that differ in the
+last byte only. Items that were added together have neighbouring ids and are mostly leased together,
+so a lease of many has an entry or two; and a block has 256 ids, so at most as many leases are to be
+looked at to find an item's.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, groupby
+from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.items import HELD_BYTES, decode_lease, encode_lease, split_held
-from queueber.db.records.keys import due_part
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.queue.holders import holder_keys
+from queueber.db.records.items import HELD_BYTES, decode_lease, encode_lease, is_held, split_held
+from queueber.db.records.keys import ID_BLOCK_BYTES, due_part, id_block, time_part
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.transaction import Transaction
+from queueber.limits import ID_BYTES
 
 Marks = list[bytes | None]
 
 _BEFORE_ANY_EXPIRY_MS = -1
+_ENDED = (_BEFORE_ANY_EXPIRY_MS, b"")
+_BLOCK_IDS = 256
+_AFTER_ANY_LEASE = b"\xff" * (ID_BYTES + 1)
 
 
-def take_held(
-    engine: Engine,
-    queue: QueueState,
-    change: Change,
-    ids: Sequence[bytes],
-    leases: Sequence[bytes],
-    now_ms: int,
-) -> Marks:
-    """For each id its mark, if its lease holds it; it is then out of the lease and nowhere yet.
+class Leases:
+    """The leases of one queue."""
 
-    `leases` has one for each id. An expired lease holds nothing, even if the sweeper has not
-    reached it: accepting it would make the outcome depend on the sweeper's timing.
-    """
-    prefix = queue.prefix
-    places: dict[bytes, list[int]] = {}
-    # Most often the items of a lease stand together, and all of them are named.
-    for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
-        places.setdefault(lease_id, []).extend(run)
-    entries = engine.store.get_many(Family.LEASES, [prefix + each for each in places])
-    marks: Marks = []
-    for (lease_id, of_lease), entry in zip(places.items(), entries, strict=True):
-        asked = [ids[place] for place in of_lease]
-        marks += _take_of_lease(queue, change, lease_id, entry, asked, now_ms)
-    order = list(chain.from_iterable(places.values()))
-    if order != list(range(len(ids))):
-        marks = [mark for _, mark in sorted(zip(order, marks, strict=True))]
-    return marks
+    __slots__ = ("_prefix", "_store")
 
+    def __init__(self, store: Store, prefix: bytes) -> None:
+        self._store = store
+        self._prefix = prefix
 
-def take_whole(
-    engine: Engine,
-    queue: QueueState,
-    change: Change,
-    leases: Sequence[bytes],
-    counts: Sequence[int],
-    now_ms: int,
-) -> list[list[tuple[bytes, bytes]]]:
-    """For each lease all that it holds, if that is as many items as its count says: else none.
+    # --- reading ----------------------------------------------------------------------------------
 
-    A lease never gets items that it did not have at first, so the number says which they are.
-    """
-    entries = engine.store.get_many(Family.LEASES, [queue.prefix + each for each in leases])
-    taken: list[list[tuple[bytes, bytes]]] = []
-    ended: set[bytes] = set()
-    for lease_id, count, entry in zip(leases, counts, entries, strict=True):
-        expires_at_ms, held = (0, b"") if entry is None else decode_lease(entry)
-        is_whole = len(held) == count * HELD_BYTES and expires_at_ms > now_ms
-        if not is_whole or lease_id in ended:
-            taken.append([])
-            continue
-        ended.add(lease_id)
+    def read(self, lease_ids: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+        """For each lease its expiry and what it holds; one that has ended holds nothing."""
+        keys = [self._prefix + lease_id for lease_id in lease_ids]
+        for entry in self._store.get_many(Family.LEASES, keys) if keys else []:
+            yield _ENDED if entry is None else decode_lease(entry)
+
+    def find(self, ids: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Those of the items that are leased, each with its lease."""
+        wanted: dict[bytes, list[bytes]] = {}
+        for item_id in ids:
+            wanted.setdefault(id_block(item_id), []).append(item_id)
+        found: list[tuple[bytes, bytes]] = []
+        for block, of_block in wanted.items():
+            start = self._prefix + block
+            entries = self._store.scan(Family.HOLDERS, start, start + _AFTER_ANY_LEASE, _BLOCK_IDS)
+            leases = [key[len(start) :] for key, _ in entries]
+            for lease_id, (_, held) in zip(leases, self.read(leases), strict=True):
+                found += [(item_id, lease_id) for item_id in of_block if is_held(held, item_id)]
+        return found
+
+    # --- begin and extend -------------------------------------------------------------------------
+
+    def put(
+        self,
+        tx: Transaction[Any],
+        lease_ids: Sequence[bytes],
+        ids_of: Sequence[list[bytes]],
+        marks_of: Sequence[list[bytes]],
+        expires_at_ms: int,
+    ) -> None:
+        """New leases, and for each of them the ids and marks of what it holds."""
+        prefix, counters = self._prefix, tx.counters
+        leases: list[tuple[bytes, bytes]] = []
+        holders: list[bytes] = []
+        for lease_id, ids, marks in zip(lease_ids, ids_of, marks_of, strict=True):
+            held = b"".join(chain.from_iterable(zip(ids, marks, strict=True)))
+            leases.append((prefix + lease_id, encode_lease(expires_at_ms, held)))
+            holders += self._holder_keys(lease_id, ids)
+            counters.leased += len(ids)
+        expiry = prefix + time_part(expires_at_ms)
+        tx.batch.put_many(Family.LEASES, leases)
+        tx.batch.put_many(Family.HOLDERS, [(key, b"") for key in holders])
+        tx.batch.put_many(Family.LEASE_EXPIRY, [(expiry + each, b"") for each in lease_ids])
+        counters.leases += len(lease_ids)
+        counters.leases_total += len(lease_ids)
+        self._expires(tx, expires_at_ms)
+
+    def extend(self, tx: Transaction[Any], lease_id: bytes, expires_at_ms: int) -> bool:
+        """Set the expiry of a lease; False when it has ended."""
+        ((before_ms, held),) = self.read([lease_id])
+        if before_ms <= tx.now_ms:
+            return False
+        key, batch = self._prefix + lease_id, tx.batch
+        # I4: the old expiry entry leaves in the same batch. When the time is the same, the put
+        # wins.
+        batch.delete(Family.LEASE_EXPIRY, self._prefix + due_part(before_ms, lease_id))
+        batch.put(Family.LEASE_EXPIRY, self._prefix + due_part(expires_at_ms, lease_id), b"")
+        batch.put(Family.LEASES, key, encode_lease(expires_at_ms, held))
+        self._expires(tx, expires_at_ms)
+        return True
+
+    def _expires(self, tx: Transaction[Any], at_ms: int) -> None:
+        tx.counters.lease_due_ms = min(tx.counters.lease_due_ms, at_ms)
+        tx.due(at_ms)
+
+    # --- items leave: how every outcome of work begins --------------------------------------------
+
+    def take(
+        self,
+        tx: Transaction[Any],
+        ids: Sequence[bytes],
+        leases: Sequence[bytes],
+        now_ms: int | None = None,
+    ) -> Marks:
+        """For each id its mark, if its lease holds it; it is then out of the lease and nowhere yet.
+
+        `leases` has one for each id. An expired lease holds nothing, even if the sweeper has not
+        reached it: accepting it would make the outcome depend on the sweeper's timing.
+        """
+        alive_at_ms = tx.now_ms if now_ms is None else now_ms
+        positions: dict[bytes, list[int]] = {}
+        # Most often the items of a lease stand together, and all of them are named.
+        for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
+            positions.setdefault(lease_id, []).extend(run)
+        marks: Marks = []
+        for (lease_id, of_lease), (expires_at_ms, held) in zip(
+            positions.items(), self.read(list(positions)), strict=True
+        ):
+            asked = [ids[position] for position in of_lease]
+            if expires_at_ms > alive_at_ms:
+                marks += self._take_of(tx, lease_id, expires_at_ms, held, asked)
+            else:
+                marks += [None] * len(asked)
+        order = list(chain.from_iterable(positions.values()))
+        if order != list(range(len(ids))):
+            marks = [mark for _, mark in sorted(zip(order, marks, strict=True))]
+        return marks
+
+    def take_whole(
+        self, tx: Transaction[Any], leases: Sequence[bytes], counts: Sequence[int]
+    ) -> list[list[tuple[bytes, bytes]]]:
+        """For each lease all that it holds, if that is as many items as its count says: else none.
+
+        A lease never gets items that it did not have at first, so the number says which they are.
+        """
+        taken: list[list[tuple[bytes, bytes]]] = []
+        ended: set[bytes] = set()
+        for lease_id, count, (expires_at_ms, held) in zip(
+            leases, counts, self.read(leases), strict=True
+        ):
+            is_whole = len(held) == count * HELD_BYTES and expires_at_ms > tx.now_ms
+            if not is_whole or lease_id in ended:
+                taken.append([])
+                continue
+            ended.add(lease_id)
+            items = split_held(held)
+            self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
+            taken.append(items)
+        return taken
+
+    def take_from_any(
+        self, tx: Transaction[Any], held: Sequence[tuple[bytes, bytes]]
+    ) -> list[tuple[bytes, bytes]]:
+        """Items, given as id and lease, leave the leases that hold them, expired or not.
+
+        Returns their ids and marks.
+        """
+        if not held:
+            return []
+        ids, leases = zip(*held, strict=True)
+        marks = self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS)
+        return [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
+
+    def _take_of(
+        self,
+        tx: Transaction[Any],
+        lease_id: bytes,
+        expires_at_ms: int,
+        held: bytes,
+        ids: list[bytes],
+    ) -> Marks:
+        due = due_part(expires_at_ms, lease_id)
         items = split_held(held)
-        _end_lease(queue, change, lease_id, expires_at_ms, [item_id for item_id, _ in items])
-        taken.append(items)
-    return taken
+        remaining = dict(items)
+        if list(remaining) == ids:
+            self.end(tx, [(due, items)])
+            return list(remaining.values())
+        marks: Marks = [remaining.pop(item_id, None) for item_id in ids]
+        taken = [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
+        if not remaining:
+            self.end(tx, [(due, taken)])
+        elif taken:
+            kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
+            tx.batch.put(Family.LEASES, self._prefix + lease_id, encode_lease(expires_at_ms, kept))
+            still = set(self._holder_keys(lease_id, remaining))
+            left = self._holder_keys(lease_id, [item_id for item_id, _ in taken])
+            tx.batch.delete_many(Family.HOLDERS, [key for key in left if key not in still])
+            tx.counters.leased -= len(taken)
+        return marks
 
+    def end(
+        self, tx: Transaction[Any], leases: Sequence[tuple[bytes, list[tuple[bytes, bytes]]]]
+    ) -> None:
+        """Leases, given by expiry and id as a due part, go with all that they still held."""
+        prefix, batch = self._prefix, tx.batch
+        for due, items in leases:
+            lease_id = due[-ID_BYTES:]
+            batch.delete(Family.LEASES, prefix + lease_id)
+            batch.delete(Family.LEASE_EXPIRY, prefix + due)
+            ids = [item_id for item_id, _ in items]
+            batch.delete_many(Family.HOLDERS, self._holder_keys(lease_id, ids))
+            tx.counters.leased -= len(items)
+        tx.counters.leases -= len(leases)
 
-def take_from_any_lease(
-    engine: Engine, queue: QueueState, change: Change, held: Sequence[tuple[bytes, bytes]]
-) -> list[tuple[bytes, bytes]]:
-    """Items, given as id and lease, leave the leases that hold them, expired or not.
-
-    Returns their ids and marks.
-    """
-    if not held:
-        return []
-    ids, leases = zip(*held, strict=True)
-    marks = take_held(engine, queue, change, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS)
-    return [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
-
-
-def _take_of_lease(
-    queue: QueueState,
-    change: Change,
-    lease_id: bytes,
-    entry: bytes | None,
-    ids: list[bytes],
-    now_ms: int,
-) -> Marks:
-    if entry is None:
-        return [None] * len(ids)
-    expires_at_ms, held = decode_lease(entry)
-    if expires_at_ms <= now_ms:
-        return [None] * len(ids)
-
-    prefix, remaining = queue.prefix, dict(split_held(held))
-    if list(remaining) == ids:
-        _end_lease(queue, change, lease_id, expires_at_ms, ids)
-        return list(remaining.values())
-    marks: Marks = [remaining.pop(item_id, None) for item_id in ids]
-    taken = [i for i, mark in zip(ids, marks, strict=True) if mark is not None]
-    if not remaining:
-        _end_lease(queue, change, lease_id, expires_at_ms, taken)
-    elif taken:
-        kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
-        change.batch.put(Family.LEASES, prefix + lease_id, encode_lease(expires_at_ms, kept))
-        still = set(holder_keys(prefix, lease_id, remaining))
-        left = [key for key in holder_keys(prefix, lease_id, taken) if key not in still]
-        change.batch.delete_many(Family.HOLDERS, left)
-        change.counters.leased -= len(taken)
-    return marks
-
-
-def _end_lease(
-    queue: QueueState, change: Change, lease_id: bytes, expires_at_ms: int, ids: Sequence[bytes]
-) -> None:
-    """A lease goes with all that it still held."""
-    prefix, batch = queue.prefix, change.batch
-    batch.delete(Family.LEASES, prefix + lease_id)
-    batch.delete(Family.LEASE_EXPIRY, prefix + due_part(expires_at_ms, lease_id))
-    batch.delete_many(Family.HOLDERS, holder_keys(prefix, lease_id, ids))
-    change.counters.leases -= 1
-    change.counters.leased -= len(ids)
+    def _holder_keys(self, lease_id: bytes, ids: Collection[bytes]) -> list[bytes]:
+        """The way back to a lease that holds the items."""
+        if not ids:
+            return []
+        first, last = id_block(min(ids)), id_block(max(ids))
+        # Most often all are of one block, and what lies between two ids of a block is of it, too.
+        blocks = {first} if first == last else {item_id[:ID_BLOCK_BYTES] for item_id in ids}
+        return [self._prefix + block + lease_id for block in sorted(blocks)]

@@ -1,12 +1,12 @@
 """The life of an item, and what must always be true of it.
 
-                          ┌─────── release, expire ───────┐
-                          ▼                               │
-    add ───────────────▶ READY ─────────── poll ──▶ LEASED ── complete, remove ──▶ GONE
-     │                   ▲    ▲                        │     │
-     │           promote │    └─ redrive ─ DEAD ◀──────│─────┘ fail or expire, the last attempt
-     └─ with a delay ─▶ DELAYED ◀──────── fail ────────┘
-                                        cancel, purge: from everywhere ────────────────▶ GONE
+                          ┌─── release, expire ──────┐
+                          ▼                          │
+    add ───────────────▶ READY ────── poll ──▶     LEASED ── complete, remove ──▶ GONE
+     │                   ▲    ▲                    │     │
+     │           promote │    └─ redrive ─ DEAD ◀──│─────┘ fail or expire, the last attempt
+     └─ with a delay ─▶ DELAYED ◀── fail, expire ──┘
+                                   cancel, purge: from everywhere ───────────────▶ GONE
 
 An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, LEASED when a
 lease of `leases` holds it, DEAD when `dead` has it, and GONE when `items` has it no more. Only
@@ -31,15 +31,12 @@ class DeathReason(Enum):
     FAILED = 1
     EXPIRED = 2
 
-    @property
-    def text(self) -> str:
-        return _REASONS[self]
+    def text(self, attempts: int) -> str:
+        """In words, for an item that was tried so often."""
+        if self is DeathReason.FAILED:
+            return f"failed {attempts} times (attempts_max)"
+        return f"its lease ended unfinished at attempt {attempts} (attempts_max)"
 
-
-_REASONS = {
-    DeathReason.FAILED: "it failed as often as the queue allows",
-    DeathReason.EXPIRED: "its lease ran out at the last attempt that the queue allows",
-}
 
 TRANSITIONS: dict[tuple[State, str], State] = {
     (State.DELAYED, "promote"): State.READY,
@@ -47,6 +44,7 @@ TRANSITIONS: dict[tuple[State, str], State] = {
     (State.LEASED, "extend"): State.LEASED,
     (State.LEASED, "release"): State.READY,
     (State.LEASED, "expire"): State.READY,
+    (State.LEASED, "expire, alone in its lease"): State.DELAYED,
     (State.LEASED, "expire, the last attempt"): State.DEAD,
     (State.LEASED, "fail"): State.DELAYED,
     (State.LEASED, "fail, the last attempt"): State.DEAD,

@@ -20,9 +20,10 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
-from queueber.db.records.marks import decode_mark, mark_batch
-from queueber.engine.kernel.state import Engine, QueueState
+from queueber.db.records.marks import decode_mark, mark_attempts, mark_batch
+from queueber.db.store.contract import Store
 from queueber.engine.queue.lifecycle import DeathReason
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.view import View, level_end, live_view
 from queueber.ids import made_at_ms
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
@@ -33,10 +34,10 @@ Found = tuple[bytes, bytes]
 
 
 def peek(
-    engine: Engine, queue: QueueState, state: ItemState, after: bytes, limit: int, bytes_max: int
+    store: Store, queue: QueueState, state: ItemState, after: bytes, limit: int, bytes_max: int
 ) -> tuple[list[ItemInfo], bytes]:
     """A page of the items of a state, and where the next one begins: empty when there is none."""
-    return look(live_view(engine, queue), state, after, limit, bytes_max)
+    return look(live_view(store, queue), state, after, limit, bytes_max)
 
 
 def look(
@@ -63,7 +64,7 @@ def look(
     """
     number = 0
     if batch:
-        known = view.batch_number(batch)
+        known = view.batches.number(batch)
         if known is None:
             return [], b""
         number = known
@@ -166,7 +167,8 @@ def _leased(view: View, key: bytes, value: bytes, without: frozenset[Column]) ->
 
 def _dead(view: View, item_id: bytes, value: bytes, without: frozenset[Column]) -> ItemInfo:
     died_at_ms, reason, mark = decode_dead(value)
-    return _seen(view, item_id, mark, died_at_ms, without, reason=DeathReason(reason).text)
+    text = DeathReason(reason).text(mark_attempts(mark))
+    return _seen(view, item_id, mark, died_at_ms, without, reason=text)
 
 
 def _seen(
@@ -200,7 +202,7 @@ def _seen(
         added_at_ms=made_at_ms(item_id),
         key="" if Column.KEYS in without else key.decode(),
         attributes={} if Column.ATTRIBUTES in without else unpack_attributes(packed),
-        batch="" if Column.BATCHES in without else view.batch_name(mark.batch),
+        batch="" if Column.BATCHES in without else view.batches.name(mark.batch),
         priority=mark.priority,
         attempts=mark.attempts,
         group_max=mark.group_max,

@@ -1,93 +1,158 @@
 """Queues: create, configure, delete, and their statistics."""
 
+from collections.abc import Callable, Iterator
+
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.counters import Counters, encode_counters
 from queueber.db.records.items import encode_queue
 from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
-from queueber.engine.kernel.state import (
-    LAST_ID_KEY,
-    NEXT_QUEUE_KEY,
-    RECLAIM_KEY,
-    Engine,
-    QueueState,
-)
-from queueber.engine.log.log import open_log
-from queueber.errors import Aborted, ResourceExhausted
-from queueber.limits import QUEUES_MAX
+from queueber.engine.kernel.kernel import Kernel
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
+from queueber.engine.queue.recent_contents import RecentContents
+from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
+from queueber.limits import ID_BYTES, QUEUES_MAX
 from queueber.model import QueueSettings, Stats
 
+NEXT_QUEUE_KEY = b"next_queue"
+LAST_ID_KEY = b"last_id"
+RECLAIM_KEY = b"reclaim"
+HIGHEST_PREFIX = b"\xff" * 4
 
-def create_queue(engine: Engine, name: str, settings: QueueSettings, now_ms: int) -> bool:
-    """Create the queue; False when it exists with the same settings, `Aborted` with others."""
-    existing = engine.queues.get(name)
-    if existing is not None:
-        if existing.settings != settings:
-            raise Aborted(f"queue {name!r} exists with other settings; change them with configure")
-        return False
-    if len(engine.queues) >= QUEUES_MAX:
-        raise ResourceExhausted(f"the server has {QUEUES_MAX} queues, the limit; delete one first")
-
-    queue_id = engine.next_queue_id
-    prefix = queue_prefix(queue_id)
-    counters = Counters()
-    batch = engine.store.batch()
-    batch.put(Family.QUEUES, prefix, encode_queue(name, now_ms, settings))
-    batch.put(Family.COUNTERS, prefix, encode_counters(counters))
-    # Numbers are never used again, so nothing of a deleted queue can turn up in a new one.
-    batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (queue_id + 1).to_bytes(4))
-    engine.store.write(batch)
-
-    queue = QueueState(
-        queue_id,
-        name,
-        settings,
-        created_at_ms=now_ms,
-        counters=counters,
-        results=open_log(engine.store, prefix),
-    )
-    engine.queues[name] = engine.by_id[queue_id] = queue
-    engine.next_queue_id = queue_id + 1
-    return True
+OnQueue = Callable[[QueueState], None]
 
 
-def configure_queue(engine: Engine, name: str, settings: QueueSettings, now_ms: int) -> None:
+class Queues:
+    """All queues of a store."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._recent = RecentContents()
+        self._when_opened: list[OnQueue] = []
+        self._when_deleted: list[OnQueue] = []
+        self.by_name: dict[str, QueueState] = {}
+        self.by_id: dict[int, QueueState] = {}
+        store = kernel.store
+        self.next_id = int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1")
+        self.retired_last_id = store.get(Family.DEFAULT, LAST_ID_KEY) or bytes(ID_BYTES)
+        """The newest id of any queue that was deleted: ids go on rising after it."""
+        self.reclaims = [
+            key[len(RECLAIM_KEY) :]
+            for key, _ in store.walk(Family.DEFAULT, RECLAIM_KEY, RECLAIM_KEY + HIGHEST_PREFIX)
+        ]
+        """The prefixes of deleted queues whose space on disk is still to be given back."""
+        kernel.ids.continue_after(self.retired_last_id)
+
+    def register(self, when_opened: OnQueue, when_deleted: OnQueue) -> None:
+        """A noun that keeps something for each queue is told when one comes and goes."""
+        self._when_opened.append(when_opened)
+        self._when_deleted.append(when_deleted)
+
+    def read(self) -> None:
+        """Take the queues of the store into memory."""
+        store = self._kernel.store
+        for prefix, record in store.walk(Family.QUEUES, b"", HIGHEST_PREFIX):
+            queue = read_queue(store, prefix, record, self._recent)
+            self._kernel.ids.continue_after(queue.counters.last_id)
+            self._opened(queue)
+
+    def __iter__(self) -> Iterator[QueueState]:
+        return iter(self.by_name.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.by_name
+
+    def get(self, name: str) -> QueueState:
+        found = self.by_name.get(name)
+        if found is None:
+            raise NotFound(f"there is no queue {name!r}; create it, or check the name")
+        return found
+
+    def create(self, tx: Transaction[None], name: str, settings: QueueSettings) -> bool:
+        """Create the queue; False when it exists with the same settings."""
+        existing = self.by_name.get(name)
+        if existing is not None:
+            if existing.settings != settings:
+                raise AlreadyExists(
+                    f"queue {name!r} exists with other settings; change them with configure"
+                )
+            return False
+        if len(self.by_name) >= QUEUES_MAX:
+            raise ResourceExhausted(
+                f"the server has {QUEUES_MAX} queues, the limit; delete one first"
+            )
+        queue_id, counters = self.next_id, Counters()
+        prefix = queue_prefix(queue_id)
+        tx.batch.put(Family.QUEUES, prefix, encode_queue(name, tx.now_ms, settings))
+        tx.batch.put(Family.COUNTERS, prefix, encode_counters(counters))
+        # Numbers are never used again, so nothing of a deleted queue can turn up in a new one.
+        tx.batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (queue_id + 1).to_bytes(4))
+        tx.after_write(self._created, queue_id, name, settings, tx.now_ms, counters)
+        return True
+
+    def _created(
+        self, queue_id: int, name: str, settings: QueueSettings, now_ms: int, counters: Counters
+    ) -> None:
+        self.next_id = queue_id + 1
+        self._opened(
+            QueueState(
+                self._kernel.store,
+                queue_id,
+                name,
+                settings,
+                created_at_ms=now_ms,
+                counters=counters,
+                recent=self._recent,
+            )
+        )
+
+    def _opened(self, queue: QueueState) -> None:
+        self.by_name[queue.name] = self.by_id[queue.queue_id] = queue
+        for tell in self._when_opened:
+            tell(queue)
+
+    def delete(self, tx: Transaction[None], name: str) -> bool:
+        """Delete the queue with all its items; False when there is none.
+
+        One range deletion a family: the cost does not depend on how many items there are. The space
+        on disk is given back later, see `reclaim.py`.
+        """
+        queue = self.by_name.get(name)
+        if queue is None:
+            return False
+        for family in QUEUE_FAMILIES:
+            tx.batch.delete_range(family, queue.prefix, prefix_end(queue.prefix))
+        # The counters that knew how far its ids had come are gone with it.
+        last_id = max(self.retired_last_id, queue.counters.last_id)
+        tx.batch.put(Family.DEFAULT, LAST_ID_KEY, last_id)
+        tx.batch.put(Family.DEFAULT, RECLAIM_KEY + queue.prefix, b"")
+        tx.after_write(self._deleted, queue, last_id)
+        return True
+
+    def _deleted(self, queue: QueueState, last_id: bytes) -> None:
+        self.retired_last_id = last_id
+        del self.by_name[queue.name], self.by_id[queue.queue_id]
+        self._kernel.agenda.forget(queue.queue_id)
+        queue.ready.forget_contents()
+        self.reclaims.append(queue.prefix)
+        queue.is_deleted = True
+        for tell in self._when_deleted:
+            tell(queue)
+
+    def reclaimed(self, tx: Transaction[None], prefix: bytes) -> None:
+        """All the space of a deleted queue is given back."""
+        tx.batch.delete(Family.DEFAULT, RECLAIM_KEY + prefix)
+        tx.after_write(self.reclaims.remove, prefix)
+
+
+def configure(tx: QueueTx, settings: QueueSettings) -> None:
     """Replace the settings. They bind what comes later; what is stored stays."""
-    queue = engine.queue(name)
-    batch = engine.store.batch()
-    record = encode_queue(name, queue.created_at_ms, settings, queue.paused_until_ms)
-    batch.put(Family.QUEUES, queue.prefix, record)
-    engine.store.write(batch)
-    queue.settings = settings
-    engine.agenda.schedule(queue.queue_id, queue.results_due_ms(now_ms))
+    queue = tx.queue
+    queue.write_record(tx, settings, queue.paused_until_ms)
+    tx.due(queue.results_due_ms(tx.now_ms, settings=settings))
 
 
-def delete_queue(engine: Engine, name: str) -> bool:
-    """Delete the queue with all its items; False when there is none.
-
-    One range deletion a family: the cost does not depend on how many items there are. The room on
-    disk is given back later, see `reclaim.py`.
-    """
-    queue = engine.queues.get(name)
-    if queue is None:
-        return False
-    batch = engine.store.batch()
-    for family in QUEUE_FAMILIES:
-        batch.delete_range(family, queue.prefix, prefix_end(queue.prefix))
-    # The counters that knew how far its ids had come are gone with it.
-    batch.put(Family.DEFAULT, LAST_ID_KEY, max(engine.retired_last_id, queue.counters.last_id))
-    batch.put(Family.DEFAULT, RECLAIM_KEY + queue.prefix, b"")
-    engine.store.write(batch)
-    engine.retired_last_id = max(engine.retired_last_id, queue.counters.last_id)
-    del engine.queues[name], engine.by_id[queue.queue_id]
-    engine.agenda.forget(queue.queue_id)
-    engine.fresh.forget(queue.queue_id)
-    engine.reclaims.append(queue.prefix)
-    engine.stale_stages += [load.directory for load in queue.loads.values()]
-    queue.is_deleted = True
-    return True
-
-
-def queue_stats(engine: Engine, queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
+def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
     c, head = queue.counters, queue.results.head
     return Stats(
         name=queue.name,
@@ -99,7 +164,7 @@ def queue_stats(engine: Engine, queue: QueueState, *, waiting_polls: int, now_ms
         dead=c.dead,
         leases=c.leases,
         contents_bytes=c.contents_bytes,
-        oldest_claimable_age_ms=_oldest_claimable_age_ms(engine, queue, now_ms),
+        oldest_claimable_age_ms=_oldest_claimable_age_ms(queue, now_ms),
         waiting_polls=waiting_polls,
         paused_until_ms=queue.paused_until_ms if queue.is_paused(now_ms) else 0,
         results=head.next_offset - head.first_offset,
@@ -120,12 +185,12 @@ def queue_stats(engine: Engine, queue: QueueState, *, waiting_polls: int, now_ms
     )
 
 
-def _oldest_claimable_age_ms(engine: Engine, queue: QueueState, now_ms: int) -> int:
+def _oldest_claimable_age_ms(queue: QueueState, now_ms: int) -> int:
     """How long the oldest item that a poll could have now has been ready; 0 when there is none."""
     if queue.is_paused(now_ms):
         return 0
     oldest_ms = now_ms
     for level in queue.counters.levels:
-        ((due, _),) = queue.first_ready(engine.store, level, 1)
+        ((due, _),) = queue.ready.first(queue.counters, level, 1)
         oldest_ms = min(oldest_ms, split_due_part(due)[0])
     return now_ms - oldest_ms

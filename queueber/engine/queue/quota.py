@@ -1,8 +1,8 @@
-"""Room: what the settings of a queue let in."""
+"""Quota: how much the settings of a queue let in."""
 
 from collections.abc import Sequence
 
-from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import ResourceExhausted
 
 
@@ -15,7 +15,7 @@ def check_contents(queue: QueueState, contents: Sequence[bytes]) -> None:
         )
 
 
-def check_room(queue: QueueState, items: int, size: int) -> None:
+def check_quota(queue: QueueState, items: int, size: int) -> None:
     """`size` is the bytes of the items that are to come."""
     settings, counters = queue.settings, queue.counters
     if settings.items_max and counters.items + items > settings.items_max:

@@ -25,11 +25,11 @@ class ReadyWindow:
         self.entries: deque[Entry] = deque()
         self.is_complete = is_complete
 
-    def insert(self, new: Sequence[Entry], *, is_fresh: bool = False) -> None:
+    def insert(self, new: Sequence[Entry], *, is_cached: bool = False) -> None:
         """Take note of entries that were just written, given in order.
 
-        When their contents are kept too, `is_fresh`, they need not be read back at all: then only
-        the room for contents limits how many there are.
+        When their contents are cached too, they need not be read back at all: then only
+        the cache limits how many there are.
         """
         entries = self.entries
         least = max(READY_WINDOW_ENTRIES, len(entries))
@@ -40,11 +40,11 @@ class ReadyWindow:
             self.entries = entries = deque(sorted(entries))
         elif self.is_complete:
             entries.extend(new)
-        if not is_fresh:
+        if not is_cached:
             self._cut(least)
 
     def shrink(self) -> None:
-        """Contents are not kept any more, so that more entries than usual are of no use."""
+        """Contents are not cached any more, so more entries than usual are of no use."""
         self._cut(READY_WINDOW_ENTRIES)
 
     def _cut(self, least: int) -> None:

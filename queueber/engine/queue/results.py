@@ -2,19 +2,20 @@
 
 from queueber.db.records.items import unpack_attributes
 from queueber.db.records.results import decode_result, is_of_batch
-from queueber.engine.kernel.state import Engine, QueueState
+from queueber.db.store.contract import Store
 from queueber.engine.log.log import read
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.view import View, live_view
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, READ_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Result, Results
 
 
 def read_results(
-    engine: Engine, queue: QueueState, offset: int, limit: int, bytes_max: int
+    store: Store, queue: QueueState, offset: int, limit: int, bytes_max: int
 ) -> Results:
     """Up to `limit` results from `offset` on: at least one, if there is one, and else no more than
     fit into an answer of `bytes_max`."""
-    return results_of(live_view(engine, queue), offset, limit, bytes_max)
+    return results_of(live_view(store, queue), offset, limit, bytes_max)
 
 
 def results_of(

@@ -6,6 +6,7 @@ proves that each item that came has ended exactly once.
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.bookkeeping import (
@@ -15,17 +16,22 @@ from queueber.db.records.bookkeeping import (
     BatchRecord,
     batch_number_part,
     decode_batch,
+    encode_batch,
     ids_digest,
 )
 from queueber.db.records.keys import DIGEST_BYTES, text_digest
 from queueber.db.records.marks import mark_batch
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.queue.view import live_view
-from queueber.engine.records.reminders import remember_to_forget
-from queueber.errors import NotFound, ResourceExhausted
+from queueber.db.store.contract import Reads
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.records.retention import Retention
+from queueber.errors import NotFound, ResourceExhausted, invariant
 from queueber.limits import BATCH_KEEP_MS, BATCHES_MAX, ID_BYTES
 from queueber.model import Receipt
+
+Changed = dict[int, BatchRecord | None]
+"""The batches that a transaction changes, by number; None for one that it drops."""
+
+_NAMES_KEPT = 1000
 
 
 class Side(Enum):
@@ -35,93 +41,222 @@ class Side(Enum):
     DEAD = "dead"
 
 
-def open_batch(engine: Engine, queue: QueueState, change: Change, name: str) -> int:
-    """The number of a batch, which begins now if it is new."""
-    number = live_view(engine, queue).batch_number(name)
-    if number is not None:
+class BatchNames:
+    """Names and numbers of batches, read from a store or a snapshot."""
+
+    __slots__ = ("_names", "_prefix", "_reads")
+
+    def __init__(self, reads: Reads, prefix: bytes) -> None:
+        self._reads = reads
+        self._prefix = prefix
+        self._names: dict[int, str] = {}
+        """By number, of batches lately seen."""
+
+    def name(self, number: int) -> str:
+        """The name of a batch; "" for none, and for one that is forgotten."""
+        # Asked for every item that is polled: most have none, or one that was just seen.
+        if number == 0:
+            return ""
+        name = self._names.get(number)
+        if name is None:
+            stored = self._reads.get(Family.BATCHES, self._prefix + batch_number_part(number))
+            if stored is None:
+                return ""
+            name = decode_batch(stored).name
+            if len(self._names) >= _NAMES_KEPT:
+                self._names.clear()
+            self._names[number] = name
+        return name
+
+    def number(self, name: str) -> int | None:
+        stored = self._reads.get(Family.BATCH_NAMES, self._prefix + text_digest(name))
+        return None if stored is None else int.from_bytes(stored)
+
+    def forget(self, number: int) -> None:
+        self._names.pop(number, None)
+
+
+class Batches:
+    """The batches of one queue. What a transaction changes of them is encoded when it ends."""
+
+    __slots__ = ("_prefix", "_queue_name", "_reads", "_retention", "finished", "names")
+
+    def __init__(self, reads: Reads, prefix: bytes, queue_name: str, retention: Retention) -> None:
+        self._reads = reads
+        self._prefix = prefix
+        self._queue_name = queue_name
+        self._retention = retention
+        self.names = BatchNames(reads, prefix)
+        self.finished: set[str] = set()
+        """Batches that came to have no live item; whoever tells those who wait empties it."""
+        retention.register(FORGET_BATCH, self._look_at)
+
+    # --- begin and hold ---------------------------------------------------------------------------
+
+    def open(self, tx: Transaction[Any], name: str) -> int:
+        """The number of a batch, which begins now if it is new."""
+        number = self._number_in(tx, name)
+        if number is not None:
+            return number
+        counters = tx.counters
+        if counters.batches >= BATCHES_MAX:
+            raise ResourceExhausted(
+                f"queue {self._queue_name!r} remembers {BATCHES_MAX} batches, the limit; complete "
+                f"ones are forgotten {BATCH_KEEP_MS // 1000} s after their end"
+            )
+        counters.batches += 1
+        counters.last_batch += 1
+        number = counters.last_batch
+        name_key = self._prefix + text_digest(name)
+        tx.batch.put(Family.BATCH_NAMES, name_key, batch_number_part(number))
+        self._changed_in(tx)[number] = BatchRecord(name)
         return number
-    counters = change.counters
-    if counters.batches >= BATCHES_MAX:
-        raise ResourceExhausted(
-            f"queue {queue.name!r} remembers {BATCHES_MAX} batches, the limit; complete ones are "
-            f"forgotten {BATCH_KEEP_MS // 1000} s after their end"
+
+    def hold(self, tx: Transaction[Any], name: str) -> int:
+        """As `open`, and it is not complete before it is let go."""
+        number = self.open(tx, name)
+        self._record(tx, number).loads += 1
+        return number
+
+    def let_go(self, tx: Transaction[Any], number: int) -> None:
+        """One who held it has ended. A batch that began with that, and got nothing, goes."""
+        record = self._record(tx, number)
+        record.loads -= 1
+        if record.added == 0 and not record.loads and not record.forget_at_ms:
+            self._drop(tx, number)
+        else:
+            self._touch(tx, number, record)
+
+    # --- count ------------------------------------------------------------------------------------
+
+    def count_added(self, tx: Transaction[Any], number: int, ids: Sequence[bytes]) -> None:
+        """Items were added; none, when all of a call were there already."""
+        self._count_added(tx, number, len(ids), ids_digest(ids))
+
+    def count_loaded(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
+        """The load that held the batch has brought items with that digest, and lets it go."""
+        # As with an add, a batch that gets nothing is there, and complete.
+        self._record(tx, number).loads -= 1
+        self._count_added(tx, number, count, digest)
+
+    def _count_added(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
+        record = self._record(tx, number)
+        record.added += count
+        record.added_digest = (record.added_digest + digest) % DIGEST_MODULUS
+        self._touch(tx, number, record)
+
+    def count_ended(
+        self, tx: Transaction[Any], ended: Iterable[tuple[bytes, bytes]], side: Side
+    ) -> None:
+        """Items, given as id and mark, are done or dead; those of no batch do not matter."""
+        for number, ids in _by_batch(ended).items():
+            record = self._record(tx, number)
+            _move(record, side, len(ids), ids_digest(ids))
+            self._touch(tx, number, record)
+
+    def count_revived(self, tx: Transaction[Any], revived: Iterable[tuple[bytes, bytes]]) -> None:
+        """Dead items are live again; their batches must still be known."""
+        for number, ids in _by_batch(revived).items():
+            record = self._record(tx, number)
+            _move(record, Side.DEAD, -len(ids), -ids_digest(ids))
+            record.changed_at_ms = tx.now_ms
+
+    # --- records ----------------------------------------------------------------------------------
+
+    def _number_in(self, tx: Transaction[Any], name: str) -> int | None:
+        """The number of a batch as the transaction leaves it; None when there is none."""
+        changed: Changed = tx.pending.get(self, {})
+        for number, record in changed.items():
+            if record is not None and record.name == name:
+                return number
+        known = self.names.number(name)
+        return None if known in changed else known
+
+    def _changed_in(self, tx: Transaction[Any]) -> Changed:
+        records: Changed | None = tx.pending.get(self)
+        if records is None:
+            records = tx.pending[self] = {}
+            tx.before_write(self._encode, tx, records)
+            tx.after_write(self._note_finished, records)
+        return records
+
+    def _record(self, tx: Transaction[Any], number: int) -> BatchRecord:
+        """The sums of a batch, to be changed in place: they are written with the transaction."""
+        records = self._changed_in(tx)
+        record = records.get(number)
+        if record is None:
+            invariant(number not in records, "I10", queue=self._queue_name, dropped=number)
+            stored = self._reads.get(Family.BATCHES, self._prefix + batch_number_part(number))
+            invariant(stored is not None, "I10", queue=self._queue_name, batch=number)
+            record = records[number] = decode_batch(stored or b"")
+        return record
+
+    def _encode(self, tx: Transaction[Any], records: Changed) -> None:
+        for number, record in records.items():
+            if record is not None:
+                key = self._prefix + batch_number_part(number)
+                tx.batch.put(Family.BATCHES, key, encode_batch(record))
+
+    def _note_finished(self, records: Changed) -> None:
+        for record in records.values():
+            if record is not None and record.live == 0 and not record.loads:
+                self.finished.add(record.name)
+
+    def _touch(self, tx: Transaction[Any], number: int, record: BatchRecord) -> None:
+        """Take note of the time; a batch that has ended is to be forgotten some day."""
+        record.changed_at_ms = tx.now_ms
+        if record.live == 0 and not record.loads and not record.forget_at_ms:
+            record.forget_at_ms = tx.now_ms + BATCH_KEEP_MS
+            reference = batch_reference(number)
+            self._retention.remember(tx, record.forget_at_ms, reference, FORGET_BATCH)
+
+    def _drop(self, tx: Transaction[Any], number: int) -> None:
+        """The batch is known no more."""
+        record = self._record(tx, number)
+        self._changed_in(tx)[number] = None
+        tx.batch.delete(Family.BATCHES, self._prefix + batch_number_part(number))
+        tx.batch.delete(Family.BATCH_NAMES, self._prefix + text_digest(record.name))
+        tx.counters.batches -= 1
+        tx.after_write(self.finished.add, record.name)
+        tx.after_write(self.names.forget, number)
+
+    def _look_at(self, tx: Transaction[Any], reference: bytes) -> None:
+        number = int.from_bytes(reference[:BATCH_NUMBER_BYTES])
+        # As this transaction has it: a load that held it may have been dropped a moment ago.
+        record = self._record(tx, number)
+        keep_until_ms = record.changed_at_ms + BATCH_KEEP_MS
+        if record.live or record.loads:
+            # It went on after its end. When it ends again, it is remembered again.
+            record.forget_at_ms = 0
+        elif keep_until_ms > tx.now_ms:
+            record.forget_at_ms = keep_until_ms
+            self._retention.remember(tx, keep_until_ms, reference, FORGET_BATCH)
+        else:
+            self._drop(tx, number)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def receipt(self, name: str) -> Receipt:
+        number = self.names.number(name)
+        if number is None:
+            raise NotFound(
+                f"batch: queue {self._queue_name!r} knows no batch {name!r}; it begins with its "
+                f"first add, and is forgotten {BATCH_KEEP_MS // 1000} s after its end"
+            )
+        stored = self._reads.get(Family.BATCHES, self._prefix + batch_number_part(number))
+        record = decode_batch(stored or b"")
+        ended_digest = (record.done_digest + record.dead_digest) % DIGEST_MODULUS
+        return Receipt(
+            batch=name,
+            added=record.added,
+            done=record.done,
+            dead=record.dead,
+            live=record.live,
+            added_digest=record.added_digest.to_bytes(DIGEST_BYTES),
+            done_digest=record.done_digest.to_bytes(DIGEST_BYTES),
+            dead_digest=record.dead_digest.to_bytes(DIGEST_BYTES),
+            complete=record.live == 0 and not record.loads and record.added_digest == ended_digest,
         )
-    counters.batches += 1
-    counters.last_batch += 1
-    number = counters.last_batch
-    change.batch.put(
-        Family.BATCH_NAMES, queue.prefix + text_digest(name), batch_number_part(number)
-    )
-    change.add_batch(number, BatchRecord(name))
-    return number
-
-
-def hold_batch(engine: Engine, queue: QueueState, change: Change, name: str) -> int:
-    """As `open_batch`, and it is not complete before it is let go."""
-    number = open_batch(engine, queue, change, name)
-    change.batch_record(number).loads += 1
-    return number
-
-
-def let_go_batch(queue: QueueState, change: Change, number: int, now_ms: int) -> None:
-    """One who held it has ended. A batch that began with that, and got nothing, goes."""
-    record = change.batch_record(number)
-    record.loads -= 1
-    if record.added == 0 and not record.loads and not record.forget_at_ms:
-        change.drop_batch(number)
-    else:
-        _changed(queue, change, number, record, now_ms)
-
-
-def count_added(
-    queue: QueueState, change: Change, number: int, ids: Sequence[bytes], now_ms: int
-) -> None:
-    """Items were added; none, when all of a call were there already."""
-    count_loaded(queue, change, number, len(ids), ids_digest(ids), now_ms)
-
-
-def count_loaded(
-    queue: QueueState, change: Change, number: int, count: int, digest: int, now_ms: int
-) -> None:
-    """The same, for items whose digest is known."""
-    record = change.batch_record(number)
-    record.added += count
-    record.added_digest = (record.added_digest + digest) % DIGEST_MODULUS
-    _changed(queue, change, number, record, now_ms)
-
-
-def count_ended(
-    queue: QueueState,
-    change: Change,
-    ended: Iterable[tuple[bytes, bytes]],
-    side: Side,
-    now_ms: int,
-) -> None:
-    """Items, given as id and mark, are done or dead; those of no batch do not matter."""
-    for number, ids in _by_batch(ended).items():
-        record = change.batch_record(number)
-        _move(record, side, len(ids), ids_digest(ids))
-        _changed(queue, change, number, record, now_ms)
-
-
-def _changed(
-    queue: QueueState, change: Change, number: int, record: BatchRecord, now_ms: int
-) -> None:
-    """Take note of the time; a batch that has ended is to be forgotten some day."""
-    record.changed_at_ms = now_ms
-    if record.live == 0 and not record.loads and not record.forget_at_ms:
-        record.forget_at_ms = now_ms + BATCH_KEEP_MS
-        remember_to_forget(
-            queue, change, record.forget_at_ms, batch_reference(number), FORGET_BATCH
-        )
-
-
-def count_revived(change: Change, revived: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-    """Dead items are live again; their batches must still be known."""
-    for number, ids in _by_batch(revived).items():
-        record = change.batch_record(number)
-        _move(record, Side.DEAD, -len(ids), -ids_digest(ids))
-        record.changed_at_ms = now_ms
 
 
 def _move(record: BatchRecord, side: Side, count: int, digest: int) -> None:
@@ -144,34 +279,3 @@ def _by_batch(items: Iterable[tuple[bytes, bytes]]) -> dict[int, list[bytes]]:
 def batch_reference(number: int) -> bytes:
     """A batch in the family `forget`."""
     return batch_number_part(number) + bytes(ID_BYTES - BATCH_NUMBER_BYTES)
-
-
-def batch_name(engine: Engine, queue: QueueState, number: int) -> str:
-    """The name of a batch; "" for none, and for one that is forgotten."""
-    # Asked for every item that is polled: most have none, or one that was just seen.
-    if number == 0:
-        return ""
-    return queue.batch_names.get(number) or live_view(engine, queue).batch_name(number)
-
-
-def receipt(engine: Engine, queue: QueueState, name: str) -> Receipt:
-    number = live_view(engine, queue).batch_number(name)
-    if number is None:
-        raise NotFound(
-            f"batch: queue {queue.name!r} knows no batch {name!r}; it begins with its first add, "
-            f"and is forgotten {BATCH_KEEP_MS // 1000} s after its end"
-        )
-    stored = engine.store.get(Family.BATCHES, queue.prefix + batch_number_part(number))
-    record = decode_batch(stored or b"")
-    ended_digest = (record.done_digest + record.dead_digest) % DIGEST_MODULUS
-    return Receipt(
-        batch=name,
-        added=record.added,
-        done=record.done,
-        dead=record.dead,
-        live=record.live,
-        added_digest=record.added_digest.to_bytes(DIGEST_BYTES),
-        done_digest=record.done_digest.to_bytes(DIGEST_BYTES),
-        dead_digest=record.dead_digest.to_bytes(DIGEST_BYTES),
-        complete=record.live == 0 and not record.loads and record.added_digest == ended_digest,
-    )

@@ -1,4 +1,4 @@
-"""Producers: a batch of adds that is sent again is answered as the first time, and stored once.
+"""Producers: a call that is sent again is answered as the first time, and stored once.
 
 A producer numbers its calls from 1 in each of its epochs. Who begins a new epoch shuts out whoever
 still sends in an older one: a job that was given up cannot write behind the back of its successor.
@@ -6,6 +6,7 @@ still sends in an older one: a job that was given up cannot write behind the bac
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 from zlib import crc32
 
 from queueber.db.families import Family
@@ -19,11 +20,9 @@ from queueber.db.records.bookkeeping import (
     encode_producer,
 )
 from queueber.db.records.keys import text_digest
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.records.reminders import remember_to_forget
-from queueber.engine.records.retention import answer_keys
-from queueber.errors import Aborted
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.records.retention import Retention
+from queueber.errors import Aborted, invariant
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
 from queueber.model import Added, Producer
 
@@ -31,25 +30,59 @@ PRODUCER_KIND = b"producer"
 """Keeps producers and keys of the same text apart in the family `forget`."""
 
 
-class ProducerTurn:
+class Producers:
+    """The producers that one queue knows."""
+
+    __slots__ = ("_retention",)
+
+    def __init__(self, retention: Retention) -> None:
+        self._retention = retention
+        retention.register(FORGET_PRODUCER, self._look_at)
+
+    def call(
+        self, tx: Transaction[Any], producer: Producer, contents: Sequence[bytes]
+    ) -> "ProducerCall":
+        """A call of a producer that brings items with these contents."""
+        return ProducerCall(tx, self._retention, producer, contents)
+
+    def _look_at(self, tx: Transaction[Any], digest: bytes) -> None:
+        key = tx.prefix + digest
+        stored = tx.store.get(Family.PRODUCERS, key)
+        invariant(stored is not None, "I11", queue=tx.queue.name, producer=digest.hex())
+        head = decode_producer(stored or b"")
+        keep_until_ms = head.seen_at_ms + PRODUCER_KEEP_MS
+        if keep_until_ms > tx.now_ms:
+            kept = encode_producer(head._replace(forget_at_ms=keep_until_ms))
+            tx.batch.put(Family.PRODUCERS, key, kept)
+            self._retention.remember(tx, keep_until_ms, digest, FORGET_PRODUCER)
+        else:
+            tx.batch.delete(Family.PRODUCERS, key)
+            tx.batch.delete_many(Family.PRODUCERS, _answer_keys(key, head.sequence))
+
+
+class ProducerCall:
     """One call of a producer: whether it is new, and what it leaves behind."""
 
     def __init__(
-        self, engine: Engine, queue: QueueState, producer: Producer, contents: Sequence[bytes]
+        self,
+        tx: Transaction[Any],
+        retention: Retention,
+        producer: Producer,
+        contents: Sequence[bytes],
     ) -> None:
-        """`contents` are those of the items that the call brings."""
-        self._checksum = reduce(_add_checksum, contents, len(contents))
-        self._queue = queue
+        self._retention = retention
         self._producer = producer
-        self._key = queue.prefix + text_digest(producer.id, PRODUCER_KIND)
-        stored = engine.store.get(Family.PRODUCERS, self._key)
+        self._checksum = reduce(_add_checksum, contents, len(contents))
+        self._digest = text_digest(producer.id, PRODUCER_KIND)
+        self._key = tx.prefix + self._digest
+        stored = tx.store.get(Family.PRODUCERS, self._key)
         self._head = None if stored is None else decode_producer(stored)
         self.repeated: Added | None = None
         """What the call was answered when it first came, without ids if that was more than
         `PRODUCER_ANSWERS_KEPT` calls ago; None when it is new."""
-        self._check(engine, len(contents))
+        self._check(tx, len(contents))
 
-    def _check(self, engine: Engine, items: int) -> None:
+    def _check(self, tx: Transaction[Any], items: int) -> None:
         head, producer = self._head, self._producer
         epoch = -1 if head is None else head.epoch
         if producer.epoch < epoch:
@@ -64,7 +97,7 @@ class ProducerTurn:
                 f"{last + 1} comes next in epoch {producer.epoch}"
             )
         if producer.sequence <= last:
-            answer = engine.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))
+            answer = tx.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))
             # What is too long ago was stored as well; only its ids are not remembered.
             if answer is None:
                 self.repeated = Added([], [], is_repeat=True)
@@ -83,25 +116,30 @@ class ProducerTurn:
     def _answer_key(self, sequence: int) -> bytes:
         return self._key + sequence.to_bytes(8)
 
-    def store(self, change: Change, added: Added, now_ms: int) -> None:
+    def store(self, tx: Transaction[Any], added: Added) -> None:
         """Remember the answer of a new call."""
-        head, producer, batch = self._head, self._producer, change.batch
+        head, producer, batch = self._head, self._producer, tx.batch
         if head is None:
-            forget_at_ms = now_ms + PRODUCER_KEEP_MS
-            digest = self._key[len(self._queue.prefix) :]
-            remember_to_forget(self._queue, change, forget_at_ms, digest, FORGET_PRODUCER)
+            forget_at_ms = tx.now_ms + PRODUCER_KEEP_MS
+            self._retention.remember(tx, forget_at_ms, self._digest, FORGET_PRODUCER)
         else:
             forget_at_ms = head.forget_at_ms
             if head.epoch != producer.epoch:
-                batch.delete_many(Family.PRODUCERS, answer_keys(self._key, head.sequence))
+                batch.delete_many(Family.PRODUCERS, _answer_keys(self._key, head.sequence))
             elif producer.sequence > PRODUCER_ANSWERS_KEPT:
                 batch.delete(
                     Family.PRODUCERS, self._answer_key(producer.sequence - PRODUCER_ANSWERS_KEPT)
                 )
-        new_head = ProducerHead(producer.epoch, producer.sequence, now_ms, forget_at_ms)
+        new_head = ProducerHead(producer.epoch, producer.sequence, tx.now_ms, forget_at_ms)
         batch.put(Family.PRODUCERS, self._key, encode_producer(new_head))
         answer = Answer(self._checksum, list(added.ids), list(added.duplicates))
         batch.put(Family.PRODUCERS, self._answer_key(producer.sequence), encode_answer(answer))
+
+
+def _answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
+    """Of the answers that are kept of a producer: so few that a range deletion would cost more."""
+    first = max(1, last_sequence - PRODUCER_ANSWERS_KEPT + 1)
+    return [producer_key + number.to_bytes(8) for number in range(first, last_sequence + 1)]
 
 
 def _add_checksum(checksum: int, contents: bytes) -> int:

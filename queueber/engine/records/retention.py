@@ -1,125 +1,72 @@
-"""Forget: keys whose window is over, producers and loads that fell silent, what ended long ago.
+"""Retention: what a queue remembers for a while, and looks at again when its time has come.
 
-Each has one entry in the family `forget`, at the time when it is to be looked at. A key is gone
-then. A producer, batch or load that has been active since gets a later entry instead, so that its
-activity costs no write here.
+The family `forget` has one entry for each such thing, at the time when it is to be looked at. A
+key is deleted then. A producer, batch or load that has been active since gets a later entry
+instead, so its activity costs no write here. Each noun registers what is to happen to its entries.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
-    BATCH_NUMBER_BYTES,
-    FORGET_BATCH,
-    FORGET_KEY,
-    FORGET_LOAD,
-    FORGET_PRODUCER,
-    decode_producer,
-    encode_producer,
-)
-from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES, split_due_part
-from queueber.db.records.loads import loaded_key
+from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES, due_part, split_due_part
 from queueber.engine.kernel.due_scan import read_due
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.loads.loads import drop_load, is_commit_under_way
-from queueber.engine.records.reminders import drop_forget_entry, remember_to_forget
-from queueber.errors import invariant
-from queueber.limits import (
-    BATCH_KEEP_MS,
-    PRODUCER_ANSWERS_KEPT,
-    PRODUCER_KEEP_MS,
-)
+from queueber.engine.kernel.duties import Done
+from queueber.engine.kernel.transaction import Transaction
+
+LookAt = Callable[[Transaction[Any], bytes], None]
+"""Forget what the reference names, or remember it for longer."""
 
 
-def answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
-    """Of the answers that are kept of a producer: so few that a range deletion would cost more."""
-    first = max(1, last_sequence - PRODUCER_ANSWERS_KEPT + 1)
-    return [producer_key + number.to_bytes(8) for number in range(first, last_sequence + 1)]
+class Retention:
+    """What one queue has to forget."""
 
+    __slots__ = ("_kinds", "is_on_hold")
 
-def forget(engine: Engine, queue: QueueState, now_ms: int, entries_max: int) -> tuple[int, int]:
-    """Look at up to `entries_max` due entries. Returns how many, and when to look again."""
-    counters = queue.counters
-    if counters.forget_due_ms > now_ms:
-        return 0, counters.forget_due_ms
-    if is_commit_under_way(queue):
-        # It has looked at keys that must stay until it ends; then this is looked at again.
-        return 0, NEVER_MS
-    prefix = queue.prefix
-    due, low_ms, look_again_ms = read_due(
-        engine.store,
-        Family.FORGET,
-        prefix,
-        low_ms=counters.forget_due_ms,
-        now_ms=now_ms,
-        limit=entries_max,
-        total=counters.forgets,
-    )
-    if not due:
-        # Known in memory only: it is written with the next change, and found again after a restart.
-        counters.forget_due_ms = low_ms
-        return 0, look_again_ms
+    def __init__(self) -> None:
+        self._kinds: dict[bytes, LookAt] = {}
+        self.is_on_hold = False
+        """A load is being committed, and has looked at keys that must stay until it has ended."""
 
-    change = Change(engine, queue)
-    change.counters.forget_due_ms = low_ms
-    for key, kind in due:
-        at_ms, reference = split_due_part(key[PREFIX_BYTES:])
-        drop_forget_entry(queue, change, at_ms, reference)
-        if kind == FORGET_KEY:
-            change.batch.delete(Family.KEYS, prefix + reference)
-        elif kind == FORGET_PRODUCER:
-            _look_at_producer(engine, queue, change, reference, now_ms)
-        elif kind == FORGET_BATCH:
-            _look_at_batch(queue, change, reference, now_ms)
-        elif kind == FORGET_LOAD:
-            _look_at_load(queue, change, reference, now_ms)
-        else:
-            change.batch.delete(Family.LOADS, prefix + loaded_key(reference))
-    change.commit()
-    # What was put off is due later than what is due next, but it may be the only one.
-    return len(due), min(look_again_ms, queue.counters.forget_due_ms)
+    def register(self, kind: bytes, look_at: LookAt) -> None:
+        self._kinds[kind] = look_at
 
+    def remember(self, tx: Transaction[Any], at_ms: int, reference: bytes, kind: bytes) -> None:
+        """Look at it at that time."""
+        tx.batch.put(Family.FORGET, tx.prefix + due_part(at_ms, reference), kind)
+        self.remember_loaded(tx, at_ms, 1)
 
-def _look_at_producer(
-    engine: Engine, queue: QueueState, change: Change, digest: bytes, now_ms: int
-) -> None:
-    key = queue.prefix + digest
-    stored = engine.store.get(Family.PRODUCERS, key)
-    invariant(stored is not None, "I11", queue=queue.name, producer=digest.hex())
-    head = decode_producer(stored or b"")
-    keep_until_ms = head.seen_at_ms + PRODUCER_KEEP_MS
-    if keep_until_ms > now_ms:
-        change.batch.put(
-            Family.PRODUCERS, key, encode_producer(head._replace(forget_at_ms=keep_until_ms))
+    def remember_loaded(self, tx: Transaction[Any], at_ms: int, count: int) -> None:
+        """Entries that the store has taken in as files, all of one time."""
+        tx.counters.forgets += count
+        tx.counters.forget_due_ms = min(tx.counters.forget_due_ms, at_ms)
+        tx.due(at_ms)
+
+    def cancel(self, tx: Transaction[Any], at_ms: int, reference: bytes) -> None:
+        """Do not look at it at that time."""
+        tx.batch.delete(Family.FORGET, tx.prefix + due_part(at_ms, reference))
+        tx.counters.forgets -= 1
+
+    def due_ms(self, forget_due_ms: int) -> int:
+        return NEVER_MS if self.is_on_hold else forget_due_ms
+
+    def forget(self, tx: Transaction[Any], entries_max: int) -> Done:
+        """Look at up to `entries_max` due entries."""
+        counters = tx.counters
+        due, counters.forget_due_ms, look_again_ms = read_due(
+            tx.store,
+            Family.FORGET,
+            tx.prefix,
+            low_ms=counters.forget_due_ms,
+            now_ms=tx.now_ms,
+            limit=entries_max,
+            total=counters.forgets,
         )
-        remember_to_forget(queue, change, keep_until_ms, digest, FORGET_PRODUCER)
-    else:
-        change.batch.delete(Family.PRODUCERS, key)
-        change.batch.delete_many(Family.PRODUCERS, answer_keys(key, head.sequence))
-
-
-def _look_at_batch(queue: QueueState, change: Change, reference: bytes, now_ms: int) -> None:
-    number = int.from_bytes(reference[:BATCH_NUMBER_BYTES])
-    # As this change has it: a load that held it may have been dropped a moment ago.
-    record = change.batch_record(number)
-    keep_until_ms = record.changed_at_ms + BATCH_KEEP_MS
-    if record.live or record.loads:
-        # It went on after its end. When it ends again, it is remembered to be forgotten again.
-        record.forget_at_ms = 0
-    elif keep_until_ms > now_ms:
-        record.forget_at_ms = keep_until_ms
-        remember_to_forget(queue, change, keep_until_ms, reference, FORGET_BATCH)
-    else:
-        change.drop_batch(number)
-        queue.batch_names.pop(number, None)
-
-
-def _look_at_load(queue: QueueState, change: Change, digest: bytes, now_ms: int) -> None:
-    load = queue.loads[digest]
-    keep_until_ms = load.seen_at_ms + load.timeout_ms
-    if keep_until_ms > now_ms:
-        change.put_load(digest, replace(load, forget_at_ms=keep_until_ms))
-        remember_to_forget(queue, change, keep_until_ms, digest, FORGET_LOAD)
-    else:
-        drop_load(queue, change, load, now_ms)
+        for key, kind in due:
+            at_ms, reference = split_due_part(key[PREFIX_BYTES:])
+            self.cancel(tx, at_ms, reference)
+            self._kinds[kind](tx, reference)
+        if not due:
+            return Done(0, look_again_ms)
+        # What was put off is due later than what is due next, but it may be the only one.
+        return Done(len(due), min(look_again_ms, counters.forget_due_ms))

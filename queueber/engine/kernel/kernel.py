@@ -1,0 +1,14 @@
+"""What every noun of the engine stands on: the store, ids, and the agenda of what is due."""
+
+from dataclasses import dataclass, field
+
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.agenda import Agenda
+from queueber.ids import IdSource
+
+
+@dataclass(slots=True)
+class Kernel:
+    store: Store
+    ids: IdSource
+    agenda: Agenda = field(default_factory=Agenda)

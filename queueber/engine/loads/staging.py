@@ -1,0 +1,148 @@
+"""Loads begin, gather parts, and are dropped.
+
+Whoever begins a load first gets it a range of ids of its own, and holds its batch open; others join
+it. Its parts are files, built elsewhere, that wait beside the store; the commit names those that
+count, and all else of the load goes. So the attempts at a partition need not know of each other.
+"""
+
+from queueber.db.families import Family
+from queueber.db.records.bookkeeping import FORGET_LOAD
+from queueber.db.records.loads import (
+    LoadedRecord,
+    LoadRecord,
+    decode_part,
+    encode_part,
+    load_digest,
+    part_key,
+)
+from queueber.engine.loads.load_phase import LoadPhase
+from queueber.engine.loads.loads import Load, Loads
+from queueber.engine.queue.add import add
+from queueber.engine.queue.queue_state import QueueTx
+from queueber.errors import Aborted, ResourceExhausted
+from queueber.ids import range_end
+from queueber.limits import LOADS_MAX
+from queueber.model import Added, LoadRef, NewItems, Part, PartRef
+
+
+def begin_load(
+    tx: QueueTx, loads: Loads, ref: LoadRef, *, batch: str, timeout_ms: int, token: bytes
+) -> LoadRecord | LoadedRecord:
+    """Begin the load, or join it; what is remembered of it when it is committed already.
+
+    Who joins with a shorter timeout shortens it for all.
+
+    A load of the same name in an epoch before is dropped: nobody will commit it any more.
+    """
+    if (loaded := loads.committed(ref)) is not None:
+        return loaded
+    known = loads.of_name(ref.name)
+    if known is not None and known.record.ref.epoch >= ref.epoch:
+        return _join(tx, loads, known, ref, batch, timeout_ms)
+    if known is None and len(loads) >= LOADS_MAX:
+        raise ResourceExhausted(
+            f"queue {tx.queue.name!r} has {LOADS_MAX} loads under way, the limit; commit or abort "
+            "some"
+        )
+    if known is not None:
+        _abort(tx, loads, known)
+
+    id_head = tx.ids.mint_range(tx.now_ms)
+    tx.counters.last_id = range_end(id_head)
+    record = LoadRecord(
+        ref=ref,
+        batch=tx.queue.batches.hold(tx, batch) if batch else 0,
+        started_at_ms=int.from_bytes(id_head[:6]),
+        seen_at_ms=tx.now_ms,
+        timeout_ms=timeout_ms,
+        forget_at_ms=tx.now_ms + timeout_ms,
+        id_head=id_head,
+        dedup_window_ms=tx.queue.settings.dedup_window_ms,
+        token=token,
+    )
+    loads.put(tx, record)
+    tx.queue.retention.remember(tx, record.forget_at_ms, load_digest(ref.name), FORGET_LOAD)
+    return record
+
+
+def _join(
+    tx: QueueTx, loads: Loads, load: Load, ref: LoadRef, batch: str, timeout_ms: int
+) -> LoadRecord:
+    record = load.record
+    if record.ref.epoch > ref.epoch:
+        raise Aborted(
+            f"load: {ref.name!r} is in epoch {record.ref.epoch}, and epoch {ref.epoch} is over; "
+            "stop, somebody else has taken over"
+        )
+    its_batch = tx.queue.batches.names.name(record.batch)
+    if batch != its_batch:
+        raise Aborted(f"batch: load {ref.name!r} adds to batch {its_batch!r}, not to {batch!r}")
+    if load.phase is not LoadPhase.STAGING:
+        return record  # it has its time, that of the commit
+    record = record.at(seen_at_ms=max(record.seen_at_ms, tx.now_ms))
+    if timeout_ms < record.timeout_ms and not loads.is_commit_under_way:
+        record = _shorten(tx, record, timeout_ms)
+    loads.put(tx, record)
+    return record
+
+
+def _shorten(tx: QueueTx, record: LoadRecord, timeout_ms: int) -> LoadRecord:
+    """Who begins a load may allow more time, until the first to join it, than the others need."""
+    forget_at_ms = min(record.forget_at_ms, record.seen_at_ms + timeout_ms)
+    if forget_at_ms != record.forget_at_ms:
+        digest = load_digest(record.ref.name)
+        tx.queue.retention.cancel(tx, record.forget_at_ms, digest)
+        tx.queue.retention.remember(tx, forget_at_ms, digest, FORGET_LOAD)
+    return record.at(timeout_ms=timeout_ms, forget_at_ms=forget_at_ms)
+
+
+def touch_load(tx: QueueTx, loads: Loads, ref: LoadRef) -> LoadRecord:
+    """Somebody adds to the load now, so it has its whole timeout before it again."""
+    load = loads.staging(ref)
+    record = loads.record_in(tx, load)
+    if record.seen_at_ms < tx.now_ms:
+        record = record.at(seen_at_ms=tx.now_ms)
+        loads.put(tx, record)
+    return record
+
+
+def add_rows(tx: QueueTx, loads: Loads, items: NewItems) -> Added:
+    """Add items whose ids tell where they come from; none for who comes after the load's end."""
+    if items.origin is not None:
+        touch_load(tx, loads, items.origin.load)
+    return add(tx, items)
+
+
+def is_finished(tx: QueueTx, ref: LoadRef, part: PartRef) -> bool:
+    """Whether the part was finished: its files must stay as they are."""
+    key = part_key(load_digest(ref.name), part)
+    return tx.store.get(Family.LOADS, tx.prefix + key) is not None
+
+
+def finish_part(tx: QueueTx, loads: Loads, ref: LoadRef, part: Part) -> LoadRecord:
+    """Take note of a part whose files are there and have been checked."""
+    record = touch_load(tx, loads, ref)
+    key = tx.prefix + part_key(load_digest(ref.name), part.ref)
+    before = tx.store.get(Family.LOADS, key)
+    known_rows = 0 if before is None else decode_part(before).rows
+    record = record.at(rows=record.rows + part.rows - known_rows)
+    tx.batch.put(Family.LOADS, key, encode_part(part))
+    loads.put(tx, record)
+    return record
+
+
+def abort_load(tx: QueueTx, loads: Loads, ref: LoadRef) -> bool:
+    """Drop all that was staged; False when there is no such load, or it is committed."""
+    load = loads.find(ref)
+    if load is None:
+        return False
+    _abort(tx, loads, load)
+    return True
+
+
+def _abort(tx: QueueTx, loads: Loads, load: Load) -> None:
+    name = load.record.ref.name
+    if load.phase is not LoadPhase.STAGING:
+        raise Aborted(f"load: {name!r} is being committed; it can no more be aborted")
+    tx.queue.retention.cancel(tx, load.record.forget_at_ms, load_digest(name))
+    loads.drop(tx, load)

@@ -1,0 +1,121 @@
+"""One queue in memory: its counters as last written, and the nouns that own the rest.
+
+All of it is rebuilt from the store when it is opened, reading a few records a queue and no items.
+"""
+
+from queueber.db.families import Family
+from queueber.db.records.counters import Counters, decode_counters
+from queueber.db.records.items import decode_queue, encode_queue
+from queueber.db.records.keys import queue_prefix, split_queue_prefix
+from queueber.db.records.log import LogHead
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.log.log import Log, open_log
+from queueber.engine.log.trim import trim_due_ms
+from queueber.engine.queue.dead_letters import DeadLetters
+from queueber.engine.queue.leases import Leases
+from queueber.engine.queue.ready_index import ReadyIndex
+from queueber.engine.queue.recent_contents import RecentContents
+from queueber.engine.records.batches import Batches
+from queueber.engine.records.dedup_keys import DedupKeys
+from queueber.engine.records.producers import Producers
+from queueber.engine.records.retention import Retention
+from queueber.errors import StorageCorrupt
+from queueber.model import QueueSettings
+
+
+class QueueState:
+    """One queue. Only a transaction that is written replaces its counters."""
+
+    __slots__ = (
+        "batches", "counters", "created_at_ms", "dead_letters", "is_deleted", "keys", "leases",
+        "name", "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results",
+        "retention", "settings",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        store: Store,
+        queue_id: int,
+        name: str,
+        settings: QueueSettings,
+        *,
+        created_at_ms: int,
+        counters: Counters,
+        recent: RecentContents,
+        paused_until_ms: int = 0,
+    ) -> None:
+        self.queue_id = queue_id
+        self.prefix = queue_prefix(queue_id)
+        self.name = name
+        self.settings = settings
+        self.created_at_ms = created_at_ms
+        self.counters = counters
+        self.paused_until_ms = paused_until_ms
+        self.is_deleted = False
+        self.ready = ReadyIndex(store, self.prefix, counters.levels, recent)
+        self.leases = Leases(store, self.prefix)
+        self.dead_letters = DeadLetters(store, self.prefix)
+        self.results: Log = open_log(store, self.prefix)
+        self.retention = Retention()
+        self.batches = Batches(store, self.prefix, name, self.retention)
+        self.producers = Producers(self.retention)
+        self.keys = DedupKeys(name, self.retention)
+
+    def is_paused(self, now_ms: int) -> bool:
+        return self.paused_until_ms > now_ms
+
+    def results_due_ms(
+        self, now_ms: int, *, head: LogHead | None = None, settings: QueueSettings | None = None
+    ) -> int:
+        """When some results are to be deleted next, with the head and settings that are to be."""
+        settings = settings or self.settings
+        return trim_due_ms(
+            self.results,
+            now_ms=now_ms,
+            age_ms=settings.result_age_ms,
+            bytes_max=settings.result_bytes_max,
+            head=head,
+        )
+
+    def write_record(
+        self, tx: Transaction["QueueState"], settings: QueueSettings, paused_until_ms: int
+    ) -> None:
+        """Settings and pause as they will be."""
+        record = encode_queue(self.name, self.created_at_ms, settings, paused_until_ms)
+        tx.batch.put(Family.QUEUES, self.prefix, record)
+        tx.after_write(self._take_record, settings, paused_until_ms)
+
+    def _take_record(self, settings: QueueSettings, paused_until_ms: int) -> None:
+        self.settings = settings
+        self.paused_until_ms = paused_until_ms
+
+
+QueueTx = Transaction[QueueState]
+"""A transaction of one queue: what every operation on items gets."""
+
+
+def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentContents) -> QueueState:
+    number = split_queue_prefix(prefix)
+    try:
+        name, created_at_ms, settings, paused_until_ms = decode_queue(record)
+        counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
+        return QueueState(
+            store,
+            number,
+            name,
+            settings,
+            created_at_ms=created_at_ms,
+            counters=counters,
+            recent=recent,
+            paused_until_ms=paused_until_ms,
+        )
+    except Exception as error:
+        raise unreadable_queue(number) from error
+
+
+def unreadable_queue(number: int) -> StorageCorrupt:
+    return StorageCorrupt(
+        f"the records of queue number {number} cannot be read; run 'queueber verify', and "
+        "restore the store from a backup"
+    )
