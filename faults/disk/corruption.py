@@ -22,17 +22,12 @@ from queueber.cli import commands
 from queueber.db.families import Family
 from queueber.db.recovery.wal import SYNCED_KEY
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.kernel.state import Engine
-from queueber.engine.open import open_engine
-from queueber.engine.queue.add import add
-from queueber.engine.queue.complete import complete
-from queueber.engine.queue.fail import fail
-from queueber.engine.queue.poll import poll
-from queueber.engine.queue.queues import create_queue
+from queueber.engine.open import Engine, open_engine
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import NewItems, Producer, QueueSettings
+from tests.support.operations import add, complete, create_queue, fail, poll
 
 NOW_MS = 1_700_000_000_000
 KINDS = ("flip", "cut", "zeros", "missing")
@@ -73,7 +68,7 @@ def make_store(folder: Path) -> Path:
 
 
 def _use(engine: Engine, name: str, random: Random, start: int) -> None:
-    queue = engine.queue(name)
+    queue = engine.queues.get(name)
     for number in range(8):
         contents = [random.randbytes(random.choice([10, 300, 3000])) for _ in range(10)]
         producer = Producer("p", epoch=start + 1, sequence=number + 1)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeAlias
 
+from queueber.engine.kernel.state import QueueState
+
 from faults.history import Outcome
 from faults.recorder import Recorder, outcome_of
 from faults.simulation.network import Connection, ConnectionLost, Network
-from queueber.engine.kernel.state import QueueState
 from queueber.errors import QueueberError
 from queueber.service.service import Service
 

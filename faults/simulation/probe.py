@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from queueber.engine.kernel.state import QueueState
+
 from queueber.engine.records.batches import receipt
 from queueber.errors import NotFound
 from queueber.service.service import Service

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from queueber.engine.kernel.state import Engine, QueueState
+
 from faults import records
 from faults.final_state import FinalState
 from faults.simulation.roles import BATCHES
-from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.queue.results import read_results
 from queueber.engine.records.batches import receipt
 from queueber.errors import NotFound

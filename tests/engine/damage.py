@@ -18,11 +18,9 @@ from queueber.db.records.log import LogHead, encode_log_head
 from queueber.db.records.marks import decode_mark, encode_mark, plain_mark
 from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_store import check_store
-from queueber.engine.loads.commit import commit_load
-from queueber.engine.loads.loads import begin_load, finish_part
-from queueber.engine.queue.queues import configure_queue
 from queueber.model import FailOutcome, LoadRef, NewItems, Part, PartRef, Producer, QueueSettings
 from tests.support.loading import run_commit
+from tests.support.operations import begin_load, commit_load, configure_queue, finish_part
 from tests.support.rig import QUEUE, START_MS, Rig
 
 LEVEL = 4

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from queueber.db.records.bookkeeping import FORGET_BATCH, FORGET_LOAD, FORGET_LOADED, decode_batch
 from queueber.db.records.loads import LoadRecord
-from queueber.engine.queue.add import add
 from queueber.ids import IdSource, range_id
 from queueber.limits import MIB
 from queueber.model import NewItems, PartRef, Rows
 from tests.support.load_rig import LoadRig
+from tests.support.operations import add
 
 NAME = "the load"
 
@@ -110,16 +110,16 @@ class _GivenId(IdSource):
 
 @contextmanager
 def given_id(rig: LoadRig, item_id: bytes) -> Iterator[None]:
-    real, rig.engine.ids = rig.engine.ids, _GivenId(item_id)
+    real, rig.engine.kernel.ids = rig.engine.kernel.ids, _GivenId(item_id)
     yield
-    rig.engine.ids = real
+    rig.engine.kernel.ids = real
 
 
 def add_instead(rig: LoadRig, plan: Plan) -> None:
     """Adds of the same rows, one by one, with the ids that they have in the load."""
     for row in plan.before:
         add_row(rig, row)
-    head = rig.engine.ids.mint_range(rig.now_ms)
+    head = rig.engine.kernel.ids.mint_range(rig.now_ms)
     for partition, rows in sorted(plan.parts.items()):
         for number, row in enumerate(rows):
             with given_id(rig, range_id(head, partition, number)):
@@ -144,7 +144,7 @@ def outcome(rig: LoadRig) -> dict[str, object]:
         **{
             name: getattr(counters, name)
             for name in (
-                "ready", "delayed", "leased", "dead", "leases", "contents_bytes", "suspects",
+                "ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined",
                 "added_total", "duplicates_total", "batches", "last_batch",
             )
         },

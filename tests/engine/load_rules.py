@@ -11,17 +11,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from queueber.db.records.loads import LoadedRecord, LoadRecord, load_digest
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.loads.commit import Step, Steps, commit_load
-from queueber.engine.loads.loads import abort_load, begin_load, find_committed, finish_part
+from queueber.engine.kernel.steps import Step, Steps
 from queueber.engine.loads.part_check import check_part
-from queueber.engine.queue.add import add
+from queueber.engine.open import Engine
+from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import Aborted, InvalidArgument, NotFound, QueueberError, Unavailable
 from queueber.ids import range_end
 from queueber.limits import MIB
 from queueber.model import LoadRef, NewItems, Origin, PartRef, Rows
 from tests.support.load_model import ModelCommit, ModelLoad, ModelLoaded, ModelRow
 from tests.support.loading import build_part
+from tests.support.operations import (
+    abort_load,
+    add,
+    begin_load,
+    commit_load,
+    find_committed,
+    finish_part,
+    loads_under_way,
+)
 from tests.support.reference_model import ModelQueue
 
 LOADS = (
@@ -44,7 +52,7 @@ load_rows = st.lists(
 
 @dataclass
 class RunningCommit:
-    steps: Steps
+    steps: Steps[LoadedRecord]
     decided: ModelCommit
     has_intent: bool = False
 
@@ -151,7 +159,7 @@ class LoadRules(RuleBasedStateMachine):
         queue = self.queue(name)
         ref, part_ref = self.draw_load(name, data), data.draw(part_refs)
         refusal = self.expected_refusal(name, ref)
-        load = queue.loads.get(load_digest(ref.name))
+        load = loads_under_way(self.engine, queue).get(load_digest(ref.name))
         if load is None:
             return
         if refusal is not None:
@@ -248,15 +256,17 @@ class LoadRules(RuleBasedStateMachine):
             self.begin_commit(name, load, refs, steps)
 
     def begin_commit(
-        self, name: str, load: ModelLoad, refs: Sequence[PartRef], steps: Steps
+        self, name: str, load: ModelLoad, refs: Sequence[PartRef], steps: Steps[LoadedRecord]
     ) -> None:
         """Up to the first step after which it is known what is to be committed."""
         decided = self.models[name].decide_commit(load, refs, self.now_ms)
         self.commits[name] = RunningCommit(steps, decided)
-        record = self.queue(name).loads[load_digest(load.ref.name)]
+        record = loads_under_way(self.engine, self.queue(name))[load_digest(load.ref.name)]
         while name in self.commits and not record.is_committing:
             self.advance(name)
-            record = self.queue(name).loads.get(load_digest(load.ref.name), record)
+            record = loads_under_way(self.engine, self.queue(name)).get(
+                load_digest(load.ref.name), record
+            )
 
     def go_on_with_commit(self, name: str, data: st.DataObject) -> None:
         for _ in range(data.draw(st.integers(1, 4))):
@@ -278,7 +288,7 @@ class LoadRules(RuleBasedStateMachine):
                 self.models[name].loads[running.decided.ref.name].save_intent(
                     running.decided.now_ms
                 )
-            self.models[name].keys_are_frozen = self.queue(name).keys_are_frozen
+            self.models[name].keys_are_frozen = self.queue(name).keys.is_frozen
 
     def was_committed(self, name: str, running: RunningCommit) -> None:
         model = self.models[name]
@@ -310,7 +320,7 @@ class LoadRules(RuleBasedStateMachine):
     def loads_match(self) -> None:
         for name, model in self.models.items():
             queue = self.queue(name)
-            found = {load.ref.name: load for load in queue.loads.values()}
+            found = {load.ref.name: load for load in loads_under_way(self.engine, queue).values()}
             assert found.keys() == model.loads.keys()
             for each, load in model.loads.items():
                 assert (found[each].ref, found[each].rows, found[each].forget_at_ms) == (
@@ -336,7 +346,7 @@ def as_rows(rows: Sequence[ModelRow]) -> Rows:
     )
 
 
-def exhaust(steps: Steps) -> None:
+def exhaust(steps: Steps[LoadedRecord]) -> None:
     for _ in steps:
         pass
 

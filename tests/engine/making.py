@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from queueber.db.families import Family
 from queueber.db.records.marks import MARK_BYTES, Mark, decode_mark
-from queueber.engine.queue.queues import configure_queue
 from queueber.model import FailOutcome, NewItems
 from tests.support.ending import expire_together
+from tests.support.operations import configure_queue
 from tests.support.rig import QUEUE, Rig
 
 PLACES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD)
@@ -14,6 +14,11 @@ PLACES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD)
 
 def allow_attempts(rig: Rig, count: int) -> None:
     configure_queue(rig.engine, QUEUE, replace(rig.queue.settings, attempts_max=count), rig.now_ms)
+
+
+def come_back_at_once(rig: Rig) -> None:
+    """Items whose lease ran out, or that failed, are ready again without a delay."""
+    configure_queue(rig.engine, QUEUE, replace(rig.queue.settings, backoff_ms=(0,)), rig.now_ms)
 
 
 def make_dead(rig: Rig, items: NewItems, error: str = "it failed") -> list[bytes]:
@@ -27,7 +32,7 @@ def make_dead(rig: Rig, items: NewItems, error: str = "it failed") -> list[bytes
     return ids
 
 
-def make_suspects(rig: Rig, count: int) -> list[bytes]:
+def make_quarantined(rig: Rig, count: int) -> list[bytes]:
     """Ready items, each of which may go together with half as many."""
     ids = rig.add(*[b"s"] * count)
     polled = rig.poll(count)

@@ -1,6 +1,7 @@
 """The engine against a model of plain dictionaries, through every operation, crashes included."""
 
 from collections import defaultdict
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,27 +13,11 @@ from queueber.db.records.keys import NEVER_MS
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
-from queueber.engine.kernel.state import QueueState
-from queueber.engine.log.log import acknowledge, drop_reader
 from queueber.engine.open import open_engine
-from queueber.engine.queue.add import add
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.complete import complete
-from queueber.engine.queue.extend import extend
-from queueber.engine.queue.fail import fail
-from queueber.engine.queue.pause import pause, resume
-from queueber.engine.queue.peek import look, peek
-from queueber.engine.queue.poll import poll
-from queueber.engine.queue.purge import purge
-from queueber.engine.queue.queues import create_queue, delete_queue, queue_stats
-from queueber.engine.queue.redrive import redrive, redrive_first
-from queueber.engine.queue.release import release, release_lease
-from queueber.engine.queue.remove import remove, remove_whole
-from queueber.engine.queue.results import read_results, results_of
-from queueber.engine.queue.selection import company_of
-from queueber.engine.queue.sweep import sweep
-from queueber.engine.queue.view import View, live_view, take_view
-from queueber.engine.records.batches import receipt
+from queueber.engine.queue.peek import look
+from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.queue.results import results_of
+from queueber.engine.queue.view import View
 from queueber.errors import Aborted, NotFound
 from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
@@ -42,9 +27,39 @@ from tests.support import reference_model as model_module
 from tests.support.ending import expire_together
 from tests.support.folders import copy_open_store, quick_folder, remove_folder
 from tests.support.load_model import LOAD_KEEP_MS
+from tests.support.operations import (
+    acknowledge,
+    add,
+    cancel,
+    complete,
+    create_queue,
+    delete_queue,
+    drop_reader,
+    extend,
+    fail,
+    held_by,
+    live_view,
+    pause,
+    peek,
+    poll,
+    purge,
+    queue_stats,
+    read_results,
+    receipt,
+    redrive,
+    redrive_first,
+    release,
+    release_lease,
+    remove,
+    remove_whole,
+    resume,
+    sweep,
+    take_view,
+)
 from tests.support.reference_model import TOTALS, ModelQueue
 
 SETTINGS = QueueSettings(attempts_max=3, backoff_ms=(20, 60), dedup_window_ms=300)
+LENIENT = replace(SETTINGS, attempts_max=0, isolation=False)
 NAMES = ("default", "other")
 BATCHES = ("red", "green")
 STATES = {
@@ -91,20 +106,18 @@ class EngineAgainstModel(LoadRules):
         # A window of a few entries is refilled and cut far more often than the real one; what is
         # kept for days is kept for a moment.
         self.patch.setattr("queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES", 4)
-        self.patch.setattr("queueber.engine.queue.recent_contents.FRESH_QUEUE_BYTES_MAX", 3000)
+        self.patch.setattr("queueber.engine.queue.recent_contents.RECENT_QUEUE_BYTES_MAX", 3000)
         self.patch.setattr(
             "queueber.engine.queue.selection.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
         )
         self.patch.setattr(
-            "queueber.engine.queue.selection.SUSPECT_PATIENCE_MS", model_module.SUSPECT_PATIENCE_MS
+            "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS",
+            model_module.QUARANTINE_PATIENCE_MS,
         )
-        for module in ("records.retention", "records.producers"):
-            name = f"queueber.engine.{module}.PRODUCER_KEEP_MS"
-            self.patch.setattr(name, model_module.PRODUCER_KEEP_MS)
-        for module in ("records.retention", "records.batches"):
-            name = f"queueber.engine.{module}.BATCH_KEEP_MS"
-            self.patch.setattr(name, model_module.BATCH_KEEP_MS)
-        for module in ("records.producers", "records.retention", "integrity.check_records"):
+        kept = "queueber.engine.records."
+        self.patch.setattr(kept + "producers.PRODUCER_KEEP_MS", model_module.PRODUCER_KEEP_MS)
+        self.patch.setattr(kept + "batches.BATCH_KEEP_MS", model_module.BATCH_KEEP_MS)
+        for module in ("records.producers", "integrity.check_records"):
             name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
         self.patch.setattr("queueber.engine.loads.commit.LOAD_KEEP_MS", LOAD_KEEP_MS)
@@ -123,7 +136,7 @@ class EngineAgainstModel(LoadRules):
         remove_folder(self.folder)
 
     def queue(self, name: str) -> QueueState:
-        return self.engine.queue(name)
+        return self.engine.queues.get(name)
 
     def saw_new_ids(self, ids: list[bytes]) -> None:
         assert ids == sorted(set(ids))
@@ -211,7 +224,7 @@ class EngineAgainstModel(LoadRules):
         bound = self.bound[name, connection] if connection else []
         held = [item_id for lease in bound for item_id in model.held_by(lease)]
         expected = model.expected_poll(counts, self.now_ms, held if connection else None)
-        company = company_of(self.engine, self.queue(name), bound) if connection else None
+        holder = held_by(self.engine, self.queue(name), bound) if connection else None
         answers = poll(
             self.engine,
             self.queue(name),
@@ -219,7 +232,7 @@ class EngineAgainstModel(LoadRules):
             lease_ms=lease_ms,
             answer_bytes_max=MIB,
             now_ms=self.now_ms,
-            company=company,
+            holder=holder,
         )
         assert [list(answer.ids) for answer in answers] == expected
         for answer in answers:
@@ -314,7 +327,8 @@ class EngineAgainstModel(LoadRules):
         connection = data.draw(st.sampled_from(CONNECTIONS))
         leases = self.bound.pop((name, connection), [])
         moved = expire_together(self.engine, self.queue(name), leases, self.now_ms)
-        assert moved == self.models[name].end_leases(leases, self.now_ms)
+        lost = "its worker lost the connection"
+        assert moved == self.models[name].end_leases(leases, self.now_ms, lost)
 
     def answer_is_not_delivered(self, name: str, data: st.DataObject) -> None:
         lease, _ = data.draw(st.sampled_from(self.past_leases))
@@ -427,8 +441,9 @@ class EngineAgainstModel(LoadRules):
     def delete_and_recreate(self) -> None:
         assert delete_queue(self.engine, "other")
         self.queue_was_deleted("other")
-        assert create_queue(self.engine, "other", SETTINGS, self.now_ms)
-        self.models["other"] = ModelQueue(SETTINGS)
+        settings = LENIENT if self.models["other"].settings == SETTINGS else SETTINGS
+        assert create_queue(self.engine, "other", settings, self.now_ms)
+        self.models["other"] = ModelQueue(settings)
         for connection in CONNECTIONS:
             self.bound.pop(("other", connection), None)
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.loads import LoadRecord, part_directory
+from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
-from queueber.engine.loads.commit import Step, Steps
-from queueber.engine.loads.loads import find_committed
+from queueber.engine.kernel.steps import Step, Steps
 from queueber.engine.open import open_engine
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
@@ -26,6 +25,7 @@ from tests.engine.load_cases import (
     stage_all,
 )
 from tests.support.load_rig import LoadRig
+from tests.support.operations import find_committed, loads_under_way
 
 CRASHES: dict[str, Callable[[LoadRig], None]] = {
     "closed": LoadRig.reopen,
@@ -57,7 +57,7 @@ def staged() -> Iterator[Staged]:
     made[0].close()
 
 
-def run_steps(rig: LoadRig, steps: Steps, count: int) -> list[Step]:
+def run_steps(rig: LoadRig, steps: Steps[LoadedRecord], count: int) -> list[Step]:
     """Up to so many steps, each with the sync that it asks for."""
     done: list[Step] = []
     for step in steps:
@@ -105,7 +105,9 @@ def test_crash_after_any_step_leaves_the_load_untouched_or_committed(
 
     found = find_committed(rig.engine, rig.queue, load.ref)
     assert (found is not None) == has_intent
-    assert (load.ref in [each.ref for each in rig.queue.loads.values()]) == (not has_intent)
+    assert (load.ref in [each.ref for each in loads_under_way(rig.engine, rig.queue).values()]) == (
+        not has_intent
+    )
     check_whole(rig, load, refs)
 
 
@@ -309,8 +311,8 @@ def test_opening_finishes_the_loads_of_every_queue_and_leaves_others_under_way(
 
     rig.crash()
 
-    assert [each.ref for each in rig.queue.loads.values()] == [other.ref]
-    assert not rig.queue.keys_are_frozen
+    assert [each.ref for each in loads_under_way(rig.engine, rig.queue).values()] == [other.ref]
+    assert not rig.queue.keys.is_frozen
     rig.add_items(NewItems([b"x"], keys=["new"]))
     assert rig.commit(other, ref).rows == 1
     rig.assert_sound()

@@ -8,11 +8,11 @@ import pytest
 from queueber.db.families import Family
 from queueber.db.store.contract import Batch
 from queueber.engine.kernel.agenda import Agenda
-from queueber.engine.kernel.state import Engine, QueueState, read_engine
 from queueber.engine.kernel.transaction import Change
-from queueber.engine.log.log import Log, append
-from queueber.engine.queue.expire import expire
+from queueber.engine.log.log import Log
+from queueber.engine.open import Engine
 from queueber.engine.queue.leases import take_held
+from queueber.engine.queue.queue_state import QueueState, read_engine
 from queueber.engine.queue.ready_window import ReadyWindow
 from queueber.engine.records.dedup_keys import Keys
 from queueber.engine.records.producers import ProducerTurn
@@ -21,6 +21,7 @@ from queueber.service.core import ServiceCore
 from queueber.service.items import Items
 from queueber.service.loop import Future
 from queueber.service.polls import Polls
+from tests.support.operations import append, expire
 
 Patch = pytest.MonkeyPatch
 Bug = Callable[[Patch], None]

@@ -24,8 +24,6 @@ class ModelLoad:
     id_head: bytes
     started_at_ms: int
     seen_at_ms: int
-    saved_seen_at_ms: int
-    """What a crash leaves of it."""
     timeout_ms: int
     forget_at_ms: int
     parts: dict[PartRef, list[ModelRow]] = field(default_factory=dict)
@@ -38,11 +36,8 @@ class ModelLoad:
     def seen(self, now_ms: int) -> None:
         self.seen_at_ms = max(self.seen_at_ms, now_ms)
 
-    def save(self) -> None:
-        self.saved_seen_at_ms = self.seen_at_ms
-
     def save_intent(self, now_ms: int) -> None:
-        self.seen_at_ms = self.saved_seen_at_ms = now_ms
+        self.seen_at_ms = now_ms
 
     def item_id(self, partition: int, row: int) -> bytes:
         return self.id_head + partition.to_bytes(3) + row.to_bytes(4)

@@ -6,16 +6,16 @@ from pathlib import Path
 from queueber.db.bulk.sst import check_files
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.loads.commit import Step, Steps, commit_load
-from queueber.engine.loads.loads import begin_load, finish_part
+from queueber.engine.kernel.steps import Step, Steps
 from queueber.engine.loads.part_check import check_part
-from queueber.engine.open import open_engine
+from queueber.engine.open import Engine, open_engine
+from queueber.engine.queue.queue_state import QueueState
 from queueber.ids import IdSource
 from queueber.limits import HOUR_MS, LOAD_FILE_BYTES
 from queueber.model import LoadRef, Part, PartRef, QueueSettings, Rows
 from tests.support.folders import copy_open_store, remove_folder
 from tests.support.loading import build_part, run_commit
+from tests.support.operations import begin_load, commit_load, finish_part, loads_under_way
 from tests.support.rig import Rig
 
 TOKEN = bytes(range(16))
@@ -89,7 +89,7 @@ class LoadRig(Rig):
             file_bytes=file_bytes,
         ).ref
 
-    def commit_steps(self, load: LoadRecord, *refs: PartRef) -> Steps:
+    def commit_steps(self, load: LoadRecord, *refs: PartRef) -> Steps[LoadedRecord]:
         return commit_load(self.engine, self.queue, load.ref, refs, self.now_ms)
 
     def commit(self, load: LoadRecord, *refs: PartRef) -> LoadedRecord:
@@ -100,7 +100,7 @@ class LoadRig(Rig):
         load = self.begin(name, batch=batch)
         return self.commit(load, self.stage(load, *rows))
 
-    def until_intent(self, steps: Steps) -> None:
+    def until_intent(self, steps: Steps[LoadedRecord]) -> None:
         """Run a commit up to where its intent is written and synced."""
         while next(steps) is not Step.SYNC:
             pass
@@ -112,8 +112,8 @@ class LoadRig(Rig):
     # --- what there is ----------------------------------------------------------------------------
 
     def loads_memory(self) -> tuple[dict[bytes, LoadRecord], bool, list[str]]:
-        queue = self.queue
-        return dict(queue.loads), queue.keys_are_frozen, list(self.engine.stale_stages)
+        under_way = loads_under_way(self.engine, self.queue)
+        return under_way, self.queue.keys.is_frozen, list(self.engine.loads.stale_directories)
 
     def polled_contents(self, count: int = 1000) -> list[bytes]:
         """What polls find, until they find nothing."""

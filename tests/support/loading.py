@@ -6,8 +6,9 @@ from pathlib import Path
 from queueber.client.load import Load as ClientLoad
 from queueber.db.bulk.part_writer import PartWriter
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.loads.commit import Step, Steps
+from queueber.engine.kernel.steps import Step, Steps
+from queueber.engine.open import Engine
+from queueber.engine.queue.queue_state import QueueState
 from queueber.limits import LOAD_FILE_BYTES
 from queueber.model import LoadInfo, LoadState, Part, PartRef, Rows
 
@@ -52,7 +53,7 @@ def plan_of(queue: QueueState, load: LoadRecord, file_bytes: int) -> LoadInfo:
     )
 
 
-def run_commit(engine: Engine, steps: Steps) -> LoadedRecord:
+def run_commit(engine: Engine, steps: Steps[LoadedRecord]) -> LoadedRecord:
     """All steps of a commit, one after the other."""
     while True:
         try:

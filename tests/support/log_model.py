@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from queueber.db.store.contract import Store
-from queueber.engine.log.log import Log, append
+from queueber.engine.log.log import Log
+from tests.support.operations import append
 
 ROW_OVERHEAD = 4
 LARGE = 1 << 40
@@ -76,7 +77,4 @@ class LogModel:
 
 
 def append_rows(store: Store, log: Log, rows: list[bytes], now_ms: int = 0) -> None:
-    batch = store.batch()
-    head = append(batch, log, rows, now_ms)
-    store.write(batch)
-    log.head = head
+    append(store, log, rows, now_ms)

@@ -18,7 +18,7 @@ BATCH_KEEP_MS = 400
 PRODUCER_KEEP_MS = 500
 OLDEST_FIRST_EVERY = 3
 ANSWERS_KEPT = 2
-SUSPECT_PATIENCE_MS = 100
+QUARANTINE_PATIENCE_MS = 100
 
 TOTALS = (
     "added", "polled", "removed", "expired", "extended", "completed", "failed", "released", "died",
@@ -225,9 +225,9 @@ class ModelQueue:
     # --- polling ----------------------------------------------------------------------------------
 
     def expected_poll(
-        self, counts: list[int], now_ms: int, company: list[bytes] | None = None
+        self, counts: list[int], now_ms: int, held: list[bytes] | None = None
     ) -> list[list[bytes]]:
-        """`company` has what the caller holds already, when its leases end together."""
+        """`held` has what the caller holds already, when its leases end together."""
         left = self.of_state("ready") if self.paused_until_ms <= now_ms else []
         answers: list[list[bytes]] = []
         for turn, count in enumerate(counts, self.leases_total + 1):
@@ -236,32 +236,30 @@ class ModelQueue:
                 left,
                 key=lambda i: (0 if is_oldest_first else self.level(i) % 10, *self._age(i)),
             )
-            group = self._group(order, count, company or [], now_ms)
+            group = self._group(order, count, held or [], now_ms)
             answers.append(group)
             if not group:
                 # The first poll of a call that finds nothing is its last.
                 return answers + [[]] * (len(counts) - len(answers))
-            if company is not None:
-                company = company + group
+            if held is not None:
+                held = held + group
             left = [item_id for item_id in left if item_id not in group]
         return answers
 
-    def _group(
-        self, order: list[bytes], count: int, company: list[bytes], now_ms: int
-    ) -> list[bytes]:
-        """The first that may go together; a suspect that does not fit is passed over for a while,
+    def _group(self, order: list[bytes], count: int, held: list[bytes], now_ms: int) -> list[bytes]:
+        """The first that may go together; a quarantined item that does not fit is passed over for a while,
         and so are those of its level that stand behind it."""
         group: list[bytes] = []
         passed_over: set[int] = set()
         for item_id in order:
-            together = [*company, *group, item_id]
-            if len(group) == count or self._is_too_many([*company, *group], len(together)):
+            together = [*held, *group, item_id]
+            if len(group) == count or self._is_too_many([*held, *group], len(together)):
                 break
             level = self.level(item_id)
             if level in passed_over:
                 continue
             if self._is_too_many([item_id], len(together)):
-                if self.items[item_id].visible_at_ms < now_ms - SUSPECT_PATIENCE_MS:
+                if self.items[item_id].visible_at_ms < now_ms - QUARANTINE_PATIENCE_MS:
                     break
                 passed_over.add(level)
                 continue
@@ -322,10 +320,6 @@ class ModelQueue:
     ) -> FailOutcome:
         if not self.holds(item_id, lease, now_ms):
             return FailOutcome.REFUSED
-        if delay_ms is None:
-            attempts = len(self.items[item_id].failures_ms)
-            steps = self.settings.backoff_ms
-            delay_ms = steps[min(attempts, len(steps) - 1)]
         self._let_go(item_id)
         return self._charge(item_id, error, delay_ms, now_ms)
 
@@ -352,25 +346,29 @@ class ModelQueue:
         self.totals["extended"] += 1
         return True
 
-    def end_leases(self, leases: Sequence[bytes], now_ms: int) -> int:
+    def end_leases(self, leases: Sequence[bytes], now_ms: int, error: str) -> int:
         """One that ran out, or those of a connection that is gone."""
         held = [item_id for lease in leases for item_id in self.held_by(lease)]
         for item_id in held:
             self._let_go(item_id)
             if len(held) == 1:
-                self._charge(item_id, "the lease ran out", 0, now_ms)
+                self._charge(item_id, error, None, now_ms)
             else:
-                self.items[item_id].group_max = len(held) // 2
+                if self.settings.isolation:
+                    self.items[item_id].group_max = len(held) // 2
                 self._make_ready(item_id, now_ms)
         self.totals["expired"] += len(held)
         return len(held)
 
-    def _charge(self, item_id: bytes, error: str, delay_ms: int, now_ms: int) -> FailOutcome:
+    def _charge(self, item_id: bytes, error: str, delay_ms: int | None, now_ms: int) -> FailOutcome:
         item = self.items[item_id]
+        if delay_ms is None:
+            steps = self.settings.backoff_ms
+            delay_ms = steps[min(len(item.failures_ms), len(steps) - 1)]
         item.failures_ms.append(now_ms)
         item.last_error = error
         self.totals["failed"] += 1
-        if len(item.failures_ms) >= self.settings.attempts_max:
+        if 0 < self.settings.attempts_max <= len(item.failures_ms):
             item.state, item.died_at_ms = "dead", now_ms
             self.totals["died"] += 1
             self._count_end(item_id, item.batch, "dead", now_ms)
@@ -453,7 +451,7 @@ class ModelQueue:
     def sweep(self, now_ms: int) -> None:
         for lease, expires_at_ms in list(self.lease_expires_ms.items()):
             if expires_at_ms <= now_ms:
-                self.end_leases([lease], now_ms)
+                self.end_leases([lease], now_ms, "the lease ran out")
         for item in self.items.values():
             if item.state == "delayed" and item.visible_at_ms <= now_ms:
                 item.state = "ready"
@@ -495,9 +493,7 @@ class ModelQueue:
     def _look_at_load(self, name: str, now_ms: int) -> None:
         load = self.loads[name]
         load.forget_at_ms = load.seen_at_ms + load.timeout_ms
-        if load.forget_at_ms > now_ms:
-            load.save()
-        else:
+        if load.forget_at_ms <= now_ms:
             self.drop_load(name, now_ms)
 
     # --- loads ------------------------------------------------------------------------------------
@@ -513,7 +509,6 @@ class ModelQueue:
         if timeout_ms < load.timeout_ms and not self.is_commit_under_way:
             load.timeout_ms = timeout_ms
             load.forget_at_ms = min(load.forget_at_ms, load.seen_at_ms + timeout_ms)
-            load.save()
 
     def begin_load(
         self, ref: LoadRef, batch: str, id_head: bytes, timeout_ms: int, now_ms: int
@@ -528,7 +523,6 @@ class ModelQueue:
             id_head,
             started_at_ms=int.from_bytes(id_head[:6]),
             seen_at_ms=now_ms,
-            saved_seen_at_ms=now_ms,
             timeout_ms=timeout_ms,
             forget_at_ms=now_ms + timeout_ms,
         )
@@ -548,7 +542,6 @@ class ModelQueue:
     ) -> None:
         load.parts[ref] = list(rows)
         load.seen(now_ms)
-        load.save()
 
     def decide_commit(self, load: ModelLoad, refs: Sequence[PartRef], now_ms: int) -> ModelCommit:
         taken = {key for key, (_, forget_at_ms) in self.keys.items() if forget_at_ms > now_ms}
@@ -587,5 +580,4 @@ class ModelQueue:
         """What only memory knew is lost."""
         self.keys_are_frozen = False
         for load in self.loads.values():
-            load.seen_at_ms = load.saved_seen_at_ms
             load.is_committing = False

@@ -13,24 +13,27 @@ from queueber.db.records.log import LogHead
 from queueber.db.store.contract import Batch
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.open import open_engine
-from queueber.engine.queue.add import add
-from queueber.engine.queue.complete import complete
-from queueber.engine.queue.extend import extend
-from queueber.engine.queue.fail import fail
-from queueber.engine.queue.poll import poll
-from queueber.engine.queue.queues import create_queue, queue_stats
+from queueber.engine.open import Engine, open_engine
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.ready_window import Entry
-from queueber.engine.queue.release import release
-from queueber.engine.queue.remove import remove
-from queueber.engine.queue.sweep import sweep
 from queueber.errors import Unavailable
 from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import Added, FailOutcome, NewItems, Polled, QueueSettings, Stats, Sweep
 from tests.support.dumps import Dump, dump
 from tests.support.folders import quick_folder, remove_folder
+from tests.support.operations import (
+    add,
+    complete,
+    create_queue,
+    extend,
+    fail,
+    poll,
+    queue_stats,
+    release,
+    remove,
+    sweep,
+)
 
 Window = tuple[list[Entry], bool]
 
@@ -60,7 +63,7 @@ class Rig:
 
     @property
     def queue(self) -> QueueState:
-        return self.engine.queue(QUEUE)
+        return self.engine.queues.get(QUEUE)
 
     def close(self) -> None:
         self.store.close()
@@ -155,9 +158,9 @@ class Rig:
     def memory(self) -> Memory:
         engine = self.engine
         return Memory(
-            names=sorted(engine.queues),
-            next_queue_id=engine.next_queue_id,
-            retired_last_id=engine.retired_last_id,
+            names=sorted(engine.queues.by_name),
+            next_queue_id=engine.queues.next_id,
+            retired_last_id=engine.queues.retired_last_id,
             agenda_ms=engine.agenda.next_ms(),
             queues={
                 name: (
@@ -166,13 +169,13 @@ class Rig:
                     queue.counters.copy(),
                     {
                         level: (list(window.entries), window.is_complete)
-                        for level, window in queue.windows.items()
+                        for level, window in queue.ready.windows.items()
                     },
                     queue.is_deleted,
                     queue.paused_until_ms,
                     queue.results.head,
                 )
-                for name, queue in engine.queues.items()
+                for name, queue in engine.queues.by_name.items()
             },
         )
 
@@ -186,9 +189,9 @@ class Rig:
 
 
 def assert_window_is_the_front_of_the_index(rig: Rig) -> None:
-    for queue in rig.engine.queues.values():
-        assert set(queue.windows) == set(queue.counters.levels)
-        for level, window in queue.windows.items():
+    for queue in rig.engine.queues:
+        assert set(queue.ready.windows) == set(queue.counters.levels)
+        for level, window in queue.ready.windows.items():
             head = queue.prefix + bytes([level])
             index = [
                 (key[5:], mark)

@@ -12,8 +12,8 @@ from faults.simulation.sweeping import sweep_when_due
 from queueber.clock import ManualClock
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.open import open_engine
+from queueber.engine.open import Engine, open_engine
+from queueber.engine.queue.queue_state import QueueState
 from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
 from queueber.model import FailOutcome, NewItems, Polled

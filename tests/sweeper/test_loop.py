@@ -7,8 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from queueber.engine.queue.add import add
-from queueber.engine.queue.poll import poll
+from tests.support.operations import add, poll
 from queueber.errors import InvariantViolation, Unavailable
 from queueber.limits import DAY_MS, MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NewItems

@@ -29,7 +29,7 @@ from queueber.errors import InvalidArgument, StorageCorrupt, invariant
 from queueber.limits import LOG_READERS_MAX
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class Log:
     """One log as it was last written."""
 
@@ -37,6 +37,8 @@ class Log:
     head: LogHead
     readers: dict[str, int]
     """How far each has acknowledged: the offset where it goes on."""
+
+    __hash__ = object.__hash__
 
     def replace_head(self, tx: Transaction[Any], head: LogHead) -> None:
         """Write another head; the log has it once the transaction is written."""

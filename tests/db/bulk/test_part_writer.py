@@ -15,8 +15,6 @@ from queueber.db.records.bookkeeping import FORGET_KEY, decode_key_entry, ids_di
 from queueber.db.records.keys import PREFIX_BYTES, text_digest
 from queueber.db.records.loads import LoadRecord, part_directory
 from queueber.engine.loads.part_check import check_part
-from queueber.engine.queue.add import add
-from queueber.engine.queue.queues import create_queue, delete_queue
 from queueber.ids import IdSource, range_id
 from queueber.limits import MIB, PARTITIONS_MAX
 from queueber.model import (
@@ -30,6 +28,7 @@ from queueber.model import (
 )
 from tests.support.load_rig import LoadRig
 from tests.support.loading import plan_of
+from tests.support.operations import add, create_queue, delete_queue
 from tests.support.rig import QUEUE
 
 WINDOW_MS = 300
@@ -202,11 +201,11 @@ def test_part_has_the_entries_that_adds_of_its_rows_write(
     before = rig.dump()
     count = sum(len(each.contents) for each in rows)
     ids = [range_id(load.id_head, partition, row) for row in range(count)]
-    real_ids, rig.engine.ids = rig.engine.ids, GivenIds(ids)
+    real_ids, rig.engine.kernel.ids = rig.engine.kernel.ids, GivenIds(ids)
     for each in rows:
         if each.contents:
             add(rig.engine, rig.queue, as_items(each, batch, started_at_ms), started_at_ms)
-    rig.engine.ids = real_ids
+    rig.engine.kernel.ids = real_ids
     after, counters = rig.dump(), rig.queue.counters
     for family in FAMILIES:
         added = sorted(set(after[family.family_name]) - set(before[family.family_name]))

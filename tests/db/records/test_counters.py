@@ -133,7 +133,7 @@ COUNTERS = Counters(
     forget_due_ms=23,
     batches=24,
     last_batch=25,
-    suspects=26,
+    quarantined=26,
     last_id=ID_2,
     levels={9: (2, (1_700_000_000_000).to_bytes(8) + ID_1), 4: (3, bytes(24))},
 )

@@ -127,7 +127,7 @@ COUNTERS = [
         for by in (1, -1)
         if name in COUNTED or by == 1 or name == "added_total"
     ],
-    Case("I5", "suspects is off by 1", lambda d: d.count(suspects=1)),
+    Case("I5", "quarantined is off by 1", lambda d: d.count(quarantined=1)),
     Case(
         "I5",
         "a suspect is not counted",

@@ -13,10 +13,7 @@ from queueber.db.records.counters import Counters, encode_counters
 from queueber.db.records.items import encode_item, encode_lease, encode_queue
 from queueber.db.records.keys import queue_prefix
 from queueber.engine.integrity.check_store import _KEY_WIDTHS, check_store
-from queueber.engine.queue.cancel import cancel
 from queueber.engine.queue.lifecycle import INVARIANTS
-from queueber.engine.queue.queues import create_queue, delete_queue
-from queueber.engine.queue.redrive import redrive
 from queueber.limits import DAY_MS
 from queueber.model import QueueSettings
 from tests.engine.damage import LIVE_BATCH, PRODUCER, Case, Damage
@@ -26,6 +23,7 @@ from tests.engine.integrity import (
     test_check_loads,
     test_check_records,
 )
+from tests.support.operations import cancel, create_queue, delete_queue, redrive
 from tests.support.rig import QUEUE, Rig
 
 VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS)
@@ -169,7 +167,7 @@ def test_check_store_of_a_queue_that_cannot_be_read_goes_on_with_the_next(rig: R
     damage = Damage(rig)
     damage.put(Family.COUNTERS, b"", b"")
     damage.batch.put(
-        Family.COUNTERS, rig.engine.queue("next").prefix, encode_counters(Counters(ready=5))
+        Family.COUNTERS, rig.engine.queues.get("next").prefix, encode_counters(Counters(ready=5))
     )
     rig.store.write(damage.batch)
 

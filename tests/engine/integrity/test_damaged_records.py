@@ -11,14 +11,12 @@ from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.open import open_engine
-from queueber.engine.queue.add import add
-from queueber.engine.queue.poll import poll
-from queueber.engine.queue.queues import create_queue
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import NewItems, QueueSettings
 from tests.support.folders import quick_folder, remove_folder
+from tests.support.operations import add, create_queue, poll
 
 NOW_MS = 1_700_000_000_000
 
@@ -29,7 +27,7 @@ def store() -> Iterator[Store]:
     with RocksStore(folder / "data") as opened:
         engine = open_engine(opened, IdSource(Random(1)))
         create_queue(engine, "q", QueueSettings(), NOW_MS)
-        queue = engine.queue("q")
+        queue = engine.queues.get("q")
         add(engine, queue, NewItems([b"a", b"b"]), NOW_MS)
         poll(engine, queue, [1], lease_ms=1000, answer_bytes_max=MIB, now_ms=NOW_MS)
         yield opened

@@ -3,9 +3,9 @@
 from queueber.db.families import Family
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.integrity.queue_check import QueueCheck, Violation
-from queueber.engine.queue.queues import create_queue
 from queueber.errors import QueueberError
 from queueber.model import QueueSettings
+from tests.support.operations import create_queue
 from tests.support.rig import QUEUE, Rig
 
 

@@ -10,12 +10,12 @@ from queueber.engine.integrity.check_loads import HALF_COMMITTED
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.integrity.rebuild_store import broken_queues, rebuild_store
 from queueber.engine.open import open_engine
-from queueber.engine.queue.queues import create_queue
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
 from queueber.model import NewItems, QueueSettings
 from tests.engine.damage import Damage
 from tests.support.dumps import dump
+from tests.support.operations import create_queue
 from tests.support.rig import QUEUE, Rig
 
 SEEDS = int(os.environ.get("QUEUEBER_TEST_REBUILD_SEEDS", "60"))
@@ -123,8 +123,8 @@ def test_queue_without_a_record_is_kept_under_another_name(rig: Rig) -> None:
 
     assert losses == ["recovered-1: the record of queue number 1 was lost, with name and settings"]
     rig.reopen()
-    assert rig.engine.queue("recovered-1").counters.ready == len(ids)
-    assert rig.engine.next_queue_id == 2
+    assert rig.engine.queues.get("recovered-1").counters.ready == len(ids)
+    assert rig.engine.queues.next_id == 2
 
 
 def test_results_before_a_lost_block_go_and_offsets_go_on(rig: Rig) -> None:
@@ -148,7 +148,7 @@ def test_only_the_damaged_queue_is_touched(rig: Rig) -> None:
     rig.add(b"a")
     rig.poll(1)
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
-    other = rig.engine.queue("other").prefix
+    other = rig.engine.queues.get("other").prefix
     batch = rig.store.batch()
     batch.delete(Family.COUNTERS, other)
     rig.store.write(batch)

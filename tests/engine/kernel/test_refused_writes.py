@@ -6,21 +6,27 @@ from dataclasses import dataclass
 import pytest
 
 from queueber.db.families import Family
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.expire import expire
-from queueber.engine.queue.extend import extend
-from queueber.engine.queue.pause import pause, resume
-from queueber.engine.queue.peek import peek
-from queueber.engine.queue.promote import promote
-from queueber.engine.queue.purge import purge
-from queueber.engine.queue.queues import configure_queue, create_queue, delete_queue
-from queueber.engine.queue.redrive import redrive, redrive_first
-from queueber.engine.queue.release import release_lease
-from queueber.engine.records.retention import forget
 from queueber.errors import Unavailable
 from queueber.limits import DAY_MS, MIB
 from queueber.model import ItemState, NewItems, Producer, QueueSettings
 from tests.support.ending import expire_together
+from tests.support.operations import (
+    cancel,
+    configure_queue,
+    create_queue,
+    delete_queue,
+    expire,
+    extend,
+    forget,
+    pause,
+    peek,
+    promote,
+    purge,
+    redrive,
+    redrive_first,
+    release_lease,
+    resume,
+)
 from tests.support.rig import QUEUE, Rig, refuse_write
 
 PRODUCER = Producer("p", epoch=1, sequence=1)
@@ -190,7 +196,7 @@ def test_operation_that_the_store_refuses_changes_nothing_and_works_afterwards(
 
     assert rig.dump() == disk
     assert rig.memory() == memory
-    assert rig.engine.queue(QUEUE) is queue
+    assert rig.engine.queues.get(QUEUE) is queue
     rig.assert_sound()
 
     assert operation.run(rig) is not False

@@ -3,12 +3,17 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.engine.loads.loads import begin_load
-from queueber.engine.log.log import acknowledge
-from queueber.engine.queue.pause import pause
-from queueber.engine.queue.queues import configure_queue, create_queue
 from queueber.errors import StorageCorrupt
 from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings
+from tests.engine.making import come_back_at_once
+from tests.support.operations import (
+    acknowledge,
+    begin_load,
+    configure_queue,
+    create_queue,
+    loads_under_way,
+    pause,
+)
 from tests.support.rig import QUEUE, Rig
 
 PRODUCER = Producer("p", epoch=1, sequence=1)
@@ -46,7 +51,7 @@ def test_reopen_gives_back_the_state_as_it_was(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(items_max=3), rig.now_ms)
     pause(rig.engine, rig.queue, rig.now_ms + 5000)
     disk, stats, memory = rig.dump(), rig.stats(), rig.memory()
-    loads = rig.queue.loads
+    loads = loads_under_way(rig.engine, rig.queue)
 
     rig.reopen()
 
@@ -60,7 +65,7 @@ def test_reopen_gives_back_the_state_as_it_was(rig: Rig) -> None:
         assert again.queues[name][:3] == before[:3]
         assert again.queues[name][4:] == before[4:]
     assert rig.queue.results.readers == {"reader": 0}
-    assert rig.queue.loads == loads != {}
+    assert loads_under_way(rig.engine, rig.queue) == loads != {}
     rig.assert_sound()
 
 
@@ -88,6 +93,7 @@ def test_reopen_goes_on_as_if_nothing_had_been(rig: Rig) -> None:
 
 
 def test_reopen_schedules_what_is_due(rig: Rig) -> None:
+    come_back_at_once(rig)
     rig.add(b"a", b"b", delays_ms=[0, 300])
     rig.poll(lease_ms=100)
 

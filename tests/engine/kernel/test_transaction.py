@@ -1,19 +1,23 @@
-"""A change: entries, counters, places and windows move together, and only when it is written."""
+"""A transaction: everything moves together, memory too, and only when it is written."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import BatchRecord, decode_batch
 from queueber.db.records.counters import decode_counters
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.log import LogHead
 from queueber.db.records.marks import Mark, encode_mark, plain_mark
-from queueber.engine.kernel.transaction import Change
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.log.log import append
+from queueber.engine.queue.add import add
+from queueber.engine.queue.delayed import put_delayed, take_delayed
+from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.ready_window import Entry
-from queueber.errors import InvariantViolation, Unavailable
+from queueber.errors import Unavailable
 from queueber.ids import made_at_ms
+from queueber.model import NewItems, QueueSettings
+from tests.support.operations import create_queue
 from tests.support.rig import START_MS, Rig, assert_window_is_the_front_of_the_index, refuse_write
 
 LEVEL = 4
@@ -25,8 +29,8 @@ def ids(rig: Rig) -> list[bytes]:
     return rig.engine.ids.mint(10, rig.now_ms)
 
 
-def change_of(rig: Rig) -> Change:
-    return Change(rig.engine, rig.queue)
+def open_tx(rig: Rig) -> QueueTx:
+    return Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
 
 
 def entry(item_id: bytes, later_ms: int = 0, priority: int = 5) -> Entry:
@@ -39,10 +43,10 @@ def index(rig: Rig) -> list[tuple[int, bytes]]:
 
 
 def test_make_ready_puts_each_entry_into_its_level(rig: Rig, ids: list[bytes]) -> None:
-    change = change_of(rig)
+    tx = open_tx(rig)
 
-    change.make_ready([entry(ids[0]), entry(ids[1], priority=9), entry(ids[2])])
-    change.commit()
+    rig.queue.ready.put(tx, [entry(ids[0]), entry(ids[1], priority=9), entry(ids[2])])
+    tx.commit()
 
     assert index(rig) == [(0, ids[1]), (LEVEL, ids[0]), (LEVEL, ids[2])]
     assert rig.queue.counters.ready == 3
@@ -50,15 +54,15 @@ def test_make_ready_puts_each_entry_into_its_level(rig: Rig, ids: list[bytes]) -
         0: (1, entry(ids[1])[0]),
         LEVEL: (2, entry(ids[0])[0]),
     }
-    assert list(rig.queue.windows[LEVEL].entries) == [entry(ids[0]), entry(ids[2])]
+    assert list(rig.queue.ready.windows[LEVEL].entries) == [entry(ids[0]), entry(ids[2])]
     assert_window_is_the_front_of_the_index(rig)
 
 
 def test_make_ready_before_the_low_mark_lowers_it(rig: Rig, ids: list[bytes]) -> None:
     for later_ms in (10, 20, 5):
-        change = change_of(rig)
-        change.make_ready([entry(ids[later_ms % 7], later_ms)])
-        change.commit()
+        tx = open_tx(rig)
+        rig.queue.ready.put(tx, [entry(ids[later_ms % 7], later_ms)])
+        tx.commit()
 
     count, low = rig.queue.counters.levels[LEVEL]
     assert (count, low) == (3, entry(ids[5], 5)[0])
@@ -69,32 +73,32 @@ def test_draw_ready_raises_the_low_mark_and_an_empty_level_is_forgotten(
     rig: Rig, ids: list[bytes]
 ) -> None:
     entries = [entry(each) for each in ids[:3]]
-    change = change_of(rig)
-    change.make_ready(entries)
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.put(tx, entries)
+    tx.commit()
 
-    change = change_of(rig)
-    change.draw_ready(LEVEL, entries[:2])
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.take_first(tx, LEVEL, entries[:2])
+    tx.commit()
     assert rig.queue.counters.levels == {LEVEL: (1, entries[1][0])}
-    assert list(rig.queue.windows[LEVEL].entries) == entries[2:]
+    assert list(rig.queue.ready.windows[LEVEL].entries) == entries[2:]
 
-    change = change_of(rig)
-    change.draw_ready(LEVEL, entries[2:])
-    change.commit()
-    assert (rig.queue.counters.levels, rig.queue.windows) == ({}, {})
+    tx = open_tx(rig)
+    rig.queue.ready.take_first(tx, LEVEL, entries[2:])
+    tx.commit()
+    assert (rig.queue.counters.levels, rig.queue.ready.windows) == ({}, {})
     assert index(rig) == []
 
 
 def test_drop_ready_takes_entries_out_of_the_middle(rig: Rig, ids: list[bytes]) -> None:
     entries = [entry(each) for each in ids[:4]]
-    change = change_of(rig)
-    change.make_ready(entries)
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.put(tx, entries)
+    tx.commit()
 
-    change = change_of(rig)
-    change.drop_ready(LEVEL, [entries[1], entries[3]])
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.take_some(tx, LEVEL, [entries[1], entries[3]])
+    tx.commit()
 
     assert index(rig) == [(LEVEL, ids[0]), (LEVEL, ids[2])]
     assert rig.queue.counters.levels == {LEVEL: (2, entries[0][0])}
@@ -104,10 +108,10 @@ def test_drop_ready_takes_entries_out_of_the_middle(rig: Rig, ids: list[bytes]) 
 def test_make_delayed_has_the_queue_looked_at_when_the_first_is_due(
     rig: Rig, ids: list[bytes]
 ) -> None:
-    change = change_of(rig)
+    tx = open_tx(rig)
 
-    change.make_delayed([entry(ids[0], 90), entry(ids[1], 30)])
-    change.commit()
+    put_delayed(tx, [entry(ids[0], 90), entry(ids[1], 30)])
+    tx.commit()
 
     counters = rig.queue.counters
     assert (counters.delayed, counters.delayed_due_ms) == (2, START_MS + 30)
@@ -118,86 +122,143 @@ def test_place_is_kept_exactly_while_it_is_needed(rig: Rig, ids: list[bytes]) ->
     """An item at the time of its own id is found without one."""
     assert made_at_ms(ids[0]) == START_MS
     here, there = entry(ids[0]), entry(ids[1], 7)
-    change = change_of(rig)
-    change.make_ready([here, there])
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.put(tx, [here, there])
+    tx.commit()
     assert rig.dump()["places"] == [(rig.queue.prefix + ids[1], (START_MS + 7).to_bytes(8))]
 
-    change = change_of(rig)
-    change.drop_ready(LEVEL, [here, there])
-    change.make_delayed([entry(ids[0], 50)])
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.take_some(tx, LEVEL, [here, there])
+    put_delayed(tx, [entry(ids[0], 50)])
+    tx.commit()
     assert rig.dump()["places"] == [(rig.queue.prefix + ids[0], (START_MS + 50).to_bytes(8))]
 
-    change = change_of(rig)
-    change.drop_delayed([entry(ids[0], 50)], stay_placed=True)
-    change.make_ready([entry(ids[0], 50)], is_placed=True)
-    change.commit()
+    tx = open_tx(rig)
+    take_delayed(tx, [entry(ids[0], 50)], stay_placed=True)
+    rig.queue.ready.put(tx, [entry(ids[0], 50)], is_placed=True)
+    tx.commit()
     assert rig.dump()["places"] == [(rig.queue.prefix + ids[0], (START_MS + 50).to_bytes(8))]
 
 
-def test_batch_record_is_read_once_changed_in_place_and_written(rig: Rig) -> None:
-    change = change_of(rig)
-    change.add_batch(3, BatchRecord("b", added=5))
-    assert change.batch_record(3) is change.batch_record(3)
-    change.commit()
+def test_what_is_gathered_is_encoded_once_and_memory_follows_in_order(rig: Rig) -> None:
+    told: list[str] = []
+    tx = open_tx(rig)
+    tx.after_write(told.append, "first")
+    tx.before_write(told.append, "encoded")
+    tx.after_write(told.append, "second")
+    tx.batch.put(Family.DEFAULT, b"fact", b"1")
+    assert told == []
 
-    change = change_of(rig)
-    change.batch_record(3).done += 5
-    change.commit()
+    tx.commit()
 
-    ((_, value),) = rig.dump()["batches"]
-    assert decode_batch(value) == BatchRecord("b", added=5, done=5)
-    assert rig.queue.finished_batches == {"b"}
-    with pytest.raises(InvariantViolation, match="I10"):
-        change_of(rig).batch_record(4)
+    assert told == ["encoded", "first", "second"]
+
+
+def test_transaction_of_two_queues_and_a_log_is_written_as_one(rig: Rig) -> None:
+    create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
+    other = rig.engine.queues.get("other")
+    tx = open_tx(rig)
+    joined = tx.join(other)
+    (one,) = add(tx, NewItems([b"a"])).ids
+    (two,) = add(joined, NewItems([b"b"], delays_ms=[70])).ids
+    append(tx, rig.queue.results, [b"row"])
+    before = rig.dump()
+
+    tx.commit()
+
+    assert before["items"] == []
+    assert rig.keys(Family.ITEMS) == [rig.queue.prefix + one, other.prefix + two]
+    assert (rig.queue.counters.ready, other.counters.delayed) == (1, 1)
+    assert rig.queue.results.head.next_offset == 1
+    assert rig.engine.agenda.due_ms(other.queue_id) == rig.now_ms + 70
+    assert decode_counters(rig.store.get(Family.COUNTERS, other.prefix) or b"") == other.counters
+
+
+def test_transaction_of_two_queues_that_is_refused_changes_neither(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
+    disk, memory = rig.dump(), rig.memory()
+    tx = open_tx(rig)
+    add(tx, NewItems([b"a"]))
+    add(tx.join(rig.engine.queues.get("other")), NewItems([b"b"]))
+    monkeypatch.setattr(rig.store, "write", refuse_write)
+
+    with pytest.raises(Unavailable):
+        tx.commit()
+
+    assert (rig.dump(), rig.memory()) == (disk, memory)
+
+
+def test_transaction_without_a_change_writes_nothing(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rig.store, "write", refuse_write)
+
+    open_tx(rig).commit()
+
+
+def test_low_water_marks_alone_are_kept_in_memory_until_the_next_write(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.store, "write", refuse_write)
+        tx = open_tx(rig)
+        tx.counters.lease_due_ms = START_MS + 5
+        tx.commit()
+    assert rig.queue.counters.lease_due_ms == START_MS + 5
+
+    rig.add(b"a")
+
+    stored = decode_counters(rig.store.get(Family.COUNTERS, rig.queue.prefix) or b"")
+    assert stored.lease_due_ms == START_MS + 5
 
 
 def test_commit_writes_the_counters_and_takes_them_into_memory(rig: Rig) -> None:
     before = rig.queue.counters
-    change = change_of(rig)
-    change.counters.removed_total += 7
+    tx = open_tx(rig)
+    tx.counters.removed_total += 7
     assert rig.queue.counters is before
     assert before.removed_total == 0
 
-    change.commit()
+    tx.commit()
 
     stored = rig.store.get(Family.COUNTERS, rig.queue.prefix)
-    assert decode_counters(stored or b"") == rig.queue.counters == change.counters
+    assert decode_counters(stored or b"") == rig.queue.counters == tx.counters
 
 
 def test_commit_that_is_refused_leaves_memory_alone(
     rig: Rig, ids: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change = change_of(rig)
-    change.make_ready([entry(ids[0])])
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.put(tx, [entry(ids[0])])
+    tx.commit()
     disk, memory = rig.dump(), rig.memory()
-    change = change_of(rig)
-    change.draw_ready(LEVEL, [entry(ids[0])])
-    change.make_ready([entry(ids[1], priority=9)])
-    change.make_delayed([entry(ids[2], 50)])
-    change.add_batch(1, BatchRecord("b"))
-    change.log_head = LogHead(1, 2, 3, 4)
-    change.look_at(START_MS + 1)
+    tx = open_tx(rig)
+    rig.queue.ready.take_first(tx, LEVEL, [entry(ids[0])])
+    rig.queue.ready.put(tx, [entry(ids[1], priority=9)])
+    put_delayed(tx, [entry(ids[2], 50)])
+    append(tx, rig.queue.results, [b"row"])
+    rig.queue.batches.open(tx, "b")
+    tx.due(START_MS + 1)
     monkeypatch.setattr(rig.store, "write", refuse_write)
 
     with pytest.raises(Unavailable):
-        change.commit()
+        tx.commit()
 
     assert rig.dump() == disk
     assert rig.memory() == memory
-    assert rig.queue.finished_batches == set()
+    assert rig.queue.batches.finished == set()
 
 
 def test_look_at_takes_the_earliest_and_nothing_means_never(rig: Rig) -> None:
-    change_of(rig).commit()
+    open_tx(rig).commit()
     assert rig.engine.agenda.next_ms() == NEVER_MS
 
-    change = change_of(rig)
+    tx = open_tx(rig)
     for due_ms in (300, 100, 200):
-        change.look_at(due_ms)
-    change.commit()
+        tx.due(due_ms)
+    tx.commit()
 
     assert rig.engine.agenda.next_ms() == 100
 
@@ -207,7 +268,7 @@ numbers = st.sets(st.integers(0, 9), min_size=1)
 
 @settings(max_examples=30, deadline=None)
 @given(steps=st.lists(st.tuples(numbers, st.integers(0, 3), st.booleans()), max_size=12))
-def test_changes_of_any_kind_keep_windows_counters_and_index_together(
+def test_transactions_of_any_kind_keep_windows_counters_and_index_together(
     steps: list[tuple[set[int], int, bool]],
 ) -> None:
     """Each step takes out what is ready of some items, and puts in what is not."""
@@ -216,14 +277,14 @@ def test_changes_of_any_kind_keep_windows_counters_and_index_together(
         ids = rig.engine.ids.mint(10, rig.now_ms)
         ready: dict[int, Entry] = {}
         for chosen, later_ms, is_high in steps:
-            change = change_of(rig)
+            tx = open_tx(rig)
             for at in sorted(chosen & set(ready)):
                 old = ready.pop(at)
-                change.drop_ready(0 if old[1][12] == 9 else LEVEL, [old])
+                rig.queue.ready.take_some(tx, 0 if old[1][12] == 9 else LEVEL, [old])
             new = {at: entry(ids[at], later_ms, 9 if is_high else 5) for at in chosen - set(ready)}
-            change.make_ready(sorted(new.values()))
+            rig.queue.ready.put(tx, sorted(new.values()))
             ready |= new
-            change.commit()
+            tx.commit()
 
             assert_window_is_the_front_of_the_index(rig)
             assert rig.queue.counters.ready == len(ready) == len(index(rig))
@@ -236,9 +297,9 @@ def test_changes_of_any_kind_keep_windows_counters_and_index_together(
 
 
 def test_levels_begin_with_their_byte(rig: Rig, ids: list[bytes]) -> None:
-    change = change_of(rig)
-    change.make_ready_at(7, [(due_part(START_MS, ids[0]), plain_mark(1))])
-    change.commit()
+    tx = open_tx(rig)
+    rig.queue.ready.put_levels(tx, [(7, [(due_part(START_MS, ids[0]), plain_mark(1))])])
+    tx.commit()
 
     assert rig.keys(Family.VISIBILITY_INDEX) == [
         rig.queue.prefix + level_part(7) + due_part(START_MS, ids[0])

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
-from queueber.engine.loads.commit import Step, commit_load
-from queueber.engine.loads.loads import abort_load, find_committed
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.queues import configure_queue, delete_queue
-from queueber.engine.records.batches import receipt
+from queueber.engine.kernel.steps import Step
 from queueber.errors import (
     Aborted,
     InvalidArgument,
@@ -38,6 +34,16 @@ from tests.engine.load_cases import (
 )
 from tests.support.load_rig import LoadRig
 from tests.support.loading import run_commit
+from tests.support.operations import (
+    abort_load,
+    cancel,
+    commit_load,
+    configure_queue,
+    delete_queue,
+    find_committed,
+    loads_under_way,
+    receipt,
+)
 from tests.support.rig import QUEUE, START_MS, refuse_write
 
 
@@ -128,8 +134,8 @@ def test_commit_remembers_the_load(rig: LoadRig) -> None:
         duplicates=1,
     )
     assert find_committed(rig.engine, rig.queue, LoadRef("load", 3)) == loaded
-    assert rig.queue.loads == {}
-    assert rig.engine.stale_stages == [load.directory]
+    assert loads_under_way(rig.engine, rig.queue) == {}
+    assert rig.engine.loads.stale_directories == [load.directory]
     assert len(rig.dump()["loads"]) == 1
     rig.assert_sound()
     rig.reopen()
@@ -314,7 +320,7 @@ def test_batch_of_a_load_that_brings_nothing_is_complete_as_with_an_add(
     rig.load(rows, batch="b")
 
     assert receipt(rig.engine, rig.queue, "b").complete
-    assert rig.queue.finished_batches == {"b"}
+    assert rig.queue.batches.finished == {"b"}
     rig.assert_sound()
 
 
@@ -436,7 +442,7 @@ def test_commit_with_too_many_duplicates_is_refused(
     with refused(rig, ResourceExhausted, "key: more than 2 rows, the limit of a load"):
         rig.commit(load, too_many)
 
-    assert not rig.queue.keys_are_frozen
+    assert not rig.queue.keys.is_frozen
     assert rig.commit(load, enough).duplicates == 2
     rig.assert_sound()
 
@@ -660,7 +666,7 @@ def test_commit_under_way_is_refused_to_another_epoch_as_a_load_that_is_not_ther
     ref = rig.stage(load, Rows([b"x"]))
 
     for _ in steps_of(rig, load, ref):
-        if rig.queue.committing:
+        if rig.engine.loads.of(rig.queue).is_commit_under_way:
             with pytest.raises(NotFound, match="'load' is not under way"):
                 next(commit_load(rig.engine, rig.queue, LoadRef("load", 1), [ref], rig.now_ms))
             with pytest.raises(Aborted, match="is being committed"):
@@ -699,7 +705,7 @@ def test_second_load_waits_for_the_first_to_be_committed(rig: LoadRig) -> None:
 
     with pytest.raises(Unavailable, match="another load is being committed in queue 'q'"):
         rig.commit(loads[1], refs[1])
-    assert rig.queue.keys_are_frozen
+    assert rig.queue.keys.is_frozen
 
     assert run_commit(rig.engine, first).rows == 1
     assert rig.commit(loads[1], refs[1]).duplicates == 1

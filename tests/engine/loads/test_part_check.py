@@ -100,7 +100,7 @@ LIES: list[tuple[str, Lie, str]] = [
     ("fewer rows", lambda s: replace(s.part, rows=23), "rows: 23, but 8 are ready and 16 delayed"),
     ("too many rows", lambda s: replace(s.part, rows=(1 << 32) + 1), "rows: 4294967297 is out of"),
     ("nine levels", lambda s: replace(s.part, levels=s.part.levels[:9]), "levels: 9; give 10"),
-    ("levels of suspects", lambda s: replace(s.part, levels=[0] * 20), "levels: 20; give 10"),
+    ("levels of quarantined", lambda s: replace(s.part, levels=[0] * 20), "levels: 20; give 10"),
     ("short digest", lambda s: replace(s.part, digest=b"x"), "digest: 1 bytes; it must have 16"),
     (
         "ready ones of another priority",
@@ -197,7 +197,7 @@ LIES: list[tuple[str, Lie, str]] = [
         "of visibility_index has the key .* outside of the range",
     ),
     (
-        "of a level of suspects",
+        "of a level of quarantined",
         lambda s: s.with_file(
             "visibility_index", first_key=s.ready(0, 14), last_key=s.ready(9, 14)
         ),

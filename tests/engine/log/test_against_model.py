@@ -12,11 +12,13 @@ from queueber.db.records.keys import queue_prefix
 from queueber.db.store.contract import Batch, Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_log import check_log
-from queueber.engine.log.log import Log, acknowledge, drop_reader, open_log, read, reader_offset
-from queueber.engine.log.trim import trim, trim_due_ms
+from queueber.engine.log.log import Log, open_log, read
+from queueber.engine.log.readers import reader_offset
+from queueber.engine.log.trim import trim_due_ms
 from queueber.errors import Unavailable
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, LogModel, append_rows
+from tests.support.operations import acknowledge, drop_reader, trim
 
 Step = tuple[Any, ...]
 
@@ -83,8 +85,9 @@ def refuse_everything(store: Store, log: Log, rows: list[bytes], now_ms: int) ->
     before = deepcopy(log)
     with pytest.MonkeyPatch.context() as fault:
         fault.setattr(store, "write", refuse_write)
-        with pytest.raises(Unavailable):
-            append_rows(store, log, rows, now_ms)
+        if rows:
+            with pytest.raises(Unavailable):
+                append_rows(store, log, rows, now_ms)
         if trim_due_ms(log, now_ms=now_ms, age_ms=1, bytes_max=1) <= now_ms:
             with pytest.raises(Unavailable):
                 trim(store, log, now_ms, age_ms=1, bytes_max=1)

@@ -1,6 +1,7 @@
 """The log: rows go in once and come out in order; readers go forward only."""
 
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
@@ -9,25 +10,22 @@ from queueber.db.records.keys import queue_prefix
 from queueber.db.records.log import LogHead, block_key
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.log.log import (
-    Log,
-    LogSlice,
-    acknowledge,
-    append,
-    drop_reader,
-    open_log,
-    read,
-    reader_offset,
-)
+from queueber.engine.kernel.kernel import Kernel
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.log import log as log_module
+from queueber.engine.log.log import Log, LogSlice, open_log, read
+from queueber.engine.log.readers import reader_offset
 from queueber.errors import (
     InvalidArgument,
     InvariantViolation,
     ResourceExhausted,
     StorageCorrupt,
 )
+from queueber.ids import IdSource
 from queueber.limits import LOG_READERS_MAX
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, append_rows
+from tests.support.operations import acknowledge, drop_reader
 
 log_numbers = iter(range(1, 1_000_000))
 
@@ -53,7 +51,7 @@ def every_row(store: Store, log: Log) -> list[bytes]:
 
 
 def test_log_that_was_never_written_is_empty_and_has_no_record(store: Store, log: Log) -> None:
-    assert log == Log(log.prefix, LogHead(), {})
+    assert (log.head, log.readers) == (LogHead(), {})
     assert read(store, log, 0, rows_max=1, bytes_max=1) == LogSlice(0, [], [], 0, 0)
     assert store.get(Family.LOGS, log.prefix) is None
 
@@ -73,9 +71,12 @@ def test_append_is_one_block_under_the_offset_of_its_last_row(store: Store, log:
 
 
 def test_append_changes_nothing_before_its_batch_is_written(store: Store, log: Log) -> None:
-    append(store.batch(), log, [b"a"], 5)
+    tx = Transaction(Kernel(store, IdSource(Random(0))), 5, None)
 
-    assert log == Log(log.prefix, LogHead(), {}) == open_log(store, log.prefix)
+    log_module.append(tx, log, [b"a"])
+
+    assert (log.head, open_log(store, log.prefix).head) == (LogHead(), LogHead())
+    assert log.head_in(tx).next_offset == 1
 
 
 @pytest.mark.parametrize("offset", [-1, 3, 1 << 63])

@@ -11,10 +11,10 @@ from queueber.db.records.items import (
 )
 from queueber.db.records.keys import due_part, level_part
 from queueber.db.records.marks import Mark, encode_mark, plain_mark
-from queueber.engine.queue.queues import configure_queue, create_queue
 from queueber.errors import ResourceExhausted
 from queueber.model import NO_DETAILS, NewItems, QueueSettings
 from tests.engine.making import make_dead
+from tests.support.operations import configure_queue, create_queue
 from tests.support.rig import QUEUE, Rig
 
 LEVEL = 4
@@ -83,7 +83,7 @@ def test_add_of_empty_contents_stores_an_empty_item(rig: Rig) -> None:
 
 def test_add_to_one_queue_leaves_another_as_it_was(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
-    other = rig.engine.queue("other")
+    other = rig.engine.queues.get("other")
     before = rig.memory().queues["other"]
 
     rig.add(b"a", delays_ms=[5])

@@ -8,9 +8,8 @@ from queueber.db.families import Family
 from queueber.db.records.bookkeeping import decode_attempts, decode_dead, encode_attempts
 from queueber.db.records.keys import due_part
 from queueber.db.records.marks import Mark, decode_mark
-from queueber.engine.kernel.transaction import Change
+from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.attempts import Failure, backoff_ms, charge
-from queueber.engine.queue.leases import take_held
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.limits import ATTEMPTS_CEILING, HOUR_MS
 from queueber.model import NewItems, QueueSettings
@@ -116,14 +115,14 @@ def charge_held(rig: Rig, delay_ms: int | None) -> tuple[list[bytes], list[bool]
     ids = rig.add(b"a", b"bb")
     lease_id = rig.poll(2).lease_id
     rig.now_ms += 5
-    change = Change(rig.engine, rig.queue)
-    marks = take_held(rig.engine, rig.queue, change, ids, [lease_id] * 2, rig.now_ms)
+    tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
+    marks = rig.queue.leases.take(tx, ids, [lease_id] * 2)
     failures = [
         Failure(item_id, mark or b"", f"error {at}", delay_ms, DeathReason.FAILED)
         for at, (item_id, mark) in enumerate(zip(ids, marks, strict=True))
     ]
-    comes_back = charge(rig.engine, rig.queue, change, failures, rig.now_ms)
-    change.commit()
+    comes_back = charge(tx, failures)
+    tx.commit()
     return ids, comes_back
 
 

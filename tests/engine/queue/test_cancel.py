@@ -3,12 +3,10 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.queues import create_queue
-from queueber.engine.records.batches import receipt
 from queueber.model import FailOutcome, NewItems, QueueSettings
 from tests.engine.making import counters_aside, make_dead
 from tests.support.ending import expire_together
+from tests.support.operations import cancel, create_queue, receipt
 from tests.support.rig import Rig
 
 ITEM_FAMILIES = (
@@ -54,7 +52,7 @@ def test_cancel_leaves_nothing_of_an_item_in_any_state(rig: Rig, state: str) -> 
 @pytest.mark.parametrize("state", STATES)
 def test_cancel_counts_as_dead_in_the_batch_once(rig: Rig, state: str) -> None:
     item_id = make(rig, state, batch="b")
-    rig.queue.finished_batches.clear()
+    rig.queue.batches.finished.clear()
 
     cancel(rig.engine, rig.queue, [item_id], rig.now_ms)
 
@@ -62,7 +60,7 @@ def test_cancel_counts_as_dead_in_the_batch_once(rig: Rig, state: str) -> None:
     assert (found.added, found.done, found.dead, found.live) == (1, 0, 1, 0)
     assert found.complete
     assert found.dead_digest == found.added_digest
-    assert rig.queue.finished_batches == (set() if state == "dead" else {"b"})
+    assert rig.queue.batches.finished == (set() if state == "dead" else {"b"})
     rig.assert_sound()
 
 
@@ -151,7 +149,7 @@ def test_cancel_of_a_suspect_takes_it_off_their_number(rig: Rig) -> None:
 
     cancel(rig.engine, rig.queue, ids[:1], rig.now_ms)
 
-    assert rig.queue.counters.suspects == 1
+    assert rig.queue.counters.quarantined == 1
     rig.assert_sound()
 
 
@@ -162,7 +160,7 @@ def test_cancel_of_what_is_not_there_changes_nothing(rig: Rig, why: str) -> None
     if why == "gone":
         polled = rig.poll()
         rig.complete(polled.ids, polled.lease_id)
-    queue = rig.engine.queue("other") if why == "another queue" else rig.queue
+    queue = rig.engine.queues.get("other") if why == "another queue" else rig.queue
     disk, memory = rig.dump(), rig.memory()
 
     asked = [bytes(16)] if why == "unknown" else [item_id]

@@ -2,14 +2,17 @@
 
 import pytest
 
-from queueber.engine.log.log import acknowledge
-from queueber.engine.queue.complete import complete
-from queueber.engine.queue.queues import configure_queue, create_queue
-from queueber.engine.queue.results import read_results
-from queueber.engine.records.batches import receipt
 from queueber.limits import MIB
 from queueber.model import NewItems, QueueSettings, Result
-from tests.engine.making import counters_aside
+from tests.engine.making import come_back_at_once, counters_aside
+from tests.support.operations import (
+    acknowledge,
+    complete,
+    configure_queue,
+    create_queue,
+    read_results,
+    receipt,
+)
 from tests.support.rig import QUEUE, Rig
 
 
@@ -80,12 +83,12 @@ def test_complete_counts_as_done_in_the_batch(rig: Rig) -> None:
 
     rig.complete(polled.ids[:1], polled.lease_id)
     assert receipt(rig.engine, rig.queue, "b").live == 1
-    assert rig.queue.finished_batches == set()
+    assert rig.queue.batches.finished == set()
 
     rig.complete(polled.ids[1:], polled.lease_id)
     found = receipt(rig.engine, rig.queue, "b")
     assert (found.done, found.dead, found.live, found.complete) == (2, 0, 0, True)
-    assert rig.queue.finished_batches == {"b"}
+    assert rig.queue.batches.finished == {"b"}
 
 
 @pytest.mark.parametrize("why", ["expired", "unknown lease", "unknown id", "another queue", "done"])
@@ -93,7 +96,7 @@ def test_complete_that_is_refused_changes_nothing(rig: Rig, why: str) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
     rig.add(b"a", b"b")
     polled = rig.poll(2, lease_ms=100)
-    queue = rig.engine.queue("other") if why == "another queue" else rig.queue
+    queue = rig.engine.queues.get("other") if why == "another queue" else rig.queue
     ids = [bytes(16)] * 2 if why == "unknown id" else list(polled.ids)
     lease = bytes(16) if why == "unknown lease" else polled.lease_id
     if why == "expired":
@@ -111,6 +114,7 @@ def test_complete_that_is_refused_changes_nothing(rig: Rig, why: str) -> None:
 
 def test_complete_after_another_holder_did_leaves_the_first_result(rig: Rig) -> None:
     """Of two who worked on an item, exactly one has its result stored."""
+    come_back_at_once(rig)
     rig.add(b"a")
     slow = rig.poll(lease_ms=10)
     rig.now_ms += 10

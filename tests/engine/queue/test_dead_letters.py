@@ -4,12 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.queue.dead_letters import drop_dead, first_dead
-from queueber.engine.queue.purge import purge
-from queueber.engine.queue.redrive import redrive_first
 from queueber.model import ItemState, NewItems
 from tests.engine.making import allow_attempts, make_dead, mark_of
+from tests.support.operations import purge, redrive_first, run
 from tests.support.rig import Rig
 
 
@@ -20,26 +17,25 @@ def ids_of(letters: list[tuple[bytes, bytes]]) -> list[bytes]:
 def test_first_dead_gives_ids_and_marks_in_order_up_to_the_limit(rig: Rig) -> None:
     dead = make_dead(rig, NewItems([b"a", b"bb", b"ccc"]))
 
-    letters = first_dead(rig.engine, rig.queue, 2)
+    letters = rig.queue.dead_letters.first(2)
 
     assert ids_of(letters) == dead[:2]
     assert [mark[:4] for _, mark in letters] == [b"\0\0\0\1", b"\0\0\0\2"]
     assert mark_of(rig, dead[0]).attempts == 1
-    assert ids_of(first_dead(rig.engine, rig.queue, 100)) == dead
+    assert ids_of(rig.queue.dead_letters.first(100)) == dead
 
 
 def test_first_dead_of_a_queue_without_any_is_nothing(rig: Rig) -> None:
     rig.add(b"a")
 
-    assert first_dead(rig.engine, rig.queue, 10) == []
+    assert rig.queue.dead_letters.first(10) == []
 
 
 def test_drop_dead_takes_letters_out_and_leaves_their_items_to_the_caller(rig: Rig) -> None:
     dead = make_dead(rig, NewItems([b"a", b"b"]))
-    change = Change(rig.engine, rig.queue)
+    letters = rig.queue.dead_letters.first(1)
 
-    drop_dead(rig.queue, change, first_dead(rig.engine, rig.queue, 1))
-    change.commit()
+    run(rig.engine, rig.queue, rig.now_ms, rig.queue.dead_letters.drop, letters)
 
     assert [key[4:] for key in rig.keys(Family.DEAD)] == dead[1:]
     assert len(rig.keys(Family.ITEMS)) == 2
@@ -76,7 +72,7 @@ def test_first_dead_through_any_steps_finds_every_dead_letter(steps: list[str]) 
             elif step == "reopen":
                 rig.reopen()
 
-            found = ids_of(first_dead(rig.engine, rig.queue, 100))
+            found = ids_of(rig.queue.dead_letters.first(100))
             assert found == [key[4:] for key in rig.keys(Family.DEAD)]
         rig.assert_sound()
     finally:

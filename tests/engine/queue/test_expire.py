@@ -6,10 +6,11 @@ from queueber.db.families import Family
 from queueber.db.records.bookkeeping import encode_attempts, encode_dead
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
 from queueber.db.records.marks import MARK_BYTES, Mark, decode_mark, encode_mark
-from queueber.engine.queue.expire import expire
+from queueber.engine.queue.attempts import backoff_ms
 from queueber.engine.queue.lifecycle import DeathReason
-from queueber.engine.queue.queues import configure_queue
 from queueber.model import NewItems, QueueSettings
+from tests.engine.making import come_back_at_once
+from tests.support.operations import configure_queue, expire
 from tests.support.rig import QUEUE, Rig
 
 MANY = 10_000
@@ -57,6 +58,7 @@ def test_expire_at_the_very_millisecond_makes_items_ready_now(rig: Rig) -> None:
 
 
 def test_expire_leaves_live_leases_and_says_when_the_next_is_due(rig: Rig) -> None:
+    come_back_at_once(rig)
     ids = rig.add(b"a", b"b")
     rig.poll(lease_ms=50)
     alive = rig.poll(lease_ms=80)
@@ -82,6 +84,7 @@ def test_expire_gives_back_only_what_the_lease_still_holds(rig: Rig) -> None:
 
 
 def test_expire_of_many_due_leases_stops_at_items_max_and_goes_on(rig: Rig) -> None:
+    come_back_at_once(rig)
     rig.add(*[b"x"] * 25)
     rig.poll_many([1] * 25, lease_ms=50)
     rig.now_ms += 50
@@ -122,6 +125,7 @@ def test_expire_of_one_lease_larger_than_a_slice_moves_it_whole(rig: Rig) -> Non
 
 
 def test_expire_of_leases_at_different_times_takes_the_earliest_first(rig: Rig) -> None:
+    come_back_at_once(rig)
     ids = rig.add(b"a", b"b", b"c")
     for lease_ms in (300, 100, 200):
         rig.poll(lease_ms=lease_ms)
@@ -197,8 +201,10 @@ def test_expire_of_an_item_alone_in_its_lease_charges_it_an_attempt(rig: Rig) ->
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (1, NEVER_MS)
 
     key = rig.queue.prefix + item
-    assert rig.ready_ids() == [item]
-    assert marks_of(rig, Family.VISIBILITY_INDEX) == [Mark(3, attempts=1)]
+    assert rig.ready_ids() == []
+    assert marks_of(rig, Family.DELAYED) == [Mark(3, attempts=1)]
+    delay_ms = backoff_ms(rig.queue.settings, item, 1)
+    assert rig.queue.counters.delayed_due_ms == rig.now_ms + delay_ms > rig.now_ms
     assert rig.dump()["attempts"] == [(key, encode_attempts([rig.now_ms], "the lease ran out"))]
     assert (rig.stats().expired_total, rig.stats().failed_total) == (1, 1)
     rig.assert_sound()
@@ -238,6 +244,7 @@ def test_expire_of_several_together_charges_nobody_and_halves_their_company(
 
 def test_expire_counts_what_the_lease_still_held(rig: Rig) -> None:
     """Of three, two are done: the last one was alone when the lease ran out."""
+    come_back_at_once(rig)
     ids = rig.add(b"a", b"b", b"c")
     polled = rig.poll(3, lease_ms=50)
     rig.complete(ids[:2], polled.lease_id)
@@ -250,6 +257,7 @@ def test_expire_counts_what_the_lease_still_held(rig: Rig) -> None:
 
 
 def test_expire_of_leases_of_one_and_of_several_at_once_treats_each_by_itself(rig: Rig) -> None:
+    come_back_at_once(rig)
     ids = rig.add(b"a", b"b", b"c")
     rig.poll_many([1, 2], lease_ms=50)
     rig.now_ms += 50

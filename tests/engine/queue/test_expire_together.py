@@ -1,12 +1,16 @@
 """Expire together: the leases of a holder that is gone end before their time, as one."""
 
+from dataclasses import replace
+
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.bookkeeping import encode_attempts
 from queueber.db.records.marks import Mark, decode_mark
-from queueber.engine.queue.expire import expire
+from tests.engine.making import come_back_at_once
 from tests.support.ending import expire_together
-from tests.support.rig import Rig
+from tests.support.operations import configure_queue, expire
+from tests.support.rig import QUEUE, Rig
 
 
 def ready_marks(rig: Rig) -> list[Mark]:
@@ -87,17 +91,37 @@ def test_expire_together_halves_the_company_of_all_that_the_holder_held(
 
 
 def test_expire_together_of_one_item_in_one_lease_charges_it(rig: Rig) -> None:
+    come_back_at_once(rig)
     rig.add(b"x")
     polled = rig.poll()
 
     assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 1
 
     assert ready_marks(rig) == [Mark(1, attempts=1)]
+    history = encode_attempts([rig.now_ms], "its worker lost the connection")
+    assert rig.dump()["attempts"] == [(rig.queue.prefix + polled.ids[0], history)]
+    rig.assert_sound()
+
+
+def test_expire_together_without_isolation_brings_items_back_as_they_were(rig: Rig) -> None:
+    """As old clients expect it: a lapsed lease of 8 comes back as 8."""
+    settings = replace(rig.queue.settings, isolation=False)
+    configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
+    ids = rig.add(*[b"x"] * 8)
+    for _ in range(3):
+        polled = rig.poll(8)
+        assert polled.ids == ids
+
+        assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 8
+
+    assert ready_marks(rig) == [Mark(1)] * 8
+    assert rig.queue.counters.quarantined == 0
     rig.assert_sound()
 
 
 def test_expire_together_passes_over_leases_that_are_gone(rig: Rig) -> None:
     """One of three is done, and of the two others only one item is left."""
+    come_back_at_once(rig)
     ids = rig.add(b"a", b"b", b"c")
     one, two = rig.poll_many([1, 2])
     rig.complete(one.ids, one.lease_id)
@@ -114,6 +138,7 @@ def test_expire_together_passes_over_leases_that_are_gone(rig: Rig) -> None:
 
 
 def test_leases_that_merely_run_out_together_are_not_one(rig: Rig) -> None:
+    come_back_at_once(rig)
     rig.add(b"a", b"b")
     rig.poll_many([1, 1], lease_ms=50)
     rig.now_ms += 50
@@ -126,15 +151,15 @@ def test_leases_that_merely_run_out_together_are_not_one(rig: Rig) -> None:
 def test_suspects_are_counted_once_until_they_end_or_die(rig: Rig) -> None:
     ids = rig.add(*[b"x"] * 4)
     expire_together(rig.engine, rig.queue, [rig.poll(4).lease_id], rig.now_ms)
-    assert rig.queue.counters.suspects == 4
+    assert rig.queue.counters.quarantined == 4
     polled = rig.poll(2)
     expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms)
-    assert rig.queue.counters.suspects == 4
+    assert rig.queue.counters.quarantined == 4
 
     polled = rig.poll(2)
     rig.complete(polled.ids[:1], polled.lease_id)
 
-    assert rig.queue.counters.suspects == 3
+    assert rig.queue.counters.quarantined == 3
     assert set(polled.ids) <= set(ids)
     rig.assert_sound()
 
@@ -150,7 +175,7 @@ def test_expire_together_of_many_leases_counts_all_of_them_as_one_company(
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 7
 
     assert ready_marks(rig) == [Mark(1, group_max=3)] * 7
-    assert rig.queue.counters.suspects == 7
+    assert rig.queue.counters.quarantined == 7
     rig.assert_sound()
 
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from queueber.db.families import Family
 from queueber.db.records.items import decode_lease
 from queueber.db.records.keys import due_part
-from queueber.engine.queue.extend import extend
-from queueber.engine.queue.queues import create_queue
 from queueber.model import QueueSettings
+from tests.engine.making import come_back_at_once
+from tests.support.operations import create_queue, extend
 from tests.support.rig import Rig
 
 
@@ -44,6 +44,7 @@ def test_extend_to_later_keeps_the_item_past_its_first_expiry(rig: Rig) -> None:
 
 
 def test_extend_to_earlier_expires_the_item_earlier(rig: Rig) -> None:
+    come_back_at_once(rig)
     (item,) = rig.add(b"a")
     polled = rig.poll(lease_ms=10_000)
 
@@ -86,7 +87,7 @@ def test_extend_through_another_queue_changes_nothing(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
     disk, memory = rig.dump(), rig.memory()
 
-    other = rig.engine.queue("other")
+    other = rig.engine.queues.get("other")
 
     assert extend(rig.engine, other, [polled.lease_id], [9], rig.now_ms) == [False]
     assert rig.dump() == disk
@@ -94,6 +95,7 @@ def test_extend_through_another_queue_changes_nothing(rig: Rig) -> None:
 
 
 def test_extend_of_an_expired_lease_changes_nothing_before_or_after_the_sweep(rig: Rig) -> None:
+    come_back_at_once(rig)
     (item,) = rig.add(b"a")
     polled = rig.poll(lease_ms=100)
     rig.now_ms += 100

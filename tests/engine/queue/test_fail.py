@@ -4,10 +4,9 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.bookkeeping import decode_attempts
-from queueber.engine.queue.fail import fail
-from queueber.engine.queue.queues import create_queue
 from queueber.model import FailOutcome, QueueSettings
-from tests.engine.making import allow_attempts, mark_of, whereabouts
+from tests.engine.making import allow_attempts, come_back_at_once, mark_of, whereabouts
+from tests.support.operations import create_queue, fail
 from tests.support.rig import Rig
 
 REFUSED, RETRIED, DIED = FailOutcome.REFUSED, FailOutcome.RETRIED, FailOutcome.DIED
@@ -106,7 +105,7 @@ def test_fail_that_is_refused_changes_nothing(rig: Rig, why: str) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
     rig.add(b"a", b"b")
     polled = rig.poll(2, lease_ms=100)
-    queue = rig.engine.queue("other") if why == "another queue" else rig.queue
+    queue = rig.engine.queues.get("other") if why == "another queue" else rig.queue
     ids = [bytes(16)] * 2 if why == "unknown id" else polled.ids
     lease = bytes(16) if why == "unknown lease" else polled.lease_id
     if why == "expired":
@@ -121,6 +120,7 @@ def test_fail_that_is_refused_changes_nothing(rig: Rig, why: str) -> None:
 
 
 def test_fail_by_the_first_holder_after_another_got_the_item_is_refused(rig: Rig) -> None:
+    come_back_at_once(rig)
     rig.add(b"a")
     first = rig.poll(lease_ms=10)
     rig.now_ms += 10

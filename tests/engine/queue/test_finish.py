@@ -3,11 +3,11 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.engine.kernel.transaction import Change
+from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.finish import finish
-from queueber.engine.queue.leases import take_held
-from queueber.engine.records.batches import Side, receipt
+from queueber.engine.records.batches import Side
 from queueber.model import NewItems
+from tests.support.operations import receipt
 from tests.support.rig import Rig
 
 EMPTY_FAMILIES = {
@@ -18,14 +18,12 @@ EMPTY_FAMILIES = {
 
 def finish_all(rig: Rig, side: Side | None) -> None:
     polled = rig.poll(10)
-    change = Change(rig.engine, rig.queue)
-    marks = take_held(
-        rig.engine, rig.queue, change, polled.ids, [polled.lease_id] * len(polled.ids), rig.now_ms
-    )
+    tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
+    marks = rig.queue.leases.take(tx, polled.ids, [polled.lease_id] * len(polled.ids))
     items = [(i, mark) for i, mark in zip(polled.ids, marks, strict=True) if mark is not None]
-    finish(rig.queue, change, items, side, rig.now_ms)
-    change.counters.removed_total += len(items)
-    change.commit()
+    finish(tx, items, side)
+    tx.counters.removed_total += len(items)
+    tx.commit()
 
 
 @pytest.mark.parametrize("side", [Side.DONE, Side.DEAD])

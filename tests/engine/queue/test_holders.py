@@ -4,20 +4,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.engine.queue.holders import find_holders, holder_keys
+from queueber.engine.queue.leases import Leases
 from tests.support.rig import Rig
 
 LEASE = b"L" * 16
 PREFIX = b"\0\0\0\1"
 
 
-def test_a_lease_has_one_key_for_each_block_of_ids() -> None:
+def test_a_lease_has_one_key_for_each_block_of_ids(rig: Rig) -> None:
     ids = [b"a" * 15 + b"\0", b"a" * 15 + b"\xff", b"b" * 16, b"a" * 15 + b"\1"]
 
-    keys = holder_keys(PREFIX, LEASE, ids)
+    keys = Leases(rig.store, PREFIX)._holder_keys(LEASE, ids)
 
     assert keys == [PREFIX + b"a" * 15 + LEASE, PREFIX + b"b" * 15 + LEASE]
-    assert holder_keys(PREFIX, LEASE, []) == []
+    assert Leases(rig.store, PREFIX)._holder_keys(LEASE, []) == []
 
 
 def test_items_that_were_added_and_leased_together_need_an_entry_or_two(rig: Rig) -> None:
@@ -29,7 +29,7 @@ def test_items_that_were_added_and_leased_together_need_an_entry_or_two(rig: Rig
 
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
-def test_every_item_in_progress_is_found_with_its_lease_and_no_other_item_is(
+def test_every_leased_item_is_found_with_its_lease_and_no_other_item_is(
     data: st.DataObject,
 ) -> None:
     rig = Rig()
@@ -43,7 +43,7 @@ def test_every_item_in_progress_is_found_with_its_lease_and_no_other_item_is(
                 assert rig.remove([item_id], lease_of.pop(item_id)) == [True]
         asked = data.draw(st.permutations([*ids, b"\xff" * 16, bytes(16)]))
 
-        found = find_holders(rig.engine, rig.queue, asked)
+        found = rig.queue.leases.find(asked)
 
         assert dict(found) == lease_of
         assert len(found) == len(lease_of)

@@ -1,4 +1,4 @@
-"""Suspects: given only into small company, so that the culprit is soon alone."""
+"""Suspects: given only into small holder, so that the culprit is soon alone."""
 
 from itertools import pairwise
 
@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 
 from queueber.db.records.keys import LOWEST_DUE
 from queueber.db.records.marks import Mark, encode_mark, mark_group_max
-from queueber.engine.queue.poll import poll
+from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.ready_window import Entry, ReadyWindow
-from queueber.engine.queue.selection import Choice, Company, company_of
+from queueber.engine.queue.selection import Selection
 from queueber.limits import MIB
 from queueber.model import Polled
-from tests.engine.making import make_suspects, mark_of
+from tests.engine.making import make_quarantined, mark_of
+from tests.support.operations import held_by, poll
 from tests.support.rig import Rig
 
 
-def poll_in(rig: Rig, company: Company, counts: list[int]) -> list[Polled]:
+def poll_in(rig: Rig, holder: HeldTogether, counts: list[int]) -> list[Polled]:
     return poll(
         rig.engine,
         rig.queue,
@@ -25,7 +26,7 @@ def poll_in(rig: Rig, company: Company, counts: list[int]) -> list[Polled]:
         lease_ms=1000,
         answer_bytes_max=MIB,
         now_ms=rig.now_ms,
-        company=company,
+        holder=holder,
     )
 
 
@@ -37,31 +38,31 @@ def sizes(answers: list[Polled]) -> list[int]:
 
 
 def test_suspects_go_together_only_as_many_as_each_allows(rig: Rig) -> None:
-    make_suspects(rig, 10)
+    make_quarantined(rig, 10)
 
     assert sizes(rig.poll_many([100, 3, 100])) == [5, 3, 2]
     rig.assert_sound()
 
 
 def test_plain_items_ahead_of_a_suspect_go_without_it(rig: Rig) -> None:
-    suspects = make_suspects(rig, 2)
+    quarantined = make_quarantined(rig, 2)
     rig.now_ms -= 1
     plain = rig.add(*[b"x"] * 10)
 
     first, second, third = rig.poll_many([100, 100, 100])
 
     assert first.ids == plain
-    assert [list(second.ids), list(third.ids)] == [[each] for each in suspects]
+    assert [list(second.ids), list(third.ids)] == [[each] for each in quarantined]
 
 
 def test_plain_items_behind_a_suspect_fill_its_group(rig: Rig) -> None:
-    suspects = make_suspects(rig, 6)
+    quarantined = make_quarantined(rig, 6)
     rig.now_ms += 1
     plain = rig.add(*[b"x"] * 10)
 
     answers = rig.poll_many([100] * 4)
 
-    assert [list(answer.ids) for answer in answers] == [suspects[:3], suspects[3:], plain, []]
+    assert [list(answer.ids) for answer in answers] == [quarantined[:3], quarantined[3:], plain, []]
 
 
 @settings(max_examples=100, deadline=None)
@@ -77,72 +78,72 @@ def test_groups_of_any_limits_are_as_long_as_all_in_them_allow(
     try:
         rig.add(*[b"x"] * len(limits))
         left: dict[int, list[Entry]] = {4: [], 14: []}
-        for (due, _), limit in zip(list(rig.queue.windows[4].entries), limits, strict=True):
+        for (due, _), limit in zip(list(rig.queue.ready.windows[4].entries), limits, strict=True):
             mark = encode_mark(Mark(1, group_max=limit))
             left[14 if limit else 4].append((due, mark))
-        rig.queue.windows = {level: ReadyWindow(is_complete=True) for level in left}
+        rig.queue.ready.windows = {level: ReadyWindow(is_complete=True) for level in left}
         for level, entries in left.items():
-            rig.queue.windows[level].entries.extend(entries)
+            rig.queue.ready.windows[level].entries.extend(entries)
             rig.queue.counters.levels[level] = (len(entries), LOWEST_DUE)
-        company = Company(held)
-        choice = Choice(
-            rig.engine, rig.queue, sum(counts), room=MIB, company=company, now_ms=rig.now_ms
+        holder = HeldTogether(held)
+        selection = Selection(
+            rig.queue, sum(counts), bytes_max=MIB, holder=holder, now_ms=rig.now_ms
         )
 
         for count in counts:
-            before = company.group_max
-            group = choice.take(count)
+            before = holder.group_max
+            group = selection.take(count)
             for of_level in left.values():
                 taken = [entry for entry in group if entry in of_level]
                 assert taken == of_level[: len(taken)]
                 del of_level[: len(taken)]
             group_limits = [limit for _, mark in group if (limit := mark_group_max(mark))]
-            assert company.group_max == min(filter(None, [before, *group_limits]), default=0)
-            assert not group or not company.group_max or company.items <= company.group_max
-            if len(group) < count and not (0 < company.group_max <= company.items):
-                assert left[4] == [], "a plain item fits as long as the company may grow"
-                assert not left[14] or mark_group_max(left[14][0][1]) <= company.items
+            assert holder.group_max == min(filter(None, [before, *group_limits]), default=0)
+            assert not group or not holder.group_max or holder.items <= holder.group_max
+            if len(group) < count and not (0 < holder.group_max <= holder.items):
+                assert left[4] == [], "a plain item fits as long as the holder may grow"
+                assert not left[14] or mark_group_max(left[14][0][1]) <= holder.items
     finally:
         rig.close()
 
 
-# --- company --------------------------------------------------------------------------------------
+# --- holder --------------------------------------------------------------------------------------
 
 
 def test_company_is_what_the_leases_still_hold(rig: Rig) -> None:
-    make_suspects(rig, 6)
+    make_quarantined(rig, 6)
     one, two = rig.poll_many([2, 3])
     rig.complete(one.ids[:1], one.lease_id)
 
-    assert company_of(rig.engine, rig.queue, [one.lease_id, two.lease_id]) == Company(4, 3)
-    assert company_of(rig.engine, rig.queue, [bytes(16)]) == Company(0, 0)
-    assert company_of(rig.engine, rig.queue, []) == Company(0, 0)
+    assert held_by(rig.engine, rig.queue, [one.lease_id, two.lease_id]) == HeldTogether(4, 3)
+    assert held_by(rig.engine, rig.queue, [bytes(16)]) == HeldTogether(0, 0)
+    assert held_by(rig.engine, rig.queue, []) == HeldTogether(0, 0)
 
 
 def test_company_that_holds_a_suspect_gets_no_more_than_it_allows(rig: Rig) -> None:
-    make_suspects(rig, 6)
+    make_quarantined(rig, 6)
     rig.add(*[b"x"] * 5)
     first = rig.poll(2)
-    company = company_of(rig.engine, rig.queue, [first.lease_id])
+    holder = held_by(rig.engine, rig.queue, [first.lease_id])
 
-    assert sizes(poll_in(rig, company, [1, 5, 5])) == [1, 0, 0]
-    assert company == Company(3, 3)
+    assert sizes(poll_in(rig, holder, [1, 5, 5])) == [1, 0, 0]
+    assert holder == HeldTogether(3, 3)
     rig.assert_sound()
 
 
 def test_company_of_plain_items_gets_a_suspect_only_if_it_is_small_enough(rig: Rig) -> None:
     rig.add(b"x", b"y")
     held = rig.poll(2)
-    suspects = make_suspects(rig, 4)
-    company = company_of(rig.engine, rig.queue, [held.lease_id])
+    quarantined = make_quarantined(rig, 4)
+    holder = held_by(rig.engine, rig.queue, [held.lease_id])
     disk = rig.dump()
 
-    assert sizes(poll_in(rig, company, [5])) == [0]
+    assert sizes(poll_in(rig, holder, [5])) == [0]
     assert rig.dump() == disk
 
     rig.complete(held.ids[:1], held.lease_id)
-    company = company_of(rig.engine, rig.queue, [held.lease_id])
-    assert [list(answer.ids) for answer in poll_in(rig, company, [5])] == [suspects[:1]]
+    holder = held_by(rig.engine, rig.queue, [held.lease_id])
+    assert [list(answer.ids) for answer in poll_in(rig, holder, [5])] == [quarantined[:1]]
     rig.assert_sound()
 
 

@@ -5,18 +5,14 @@ import pytest
 from queueber.db.families import Family
 from queueber.db.records.items import decode_lease, split_held
 from queueber.db.records.marks import plain_mark
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.queue.leases import take_from_any_lease, take_held
 from tests.engine.making import counters_aside
+from tests.support.operations import run
 from tests.support.rig import Rig
 
 
 def take(rig: Rig, ids: list[bytes], leases: list[bytes]) -> list[bytes | None]:
     """What was taken; it is nowhere then, so the store is not sound."""
-    change = Change(rig.engine, rig.queue)
-    marks = take_held(rig.engine, rig.queue, change, ids, leases, rig.now_ms)
-    change.commit()
-    return marks
+    return run(rig.engine, rig.queue, rig.now_ms, rig.queue.leases.take, ids, leases)
 
 
 def test_take_of_all_that_a_lease_holds_ends_the_lease(rig: Rig) -> None:
@@ -95,18 +91,15 @@ def test_take_from_any_lease_asks_for_no_time(rig: Rig) -> None:
     ids = rig.add(b"a", b"bb")
     lease_id = rig.poll(2, lease_ms=100).lease_id
     rig.now_ms += 5000
-    change = Change(rig.engine, rig.queue)
+    held = [(ids[1], lease_id), (bytes(16), lease_id)]
 
-    taken = take_from_any_lease(
-        rig.engine, rig.queue, change, [(ids[1], lease_id), (bytes(16), lease_id)]
-    )
-    change.commit()
+    taken = run(rig.engine, rig.queue, rig.now_ms, rig.queue.leases.take_from_any, held)
 
     assert taken == [(ids[1], plain_mark(2))]
     assert [item_id for item_id, _ in rig.held()] == [ids[0]]
 
 
 def test_take_from_any_lease_of_nothing_is_nothing(rig: Rig) -> None:
-    change = Change(rig.engine, rig.queue)
+    take = rig.queue.leases.take_from_any
 
-    assert take_from_any_lease(rig.engine, rig.queue, change, []) == []
+    assert run(rig.engine, rig.queue, rig.now_ms, take, []) == []

@@ -7,20 +7,23 @@ from itertools import product
 import pytest
 
 from queueber.db.families import Family
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.expire import expire
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS, DeathReason, State
-from queueber.engine.queue.peek import peek
-from queueber.engine.queue.promote import promote
-from queueber.engine.queue.purge import purge
-from queueber.engine.queue.queues import configure_queue
-from queueber.engine.queue.redrive import redrive, redrive_first
-from queueber.engine.queue.release import release_lease
-from queueber.engine.queue.remove import remove_whole
-from queueber.engine.records.retention import forget
 from queueber.limits import MIB
 from queueber.model import ItemState
 from tests.support.ending import expire_together
+from tests.support.operations import (
+    cancel,
+    configure_queue,
+    expire,
+    forget,
+    peek,
+    promote,
+    purge,
+    redrive,
+    redrive_first,
+    release_lease,
+    remove_whole,
+)
 from tests.support.rig import QUEUE, Rig
 
 LEASE_MS = 100
@@ -170,6 +173,7 @@ def test_purge_of_a_state_takes_the_items_of_that_state_and_no_others(
 def test_every_operation_of_the_table_is_walked() -> None:
     walked = {STEPS.get(each, each) for each in OPERATIONS}
     walked |= {STEPS.get(each, each) + LAST_ATTEMPT for each in FATAL}
+    walked |= {"expire, with others"}  # below
 
     assert {operation for _, operation in TRANSITIONS} <= walked
 
@@ -195,3 +199,14 @@ def test_reasons_of_death_have_the_numbers_that_are_on_disk_and_a_sentence_each(
     assert {reason.name: reason.value for reason in DeathReason} == {"FAILED": 1, "EXPIRED": 2}
     assert len({reason.text for reason in DeathReason}) == len(DeathReason)
     assert all(reason.text for reason in DeathReason)
+
+
+def test_expire_with_others_does_what_the_table_says(rig: Rig) -> None:
+    ids = rig.add(b"a", b"b")
+    polled = rig.poll(2)
+
+    expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms)
+
+    expected = TRANSITIONS[State.LEASED, "expire, with others"]
+    assert [state_of(rig, item_id) for item_id in ids] == [expected] * 2
+    rig.assert_sound()

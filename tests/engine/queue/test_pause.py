@@ -4,8 +4,9 @@ import pytest
 
 from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.queue.pause import pause, resume, resume_if_due
 from queueber.model import NOTHING_POLLED, Sweep
+from tests.engine.making import come_back_at_once
+from tests.support.operations import pause, resume, resume_if_due
 from tests.support.rig import QUEUE, START_MS, Rig
 
 untils = pytest.mark.parametrize("until_ms", [START_MS + 50, NEVER_MS])
@@ -39,6 +40,7 @@ def test_pause_is_over_at_the_very_millisecond_swept_or_not(rig: Rig) -> None:
 
 def test_pause_lets_all_else_go_on(rig: Rig) -> None:
     """Adds, outcomes, extensions, expiries and delays."""
+    come_back_at_once(rig)
     ids = rig.add(b"a", b"b", b"c", b"d")
     polled = rig.poll(3, lease_ms=100)
     pause(rig.engine, rig.queue, NEVER_MS)

@@ -3,13 +3,11 @@
 import pytest
 
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.queue.cancel import cancel
 from queueber.engine.queue.lifecycle import DeathReason
-from queueber.engine.queue.pause import pause
-from queueber.engine.queue.peek import peek
 from queueber.limits import ITEM_WIRE_BYTES, MIB
 from queueber.model import ItemInfo, ItemState, NewItems
-from tests.engine.making import allow_attempts, make_dead
+from tests.engine.making import allow_attempts, come_back_at_once, make_dead
+from tests.support.operations import cancel, pause, peek
 from tests.support.rig import START_MS, Rig
 
 states = pytest.mark.parametrize("state", ItemState, ids=lambda state: state.name)
@@ -126,7 +124,7 @@ def test_peek_of_a_dead_letter_says_when_and_why_it_died(rig: Rig, reason: Death
     (seen,) = look(rig, ItemState.DEAD)
 
     error = "last" if reason is DeathReason.FAILED else "the lease ran out"
-    assert (seen.at_ms, seen.reason, seen.last_error) == (rig.now_ms, reason.text, error)
+    assert (seen.at_ms, seen.reason, seen.last_error) == (rig.now_ms, reason.text(2), error)
     assert (seen.attempts, seen.attempt_times_ms) == (2, [START_MS, rig.now_ms])
 
 
@@ -211,6 +209,7 @@ def test_peek_into_a_paused_queue_shows_its_items(rig: Rig) -> None:
 
 
 def test_peek_at_an_expired_lease_shows_its_items_until_the_sweep(rig: Rig) -> None:
+    come_back_at_once(rig)
     ids = rig.add(b"a")
     rig.poll(lease_ms=10)
     rig.now_ms += 20

@@ -10,6 +10,7 @@ from queueber.db.records.keys import due_part
 from queueber.db.records.marks import plain_mark
 from queueber.limits import ITEM_WIRE_BYTES, MIB, READY_WINDOW_ENTRIES
 from queueber.model import NOTHING_POLLED
+from tests.engine.making import come_back_at_once
 from tests.support.rig import Rig
 
 
@@ -71,6 +72,7 @@ def test_poll_orders_items_by_when_they_became_visible(rig: Rig) -> None:
 
 
 def test_poll_after_expiry_gives_the_item_behind_those_that_waited(rig: Rig) -> None:
+    come_back_at_once(rig)
     (expired,) = rig.add(b"first")
     rig.poll(1, lease_ms=10)
     (waited,) = rig.add(b"second")
@@ -202,14 +204,14 @@ def test_poll_gives_contents_back_exactly(rig: Rig, size: int) -> None:
 @pytest.fixture
 def nothing_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items whose contents are kept in memory are in the window, however many they are."""
-    monkeypatch.setattr("queueber.engine.queue.recent_contents.FRESH_BYTES_MAX", 0)
+    monkeypatch.setattr("queueber.engine.queue.recent_contents.RECENT_BYTES_MAX", 0)
 
 
 @pytest.mark.usefixtures("nothing_fresh")
 def test_poll_across_several_windows_keeps_the_order_to_the_last_item(rig: Rig) -> None:
     count = 3 * READY_WINDOW_ENTRIES + 17
     ids = rig.add(*[b"%d" % n for n in range(count)])
-    assert len(rig.queue.windows[4].entries) == READY_WINDOW_ENTRIES
+    assert len(rig.queue.ready.windows[4].entries) == READY_WINDOW_ENTRIES
     polled: list[bytes] = []
     contents: list[bytes] = []
 
@@ -255,6 +257,6 @@ def test_poll_of_an_early_item_that_came_late_finds_it_in_a_full_window(rig: Rig
 
     (early,) = rig.add(b"early")
 
-    assert len(rig.queue.windows[4].entries) == READY_WINDOW_ENTRIES
+    assert len(rig.queue.ready.windows[4].entries) == READY_WINDOW_ENTRIES
     rig.assert_sound()
     assert rig.poll(3).ids == [early, *ids[:2]]

@@ -3,10 +3,8 @@
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
 from queueber.db.records.marks import plain_mark
-from queueber.engine.queue.add import add
-from queueber.engine.queue.promote import promote
-from queueber.engine.queue.queues import create_queue
 from queueber.model import NewItems, QueueSettings
+from tests.support.operations import add, create_queue, promote
 from tests.support.rig import Rig
 
 MANY = 10_000
@@ -103,7 +101,7 @@ def test_promote_after_the_clock_stepped_back_waits_for_its_time(rig: Rig) -> No
 
 def test_promote_of_one_queue_leaves_the_delayed_items_of_another(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
-    add(rig.engine, rig.engine.queue("other"), NewItems([b"theirs"], [10]), rig.now_ms)
+    add(rig.engine, rig.engine.queues.get("other"), NewItems([b"theirs"], [10]), rig.now_ms)
     (ours,) = rig.add(b"ours", delays_ms=[10])
     rig.now_ms += 10
 

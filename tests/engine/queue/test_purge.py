@@ -3,11 +3,10 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.engine.queue.purge import purge
-from queueber.engine.records.batches import receipt
 from queueber.limits import READY_WINDOW_ENTRIES
 from queueber.model import ItemState, NewItems
 from tests.engine.making import make_dead
+from tests.support.operations import purge, receipt
 from tests.support.rig import Rig
 
 FAMILIES = {
@@ -103,7 +102,7 @@ def test_purge_of_everything_empties_the_queue_and_ends_the_batch(rig: Rig) -> N
 
     assert rig.keys(Family.ITEMS) == rig.keys(Family.ATTEMPTS) == rig.keys(Family.PLACES) == []
     assert receipt(rig.engine, rig.queue, "b").complete
-    assert rig.queue.finished_batches == {"b"}
+    assert rig.queue.batches.finished == {"b"}
     rig.add(b"new")
     assert rig.poll().contents == [b"new"]
 

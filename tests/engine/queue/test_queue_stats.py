@@ -4,14 +4,11 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.pause import pause
-from queueber.engine.queue.queues import configure_queue, queue_stats
-from queueber.engine.queue.redrive import redrive
 from queueber.model import FailOutcome, NewItems, QueueSettings, Stats
+from tests.support.operations import cancel, configure_queue, pause, queue_stats, redrive
 from tests.support.rig import QUEUE, START_MS, Rig
 
-SETTINGS = QueueSettings(items_max=5, bytes_max=1000, item_bytes_max=100)
+SETTINGS = QueueSettings(backoff_ms=(0,), items_max=5, bytes_max=1000, item_bytes_max=100)
 
 
 def test_queue_stats_count_every_state_and_every_total(rig: Rig) -> None:

@@ -8,13 +8,17 @@ from queueber.db.families import QUEUE_FAMILIES
 from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import NEVER_MS, split_queue_prefix
 from queueber.db.records.loads import LoadRecord
-from queueber.engine.loads.loads import begin_load
-from queueber.engine.queue.add import add
-from queueber.engine.queue.pause import pause
-from queueber.engine.queue.queues import configure_queue, create_queue, delete_queue
-from queueber.errors import Aborted, NotFound, ResourceExhausted
+from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.limits import QUEUES_MAX
 from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings, Stats
+from tests.support.operations import (
+    add,
+    begin_load,
+    configure_queue,
+    create_queue,
+    delete_queue,
+    pause,
+)
 from tests.support.rig import QUEUE, START_MS, Rig
 
 SETTINGS = QueueSettings(items_max=5, bytes_max=1000, item_bytes_max=100)
@@ -58,7 +62,7 @@ def test_create_queue_stores_its_name_and_settings(rig: Rig) -> None:
     assert create(rig, "new", SETTINGS)
 
     records = dict(rig.dump()["queues"])
-    new = rig.engine.queue("new")
+    new = rig.engine.queues.get("new")
     assert decode_queue(records[new.prefix]) == ("new", rig.now_ms, SETTINGS, 0)
     assert new.settings == SETTINGS
     rig.assert_sound()
@@ -75,11 +79,11 @@ def test_create_queue_again_with_the_same_settings_changes_nothing(rig: Rig) -> 
     assert rig.memory() == memory
 
 
-def test_create_queue_again_with_other_settings_is_aborted_and_changes_nothing(rig: Rig) -> None:
+def test_create_queue_again_with_other_settings_is_refused_and_changes_nothing(rig: Rig) -> None:
     create(rig, "new", SETTINGS)
     disk, memory = rig.dump(), rig.memory()
 
-    with pytest.raises(Aborted, match="'new' exists with other settings"):
+    with pytest.raises(AlreadyExists, match="'new' exists with other settings"):
         create(rig, "new", QueueSettings(items_max=6))
 
     assert rig.dump() == disk
@@ -105,7 +109,7 @@ def test_create_queue_gives_each_a_number_of_its_own_for_ever(rig: Rig) -> None:
     numbers = []
     for n in range(4):
         create(rig, "again")
-        numbers.append(rig.engine.queue("again").queue_id)
+        numbers.append(rig.engine.queues.get("again").queue_id)
         delete_queue(rig.engine, "again")
         if n == 1:
             rig.reopen()
@@ -188,15 +192,15 @@ def test_delete_queue_names_the_files_of_its_loads_to_be_deleted(rig: Rig) -> No
 
     delete_queue(rig.engine, QUEUE)
 
-    assert rig.engine.stale_stages == [load.directory for load in loads]
+    assert rig.engine.loads.stale_directories == [load.directory for load in loads]
 
 
 def test_delete_queue_leaves_its_neighbours_untouched(rig: Rig) -> None:
     create(rig, "middle")
     create(rig, "after")
     for name in (QUEUE, "middle", "after"):
-        add(rig.engine, rig.engine.queue(name), NewItems([b"x", b"y"], [0, 70]), rig.now_ms)
-    middle = split_queue_prefix(rig.engine.queue("middle").prefix)
+        add(rig.engine, rig.engine.queues.get(name), NewItems([b"x", b"y"], [0, 70]), rig.now_ms)
+    middle = split_queue_prefix(rig.engine.queues.get("middle").prefix)
     others = {
         family: [key for key in rig.keys(family) if int.from_bytes(key[:4]) != middle]
         for family in QUEUE_FAMILIES
@@ -224,7 +228,7 @@ def test_delete_queue_marks_the_state_that_callers_still_hold(rig: Rig) -> None:
 
     assert queue.is_deleted
     with pytest.raises(NotFound, match="there is no queue 'q'"):
-        rig.engine.queue(QUEUE)
+        rig.engine.queues.get(QUEUE)
 
 
 def test_recreated_queue_is_empty(rig: Rig) -> None:
@@ -261,7 +265,7 @@ def test_ids_after_a_delete_keep_rising_although_the_clock_stepped_back(
 
 def test_delete_of_a_queue_with_older_ids_keeps_the_newest_remembered(rig: Rig) -> None:
     create(rig, "old")
-    add(rig.engine, rig.engine.queue("old"), NewItems([b"x"]), rig.now_ms)
+    add(rig.engine, rig.engine.queues.get("old"), NewItems([b"x"]), rig.now_ms)
     (newest,) = rig.add(b"newer")
     delete_queue(rig.engine, QUEUE)
     delete_queue(rig.engine, "old")

@@ -85,9 +85,9 @@ def test_window_through_any_steps_is_the_front_of_the_index(
                 continue
             write(store, head, new)
             index = sorted(index + new)
-            before, is_fresh = len(window.entries), step == "insert fresh"
-            window.insert(new, is_fresh=is_fresh)
-            assert is_fresh or len(window.entries) <= max(ENTRIES_MAX, before)
+            before, is_cached = len(window.entries), step == "insert fresh"
+            window.insert(new, is_cached=is_cached)
+            assert is_cached or len(window.entries) <= max(ENTRIES_MAX, before)
         elif step == "take":
             (count,) = numbers
             window.fill(store, head, LOW, count)
@@ -133,7 +133,7 @@ def test_fresh_entries_are_all_kept_and_others_do_not_push_them_out() -> None:
     window = ReadyWindow(is_complete=True)
     fresh = [entry(number) for number in range(10, 20)]
 
-    window.insert(fresh, is_fresh=True)
+    window.insert(fresh, is_cached=True)
     assert (list(window.entries), window.is_complete) == (fresh, True)
     window.insert([entry(20), entry(21)])
     assert (list(window.entries), window.is_complete) == (fresh, False)

@@ -7,11 +7,10 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import prefix_end
-from queueber.engine.kernel.state import RECLAIM_KEY
-from queueber.engine.queue.queues import create_queue, delete_queue
-from queueber.engine.queue.reclaim import reclaim_slices, reclaimed
+from queueber.engine.queue.queues import RECLAIM_KEY
 from queueber.errors import Unavailable
 from queueber.model import QueueSettings
+from tests.support.operations import create_queue, delete_queue, reclaim_slices, reclaimed
 from tests.support.rig import QUEUE, Rig, refuse_write
 
 CALLS, ITEMS, BYTES = 80, 100, 10_000
@@ -44,7 +43,7 @@ def test_files_shrink_once_all_slices_are_done(rig: Rig) -> None:
 
     assert len(slices) > len(Family), "more than one slice for the family of the contents"
     assert files_bytes(rig.folder) < before // 10
-    assert rig.engine.reclaims == []
+    assert rig.engine.queues.reclaims == []
     rig.assert_sound()
 
 
@@ -65,17 +64,17 @@ def test_what_is_left_to_reclaim_survives_a_restart(rig: Rig) -> None:
     assert delete_queue(rig.engine, QUEUE)
 
     rig.reopen()
-    assert rig.engine.reclaims == [prefix]
+    assert rig.engine.queues.reclaims == [prefix]
     reclaimed(rig.engine, prefix)
     rig.reopen()
 
-    assert rig.engine.reclaims == []
+    assert rig.engine.queues.reclaims == []
     assert rig.store.get(Family.DEFAULT, RECLAIM_KEY + prefix) is None
 
 
 def test_queues_beside_a_deleted_one_keep_their_items(rig: Rig) -> None:
     create_queue(rig.engine, "doomed", QueueSettings(), rig.now_ms)
-    prefix = rig.engine.queue("doomed").prefix
+    prefix = rig.engine.queues.get("doomed").prefix
     kept = rig.add(b"a", b"b")
     assert delete_queue(rig.engine, "doomed")
 
@@ -95,4 +94,4 @@ def test_refused_write_leaves_it_to_be_reclaimed(rig: Rig, monkeypatch: pytest.M
     with pytest.raises(Unavailable):
         reclaimed(rig.engine, prefix)
 
-    assert rig.engine.reclaims == [prefix]
+    assert rig.engine.queues.reclaims == [prefix]

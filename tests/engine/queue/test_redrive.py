@@ -4,11 +4,10 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.marks import Mark
-from queueber.engine.queue.redrive import redrive, redrive_first
-from queueber.engine.records.batches import receipt
 from queueber.limits import BATCH_KEEP_MS
 from queueber.model import NewItems
 from tests.engine.making import allow_attempts, make_dead, whereabouts
+from tests.support.operations import receipt, redrive, redrive_first
 from tests.support.rig import Rig
 
 
@@ -80,7 +79,7 @@ def test_redrive_of_nothing_that_is_dead_changes_nothing(rig: Rig) -> None:
 def test_redrive_makes_an_item_live_in_its_batch_again(rig: Rig) -> None:
     fresh = rig.add_items(NewItems([b"x"], batch="b")).ids
     (item_id,) = make_dead(rig, NewItems([b"a"], priorities=[9], batch="b"))
-    rig.queue.finished_batches.clear()
+    rig.queue.batches.finished.clear()
 
     redrive(rig.engine, rig.queue, [item_id], rig.now_ms)
 
@@ -92,7 +91,7 @@ def test_redrive_makes_an_item_live_in_its_batch_again(rig: Rig) -> None:
     found = receipt(rig.engine, rig.queue, "b")
     assert (found.done, found.complete) == (2, True)
     assert found.done_digest == found.added_digest
-    assert rig.queue.finished_batches == {"b"}
+    assert rig.queue.batches.finished == {"b"}
     assert fresh
     rig.assert_sound()
 

@@ -4,10 +4,9 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.marks import Mark, plain_mark
-from queueber.engine.queue.queues import create_queue
-from queueber.engine.queue.release import release, release_lease
 from queueber.model import NewItems, QueueSettings
 from tests.engine.making import mark_of
+from tests.support.operations import create_queue, release, release_lease
 from tests.support.rig import Rig
 
 
@@ -71,7 +70,7 @@ def test_release_that_is_refused_changes_nothing(rig: Rig, why: str) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
     rig.add(b"a", b"b")
     polled = rig.poll(2, lease_ms=100)
-    queue = rig.engine.queue("other") if why == "another queue" else rig.queue
+    queue = rig.engine.queues.get("other") if why == "another queue" else rig.queue
     ids = [bytes(16)] * 2 if why == "unknown id" else polled.ids
     lease = bytes(16) if why == "unknown lease" else polled.lease_id
     if why == "expired":

@@ -4,10 +4,10 @@ import pytest
 
 from queueber.db.records.items import decode_lease, split_held
 from queueber.db.records.marks import plain_mark
-from queueber.engine.queue.queues import create_queue
-from queueber.engine.queue.remove import remove, remove_whole
 from queueber.model import QueueSettings
+from tests.engine.making import come_back_at_once
 from tests.support.ending import expire_together
+from tests.support.operations import create_queue, remove, remove_whole
 from tests.support.rig import Rig
 
 
@@ -87,7 +87,7 @@ def test_remove_through_another_queue_changes_nothing(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
     disk, memory = rig.dump(), rig.memory()
 
-    other = rig.engine.queue("other")
+    other = rig.engine.queues.get("other")
     removed = remove(rig.engine, other, polled.ids, [polled.lease_id], rig.now_ms)
 
     assert removed == [False]
@@ -177,6 +177,7 @@ def test_remove_with_expired_lease_keeps_item_until_sweep(rig: Rig) -> None:
 
 
 def test_remove_by_the_first_holder_after_another_got_the_item_is_refused(rig: Rig) -> None:
+    come_back_at_once(rig)
     rig.add(b"a")
     first = rig.poll(lease_ms=10)
     rig.now_ms += 10

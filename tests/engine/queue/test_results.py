@@ -3,12 +3,11 @@
 import pytest
 
 from queueber.db.records.log import ROW_END_BYTES
-from queueber.engine.log.log import acknowledge
-from queueber.engine.log.trim import trim
-from queueber.engine.queue.results import read_results, results_stats
+from queueber.engine.queue.results import results_stats
 from queueber.errors import InvalidArgument
 from queueber.limits import ITEM_WIRE_BYTES, MIB
 from queueber.model import LogStats, NewItems, Result, Results
+from tests.support.operations import acknowledge, read_results, trim
 from tests.support.rig import START_MS, Rig
 
 

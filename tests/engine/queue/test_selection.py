@@ -4,10 +4,10 @@ What may go together is in `test_choice_company`.
 """
 
 from queueber.db.records.marks import plain_mark
-from queueber.engine.queue.selection import Choice
+from queueber.engine.queue.selection import Selection
 from queueber.limits import ITEM_WIRE_BYTES, MIB, OLDEST_FIRST_EVERY
 from queueber.model import NewItems, Polled
-from tests.engine.making import make_suspects
+from tests.engine.making import make_quarantined
 from tests.support.rig import Rig
 
 
@@ -106,21 +106,21 @@ def test_oldest_first_merges_all_levels_by_age(rig: Rig) -> None:
 
 def test_room_is_not_taken_by_items_that_do_not_go(rig: Rig) -> None:
     """The first poll ends at a suspect; what lies behind it has cost nothing."""
-    suspects = make_suspects(rig, 2)
+    quarantined = make_quarantined(rig, 2)
     cost = 1 + ITEM_WIRE_BYTES
 
     answers = rig.poll_many([2, 2], bytes_max=2 * cost)
 
-    assert [list(answer.ids) for answer in answers] == [[each] for each in suspects]
+    assert [list(answer.ids) for answer in answers] == [[each] for each in quarantined]
 
 
 def test_choice_takes_nothing_before_it_is_asked(rig: Rig) -> None:
     rig.add(b"a", b"b")
-    choice = Choice(rig.engine, rig.queue, 2, room=MIB, company=None, now_ms=rig.now_ms)
-    assert choice.taken() == []
+    selection = Selection(rig.queue, 2, bytes_max=MIB, holder=None, now_ms=rig.now_ms)
+    assert selection.taken() == []
 
-    ((_, mark),) = choice.take(1)
+    ((_, mark),) = selection.take(1)
 
     assert mark == plain_mark(1)
-    assert [(level, len(entries)) for level, entries in choice.taken()] == [(4, 1)]
-    assert len(rig.queue.windows[4].entries) == 2, "the change drops them when it is written"
+    assert [(level, len(entries)) for level, entries in selection.taken()] == [(4, 1)]
+    assert len(rig.queue.ready.windows[4].entries) == 2, "the change drops them when it is written"

@@ -4,15 +4,20 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.log.log import acknowledge
-from queueber.engine.queue.add import add
-from queueber.engine.queue.pause import pause
-from queueber.engine.queue.poll import poll
-from queueber.engine.queue.queues import configure_queue, create_queue, delete_queue
-from queueber.engine.queue.sweep import sweep
 from queueber.errors import Unavailable
 from queueber.limits import MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NewItems, QueueSettings, Sweep
+from tests.engine.making import come_back_at_once
+from tests.support.operations import (
+    acknowledge,
+    add,
+    configure_queue,
+    create_queue,
+    delete_queue,
+    pause,
+    poll,
+    sweep,
+)
 from tests.support.rig import QUEUE, Rig, refuse_write
 
 
@@ -39,6 +44,7 @@ def test_sweep_before_its_time_is_none_and_changes_nothing(rig: Rig) -> None:
 
 
 def test_sweep_expires_and_promotes_in_one_go(rig: Rig) -> None:
+    come_back_at_once(rig)
     rig.add(b"a", b"b", b"c", delays_ms=[0, 100, 100])
     rig.poll(lease_ms=100)
     rig.now_ms += 100
@@ -62,7 +68,7 @@ def test_sweep_with_more_to_come_is_due_again_then(rig: Rig) -> None:
 def test_sweep_takes_the_queue_that_is_due_first(rig: Rig) -> None:
     for name, delay_ms in (("late", 30), ("early", 10), ("middle", 20)):
         create_queue(rig.engine, name, QueueSettings(), rig.now_ms)
-        add(rig.engine, rig.engine.queue(name), NewItems([b"x"], [delay_ms]), rig.now_ms)
+        add(rig.engine, rig.engine.queues.get(name), NewItems([b"x"], [delay_ms]), rig.now_ms)
     rig.now_ms += 30
 
     assert [s.queue_name for s in rig.sweep_all()] == ["early", "middle", "late"]
@@ -157,7 +163,7 @@ def test_sweep_that_found_only_removed_leases_is_not_due_again(rig: Rig) -> None
 
 def test_sweep_does_all_that_is_due_in_one_go(rig: Rig) -> None:
     """A lease, a delay, a key, a pause and a result, all due in the same millisecond."""
-    settings = QueueSettings(dedup_window_ms=100, result_age_ms=100)
+    settings = QueueSettings(backoff_ms=(0,), dedup_window_ms=100, result_age_ms=100)
     configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
     rig.add_items(NewItems([b"a", b"b", b"c"], [0, 0, 100], keys=["k", "", ""]))
     done = rig.poll()

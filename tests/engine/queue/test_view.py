@@ -4,16 +4,13 @@ from itertools import pairwise
 
 import pytest
 
-from queueber.engine.log.log import acknowledge
-from queueber.engine.log.trim import trim
-from queueber.engine.queue.cancel import cancel
 from queueber.engine.queue.peek import look
-from queueber.engine.queue.queues import delete_queue
 from queueber.engine.queue.results import results_of
-from queueber.engine.queue.view import View, live_view, take_view
+from queueber.engine.queue.view import View
 from queueber.limits import MIB
 from queueber.model import Column, ItemInfo, ItemState, NewItems
 from tests.engine.making import make_dead
+from tests.support.operations import acknowledge, cancel, delete_queue, live_view, take_view, trim
 from tests.support.rig import Rig
 
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.records.bookkeeping import ids_digest
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.records.batches import batch_name, batch_reference, receipt
+from queueber.engine.records.batches import batch_reference
 from queueber.errors import InvariantViolation, NotFound, ResourceExhausted
 from queueber.limits import BATCH_KEEP_MS
 from queueber.model import NewItems, Receipt
 from tests.engine.making import make_dead
+from tests.support.operations import batch_name, cancel, receipt
 from tests.support.rig import Rig
 
 ids_of_any_kind = st.lists(st.binary(min_size=16, max_size=16), max_size=20)
@@ -99,7 +99,7 @@ def test_receipts_of_batches_do_not_mix(rig: Rig) -> None:
     rig.complete(polled.ids, polled.lease_id)
 
     assert [receipt(rig.engine, rig.queue, name).done for name in ("a", "b")] == [2, 3]
-    assert rig.queue.finished_batches == {"a", "b"}
+    assert rig.queue.batches.finished == {"a", "b"}
     assert rig.stats().batches == 2
     rig.assert_sound()
 
@@ -151,14 +151,14 @@ def test_batch_name_is_found_by_number_with_and_without_memory(rig: Rig) -> None
 def test_names_kept_in_memory_do_not_grow_without_end(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("queueber.engine.queue.view._NAMES_KEPT", 3)
+    monkeypatch.setattr("queueber.engine.records.batches._NAMES_KEPT", 3)
     for n in range(10):
         add_to(rig, f"b{n}")
 
     names = [name for _ in range(10) for name in rig.poll().details.batches]
 
     assert names == [f"b{n}" for n in range(10)]
-    assert len(rig.queue.batch_names) <= 3
+    assert len(rig.queue.batches.names._names) <= 3
 
 
 def test_numbers_of_batches_are_never_used_again(rig: Rig) -> None:

@@ -6,12 +6,9 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.records.keys import due_part, text_digest
-from queueber.engine.queue.add import add
-from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.queues import configure_queue, create_queue
-from queueber.engine.records.batches import receipt
 from queueber.errors import ResourceExhausted
 from queueber.model import Added, NewItems, QueueSettings
+from tests.support.operations import add, cancel, configure_queue, create_queue, receipt
 from tests.support.rig import QUEUE, Rig
 
 WINDOW_MS = 1000
@@ -124,7 +121,9 @@ def test_keys_of_one_queue_are_none_of_another(rig: Rig) -> None:
     create_queue(rig.engine, "other", QueueSettings(), rig.now_ms)
     add_keys(rig, "k")
 
-    other = add(rig.engine, rig.engine.queue("other"), NewItems([b"x"], keys=["k"]), rig.now_ms)
+    other = add(
+        rig.engine, rig.engine.queues.get("other"), NewItems([b"x"], keys=["k"]), rig.now_ms
+    )
 
     assert other.duplicates == ()
     rig.assert_sound()

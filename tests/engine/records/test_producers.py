@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.records.keys import text_digest
-from queueber.engine.queue.add import add
-from queueber.engine.queue.queues import configure_queue, create_queue
 from queueber.errors import Aborted, ResourceExhausted
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
 from queueber.model import Added, NewItems, Producer, QueueSettings
+from tests.support.operations import add, configure_queue, create_queue
 from tests.support.rig import QUEUE, Rig
 
 
@@ -151,7 +150,7 @@ def test_producers_do_not_mix_with_each_other_or_with_other_queues(rig: Rig) -> 
     assert not send(rig, 1, who="ö").is_repeat
     other = add(
         rig.engine,
-        rig.engine.queue("other"),
+        rig.engine.queues.get("other"),
         NewItems([b"x"], producer=Producer("p", 1, 1)),
         rig.now_ms,
     )

@@ -4,14 +4,11 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.queue.queues import configure_queue
-from queueber.engine.queue.redrive import redrive
-from queueber.engine.records.batches import receipt
-from queueber.engine.records.retention import forget
 from queueber.errors import NotFound
 from queueber.limits import BATCH_KEEP_MS, PRODUCER_KEEP_MS
 from queueber.model import NewItems, Producer, QueueSettings
 from tests.engine.making import counters_aside, make_dead
+from tests.support.operations import configure_queue, forget, receipt, redrive
 from tests.support.rig import QUEUE, START_MS, Rig
 
 MANY = 10_000
