@@ -169,7 +169,7 @@ def _sweep_all(queue: EngineQueue, clock: ManualClock) -> list[int]:
     sweeps_ns = []
     while (due_ms := engine.agenda.next_ms()) < ends_at_ms:
         clock.advance(max(0, due_ms - clock.now_ms()))
-        sweeps_ns.append(_timed(lambda: sweep(engine, clock.now_ms())))
+        sweeps_ns.append(_timed(lambda: sweep(engine.kernel, engine.queues, clock.now_ms())))
     return sweeps_ns
 
 

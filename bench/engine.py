@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
+from typing import Any, TypeVar
 
 from bench.measure import (
     OPERATIONS,
@@ -27,12 +28,12 @@ from bench.measure import (
 from queueber.clock import SystemClock
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.kernel.state import Engine, QueueState
-from queueber.engine.open import open_engine
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.open import Engine, open_engine
 from queueber.engine.queue.add import add
 from queueber.engine.queue.complete import complete
 from queueber.engine.queue.poll import poll
-from queueber.engine.queue.queues import create_queue
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.remove import remove
 from queueber.ids import IdSource
 from queueber.limits import MESSAGE_BYTES_CEILING, MINUTE_MS
@@ -45,6 +46,7 @@ to --window calls are outstanding. That is the engine's capacity under group com
 figures are compared with. "off" never syncs. Polls and removes drain what the adds stored, so they
 may end before their time."""
 
+T = TypeVar("T")
 Call = Callable[[], int]
 """One call; returns how many items it moved, 0 when there is nothing left to do."""
 Rounds = dict[str, Round]
@@ -63,16 +65,18 @@ class EngineQueue:
         return self.add_items(NewItems(contents))
 
     def add_items(self, items: NewItems) -> int:
-        return len(add(self.engine, self.queue, items, self.now_ms()).ids)
+        return len(self._run(add, items).ids)
+
+    def _run(self, operation: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """As the service does it."""
+        tx = Transaction(self.engine.kernel, self.now_ms(), self.queue)
+        answer = operation(tx, *arguments, **named)
+        tx.commit()
+        return answer
 
     def poll(self, count: int, lease_ms: int = 10 * MINUTE_MS) -> int:
-        polled = poll(
-            self.engine,
-            self.queue,
-            [count],
-            lease_ms=lease_ms,
-            answer_bytes_max=MESSAGE_BYTES_CEILING,
-            now_ms=self.now_ms(),
+        polled = self._run(
+            poll, [count], lease_ms=lease_ms, answer_bytes_max=MESSAGE_BYTES_CEILING
         )[0]
         if polled.ids:
             self.leases.append(polled)
@@ -83,16 +87,15 @@ class EngineQueue:
         if not self.leases:
             return 0
         lease = self.leases.popleft()
-        leases = [lease.lease_id] * len(lease.ids)
-        return sum(remove(self.engine, self.queue, lease.ids, leases, self.now_ms()))
+        return sum(self._run(remove, lease.ids, [lease.lease_id] * len(lease.ids)))
 
     def complete(self, results: list[bytes]) -> int:
         """Complete the items of the lease that was taken first."""
         if not self.leases:
             return 0
         lease = self.leases.popleft()
-        leases, now_ms = [lease.lease_id] * len(lease.ids), self.now_ms()
-        return sum(complete(self.engine, self.queue, lease.ids, leases, results, now_ms))
+        leases = [lease.lease_id] * len(lease.ids)
+        return sum(self._run(complete, lease.ids, leases, results))
 
 
 @contextmanager
@@ -103,8 +106,10 @@ def engine_queue(folder: Path, name: str = "bench") -> Iterator[EngineQueue]:
 
 def new_engine_queue(store: Store, name: str = "bench") -> EngineQueue:
     engine = open_engine(store, IdSource(Random()))
-    create_queue(engine, name, QueueSettings(), SystemClock().now_ms())
-    return EngineQueue(engine, engine.queue(name))
+    tx = Transaction(engine.kernel, SystemClock().now_ms(), None)
+    engine.queues.create(tx, name, QueueSettings())
+    tx.commit()
+    return EngineQueue(engine, engine.queues.get(name))
 
 
 def run_each(call: Call, sync: Callable[[], None], seconds: float) -> Round:

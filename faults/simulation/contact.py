@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeAlias
 
-from queueber.engine.kernel.state import QueueState
-
 from faults.history import Outcome
 from faults.recorder import Recorder, outcome_of
 from faults.simulation.network import Connection, ConnectionLost, Network
+from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import QueueberError
 from queueber.service.service import Service
 
@@ -107,4 +106,4 @@ class Contact:
             self._network.hang_up(self.name, connection)
 
     def _queue_of(self, service: Service) -> QueueState:
-        return service._engine.queue(self.queue)
+        return service._engine.queues.get(self.queue)

@@ -120,7 +120,7 @@ class FaultyServer:
         # What a full disk has interrupted is taken up again later.
         if server.disk.is_dead or server.disk.was_full:
             return
-        for queue in server.service._engine.queues.values():
+        for queue in server.service._engine.queues:
             for wrong in waits_in_vain(server.service, queue, BATCHES):
                 self._found_wrong(f"in vain: {wrong}")
 

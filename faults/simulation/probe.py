@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from queueber.engine.kernel.state import QueueState
-
-from queueber.engine.records.batches import receipt
+from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import NotFound
 from queueber.service.service import Service
 
@@ -23,6 +21,6 @@ def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...])
 
 def _is_complete(service: Service, queue: QueueState, batch: str) -> bool:
     try:
-        return receipt(service._engine, queue, batch).complete
+        return queue.batches.receipt(batch).complete
     except NotFound:
         return False

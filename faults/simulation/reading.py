@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-from queueber.engine.kernel.state import Engine, QueueState
-
 from faults import records
 from faults.final_state import FinalState
 from faults.simulation.roles import BATCHES
+from queueber.engine.open import Engine
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.results import read_results
-from queueber.engine.records.batches import receipt
 from queueber.errors import NotFound
 from queueber.limits import MIB
 from queueber.model import ItemInfo, ItemState, Receipt
@@ -18,11 +17,11 @@ _ALL = 1000
 
 
 def final_state(service: Service, engine: Engine, queue: QueueState) -> FinalState:
-    results = read_results(engine, queue, 0, _ALL, MIB)
+    results = read_results(engine.store, queue, 0, _ALL, MIB)
     return records.final_state(
         {state: list(_items(service, queue, state)) for state in ItemState},
         results.results,
-        {batch: _receipt(engine, queue, batch) for batch in BATCHES},
+        {batch: _receipt(queue, batch) for batch in BATCHES},
         service.stats(queue),
         first_offset=results.missed,
     )
@@ -37,8 +36,8 @@ def _items(service: Service, queue: QueueState, state: ItemState) -> Iterator[It
             return
 
 
-def _receipt(engine: Engine, queue: QueueState, batch: str) -> Receipt | None:
+def _receipt(queue: QueueState, batch: str) -> Receipt | None:
     try:
-        return receipt(engine, queue, batch)
+        return queue.batches.receipt(batch)
     except NotFound:
         return None

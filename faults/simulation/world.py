@@ -116,7 +116,7 @@ class World:
 
     def _stats(self, queue: str) -> Stats:
         service = self._server.now.service
-        return service.stats(service._engine.queue(queue))
+        return service.stats(service._engine.queues.get(queue))
 
     async def _look_at_the_end(self) -> None:
         server = self._server.now
@@ -124,7 +124,7 @@ class World:
         engine = server.service._engine
         self.told.final = {
             name: final_state(server.service, engine, queue)
-            for name, queue in engine.queues.items()
+            for name, queue in engine.queues.by_name.items()
         }
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
         violations = check(self.told.history, self.told.final, slack_ms=SLACK_MS)

@@ -32,6 +32,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads.duplicates import DuplicateSearch
 from queueber.engine.loads.load_phase import LoadPhase
 from queueber.engine.loads.loads import AllLoads, Load, Loads
+from queueber.engine.loads.staging import touch_load
 from queueber.engine.queue.cancel import take_waiting
 from queueber.engine.queue.delayed import count_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
@@ -60,6 +61,9 @@ def commit_load(
         return loaded
     load = loads.find(ref)
     if load is None or not load.is_intended:
+        tx = Transaction(kernel, now_ms, loads.queue)
+        touch_load(tx, loads, ref)
+        tx.commit()
         yield from _forget_what_is_due(kernel, loads.queue, now_ms)
         # Others had their turn.
         if (loaded := _look(loads, ref)) is not None:

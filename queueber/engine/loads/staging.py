@@ -108,9 +108,10 @@ def touch_load(tx: QueueTx, loads: Loads, ref: LoadRef) -> LoadRecord:
 
 def add_rows(tx: QueueTx, loads: Loads, items: NewItems) -> Added:
     """Add items whose ids tell where they come from; none for who comes after the load's end."""
-    if items.origin is not None:
+    added = add(tx, items)
+    if items.origin is not None and not added.is_repeat:
         touch_load(tx, loads, items.origin.load)
-    return add(tx, items)
+    return added
 
 
 def is_finished(tx: QueueTx, ref: LoadRef, part: PartRef) -> bool:
