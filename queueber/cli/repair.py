@@ -52,6 +52,9 @@ def repair(data_dir: Path | None, into: Path) -> None:
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
     if into.exists() and any(into.iterdir() if into.is_dir() else [into]):
         raise Failure(f"--into: {into} exists; name a directory that does not", USAGE)
+    from queueber.db.store.directory import check_data_dir  # which needs RocksDB
+
+    check_data_dir(folder)
     with locked(folder):
         copied, losses = _repair(folder, into)
     for loss in losses:

@@ -45,6 +45,9 @@ def verify(data_dir: Path | None) -> None:
     folder = data_dir if data_dir is not None else default_data_dir()
     if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
+    from queueber.db.store.directory import check_data_dir  # which needs RocksDB
+
+    check_data_dir(folder)
     with locked(folder):
         found = _check(folder)
     for line in (*found.remarks, *found.unreadable, *found.violations):
