@@ -16,8 +16,7 @@ import rocksdict
 from queueber.db.families import Family
 from queueber.db.recovery.opening import log_break, open_loosely
 from queueber.db.recovery.synced import read_synced
-from queueber.db.recovery.wal import SYNCED_KEY
-from queueber.db.store.contract import Store
+from queueber.db.store.contract import LOCAL_ENTRIES, Store
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import StorageCorrupt
 
@@ -98,8 +97,7 @@ class Salvage:
             entries = walk_readable(self._db, family, on_gap)
             while chunk := list(islice(entries, _BATCH_ENTRIES)):
                 batch = store.batch()
-                # The old store's note of its syncs means nothing in the new one's log.
-                batch.put_many(family, [e for e in chunk if e[0] != SYNCED_KEY])
+                batch.put_many(family, [e for e in chunk if (family, e[0]) not in LOCAL_ENTRIES])
                 store.write(batch)
                 copied += len(chunk)
         return copied

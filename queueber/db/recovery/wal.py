@@ -21,7 +21,7 @@ _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _BATCH_HEAD = struct.Struct("<QI")
 
 SYNCED_KEY = b"synced"
-"""In the family `default`. Its value is only ever read here, in the log."""
+"""In the family `default`, and local to this store. Its value is only ever read in the log."""
 _SYNCED_ENTRY = b"\x01" + bytes([len(SYNCED_KEY)]) + SYNCED_KEY + b"\x08"
 """How a batch begins that has the note: a put into the first family, two lengths, the key."""
 

@@ -31,8 +31,9 @@ class RocksSnapshot:
         self._points = {family: families[family].snapshot() for family in points}
 
     def get(self, family: Family, key: bytes) -> bytes | None:
+        point = self._points[family]
         try:
-            value: bytes = self._points[family][key]
+            value: bytes = point[key]
         except Exception as error:
             if "key not found" in str(error):
                 return None
