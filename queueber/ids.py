@@ -13,8 +13,16 @@ key order. Ids of version 8 follow all those of version 7 of their millisecond.
 """
 
 from random import Random
+from typing import NewType
 
 from queueber.limits import PARTITIONS_MAX, ROWS_MAX
+
+ItemId = NewType("ItemId", bytes)
+"""16 bytes."""
+LeaseId = NewType("LeaseId", bytes)
+"""16 bytes."""
+QueueId = NewType("QueueId", int)
+"""The number of a queue: given at its creation, and never given again."""
 
 _COUNTER_BITS = 62
 _COUNTER_LIMIT = 1 << _COUNTER_BITS
@@ -98,13 +106,13 @@ def _range_number(item_id: bytes) -> int:
     return (int.from_bytes(item_id[6:8]) & 0xFFF) << 6 | (item_id[8] & 0x3F)
 
 
-def range_id(head: bytes, partition: int, row: int) -> bytes:
-    return head + partition.to_bytes(PARTITION_BYTES) + row.to_bytes(ROW_BYTES)
+def range_id(head: bytes, partition: int, row: int) -> ItemId:
+    return ItemId(head + partition.to_bytes(PARTITION_BYTES) + row.to_bytes(ROW_BYTES))
 
 
-def range_end(head: bytes) -> bytes:
+def range_end(head: bytes) -> ItemId:
     """The last id of a range."""
-    return head + _RANGE_END
+    return ItemId(head + _RANGE_END)
 
 
 def is_from_range(item_id: bytes) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from queueber.db.families import Family
-from queueber.db.records.marks import MARK_BYTES, Mark, decode_mark
+from queueber.db.records.marks import MARK_BYTES, MarkFields, decode_mark
 from queueber.engine.queue.queues import configure_queue
 from queueber.model import FailOutcome, NewItems
 from tests.support.ending import expire_together
@@ -36,7 +36,7 @@ def make_suspects(rig: Rig, count: int) -> list[bytes]:
     return ids
 
 
-def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, Mark]:
+def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, MarkFields]:
     """The one family that has the item, and its mark there."""
     entries = [
         (family, key[-16:], value)
@@ -48,7 +48,7 @@ def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, Mark]:
     return family, decode_mark(value[-MARK_BYTES:])
 
 
-def mark_of(rig: Rig, item_id: bytes) -> Mark:
+def mark_of(rig: Rig, item_id: bytes) -> MarkFields:
     return whereabouts(rig, item_id)[1]
 
 

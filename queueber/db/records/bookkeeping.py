@@ -7,6 +7,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from queueber.db.records.keys import DIGEST_BYTES, TIME_BYTES
+from queueber.db.records.marks import Mark
+from queueber.ids import ItemId
 from queueber.limits import ID_BYTES
 
 # --- dead: died-at, reason, mark ------------------------------------------------------------------
@@ -16,9 +18,9 @@ def encode_dead(died_at_ms: int, reason: int, mark: bytes) -> bytes:
     return died_at_ms.to_bytes(TIME_BYTES) + bytes([reason]) + mark
 
 
-def decode_dead(value: bytes) -> tuple[int, int, bytes]:
+def decode_dead(value: bytes) -> tuple[int, int, Mark]:
     """Died-at, reason, mark."""
-    return int.from_bytes(value[:TIME_BYTES]), value[TIME_BYTES], value[TIME_BYTES + 1 :]
+    return int.from_bytes(value[:TIME_BYTES]), value[TIME_BYTES], Mark(value[TIME_BYTES + 1 :])
 
 
 # --- attempts: a count, as many times, the last error ---------------------------------------------
@@ -44,8 +46,8 @@ def encode_key_entry(item_id: bytes, forget_at_ms: int) -> bytes:
     return item_id + forget_at_ms.to_bytes(TIME_BYTES)
 
 
-def decode_key_entry(value: bytes) -> tuple[bytes, int]:
-    return value[:ID_BYTES], int.from_bytes(value[ID_BYTES:])
+def decode_key_entry(value: bytes) -> tuple[ItemId, int]:
+    return ItemId(value[:ID_BYTES]), int.from_bytes(value[ID_BYTES:])
 
 
 # --- producers ------------------------------------------------------------------------------------

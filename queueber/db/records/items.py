@@ -19,6 +19,7 @@ from queueber.db.records.capnp_layout import (
     words,
 )
 from queueber.db.records.marks import MARK_BYTES
+from queueber.ids import ItemId, LeaseId
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings
 from queueber.schema import storage
@@ -143,6 +144,9 @@ def unpack_attributes(packed: bytes) -> dict[str, str]:
 
 
 # --- LeaseEntry: one data word, one pointer -------------------------------------------------------
+
+LeaseOf = tuple[ItemId, LeaseId]
+"""An item, and the lease that holds it."""
 
 _HELD = struct.Struct(f"{ID_BYTES}s{MARK_BYTES}s")
 HELD_BYTES = _HELD.size

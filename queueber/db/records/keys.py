@@ -7,8 +7,13 @@ the suspects of priority 9, and so on.
 """
 
 from hashlib import blake2b
+from typing import NewType
 
+from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, LEVELS
+
+Due = NewType("Due", bytes)
+"""A time and an id: where an entry is in an index of times."""
 
 PREFIX_BYTES = 4
 TIME_BYTES = 8
@@ -17,7 +22,7 @@ LEVEL_BYTES = 1
 DIGEST_BYTES = 16
 ID_BLOCK_BYTES = ID_BYTES - 1
 
-LOWEST_DUE = bytes(DUE_BYTES)
+LOWEST_DUE = Due(bytes(DUE_BYTES))
 
 NEVER_MS = (1 << 64) - 1
 """Later than any time: what a due time is when nothing is due."""
@@ -27,8 +32,8 @@ def queue_prefix(queue_id: int) -> bytes:
     return queue_id.to_bytes(PREFIX_BYTES)
 
 
-def split_queue_prefix(prefix: bytes) -> int:
-    return int.from_bytes(prefix)
+def split_queue_prefix(prefix: bytes) -> QueueId:
+    return QueueId(int.from_bytes(prefix))
 
 
 def prefix_end(prefix: bytes) -> bytes:
@@ -40,8 +45,9 @@ def time_part(at_ms: int) -> bytes:
     return at_ms.to_bytes(TIME_BYTES)
 
 
-def due_part(at_ms: int, any_id: bytes) -> bytes:
-    return at_ms.to_bytes(TIME_BYTES) + any_id
+def due_part(at_ms: int, any_id: bytes) -> Due:
+    # Called for each item: calling `Due` would add half to what this costs.
+    return at_ms.to_bytes(TIME_BYTES) + any_id  # type: ignore[return-value]
 
 
 def split_due_part(due: bytes) -> tuple[int, bytes]:

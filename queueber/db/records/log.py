@@ -152,6 +152,10 @@ class Block:
         rows_from = _ENDS_AT + count * ROW_END_BYTES
         return [value[rows_from + a : rows_from + b] for a, b in pairwise((start, *ends[:fitting]))]
 
+    def all_rows(self) -> list[bytes]:
+        count = self.end_offset - self.first_offset
+        return self.rows(self.first_offset, rows_max=count, bytes_max=len(self.value))
+
     def has_rising_ends(self) -> bool:
         """A check too slow for every read: no row ends before it begins."""
         count = self.end_offset - self.first_offset

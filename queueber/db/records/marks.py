@@ -7,9 +7,18 @@ else of it. Most items have a plain mark: no batch, no failure, priority 5, no d
 """
 
 import struct
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
+from queueber.db.records.keys import Due
+from queueber.ids import ItemId
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
+
+Mark = NewType("Mark", bytes)
+
+Entry = tuple[Due, Mark]
+"""Of a ready or a delayed item: when it is visible, its id and its mark."""
+HeldItem = tuple[ItemId, Mark]
+"""An item that a lease holds, or that is dead."""
 
 _MARK = struct.Struct(">IIHHBB")
 _HAS_DETAILS = 1
@@ -20,7 +29,7 @@ _PRIORITY_AT = 12
 _GROUP_CEILING = (1 << 16) - 1
 
 
-class Mark(NamedTuple):
+class MarkFields(NamedTuple):
     size: int
     """Bytes of contents, key and attributes."""
     batch: int = 0
@@ -38,26 +47,27 @@ class Mark(NamedTuple):
         return bool(self.flags & _HAS_DETAILS)
 
 
-PLAIN_TAIL = _MARK.pack(*Mark(0))[SIZE_BYTES:]
+PLAIN_TAIL = _MARK.pack(*MarkFields(0))[SIZE_BYTES:]
 """What follows the size in a plain mark."""
 PLAIN_TAILS = {PLAIN_TAIL}
 """What a set of the tails of many marks equals when all of them are plain."""
 
 
-def encode_mark(mark: Mark) -> bytes:
-    return _MARK.pack(*mark)
+def encode_mark(fields: MarkFields) -> Mark:
+    return Mark(_MARK.pack(*fields))
 
 
-def new_mark(size: int, batch: int, priority: int, *, has_details: bool) -> bytes:
-    return _MARK.pack(size, batch, 0, 0, priority, _HAS_DETAILS if has_details else 0)
+def new_mark(size: int, batch: int, priority: int, *, has_details: bool) -> Mark:
+    flags = _HAS_DETAILS if has_details else 0
+    return _MARK.pack(size, batch, 0, 0, priority, flags)  # type: ignore[return-value]  # as there
 
 
-def plain_mark(size: int) -> bytes:
-    return size.to_bytes(SIZE_BYTES) + PLAIN_TAIL
+def plain_mark(size: int) -> Mark:
+    return Mark(size.to_bytes(SIZE_BYTES) + PLAIN_TAIL)
 
 
-def decode_mark(mark: bytes) -> Mark:
-    return Mark(*_MARK.unpack(mark))
+def decode_mark(mark: bytes) -> MarkFields:
+    return MarkFields(*_MARK.unpack(mark))
 
 
 def is_plain(mark: bytes) -> bool:
@@ -93,6 +103,6 @@ def mark_level(mark: bytes) -> int:
     return level + PRIORITY_MAX + 1 if mark_group_max(mark) else level
 
 
-def with_group_max(mark: bytes, group_max: int) -> bytes:
+def with_group_max(mark: bytes, group_max: int) -> Mark:
     """A limit beyond what a mark can say is the largest that it can."""
     return encode_mark(decode_mark(mark)._replace(group_max=min(group_max, _GROUP_CEILING)))

@@ -4,6 +4,7 @@ three and the result. Attributes are packed as in the item's record."""
 import struct
 from typing import NamedTuple
 
+from queueber.ids import ItemId
 from queueber.limits import ID_BYTES
 
 _ROW = struct.Struct(f">{ID_BYTES}s H H H H")
@@ -15,7 +16,7 @@ attempt."""
 
 
 class ResultRow(NamedTuple):
-    item_id: bytes
+    item_id: ItemId
     attempt: int
     key: bytes
     batch: bytes

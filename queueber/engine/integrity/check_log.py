@@ -1,6 +1,6 @@
-"""Check a log: its head and readers agree with its blocks, which follow each other without a gap.
+"""The check of a log: its head and readers agree with its blocks, which have no gap between them.
 
-Walks all of the log, a block at a time: time grows with the log, memory does not.
+The check reads all of the log, a block at a time: its time grows with the log, its memory does not.
 """
 
 from collections.abc import Generator, Iterator
@@ -15,12 +15,14 @@ from queueber.db.records.log import (
     decode_offset,
     split_reader_key,
 )
+from queueber.db.records.results import decode_result
 from queueber.db.store.contract import Store
+from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.limits import LOG_READERS_MAX
 
 
 def check_log(store: Store, prefix: bytes) -> Iterator[str]:
-    """What is wrong with the log, which is rule I12; nothing when it is sound."""
+    """Every way in which the log breaks rule I12."""
     stored = store.get(Family.LOGS, prefix)
     try:
         head = LogHead() if stored is None else decode_log_head(stored)
@@ -30,12 +32,12 @@ def check_log(store: Store, prefix: bytes) -> Iterator[str]:
     yield from _check_readers(store, prefix, head)
     walked = yield from _check_blocks(store, prefix, head)
     if walked != head:
-        yield f"its blocks make {walked}, but it keeps {head}"
+        yield f"its blocks make {walked}, but its head is {head}"
 
 
 def _check_readers(store: Store, prefix: bytes, head: LogHead) -> Iterator[str]:
     count = 0
-    # The first key after that of the head, which has no more than the prefix.
+    # Readers follow the head, whose key is the prefix alone.
     for key, value in store.walk(Family.LOGS, prefix + b"\0", prefix_end(prefix)):
         count += 1
         try:
@@ -49,9 +51,24 @@ def _check_readers(store: Store, prefix: bytes, head: LogHead) -> Iterator[str]:
         yield f"it has {count} readers; the limit is {LOG_READERS_MAX}"
 
 
+def check_results(queue: CheckedQueue) -> Iterator[Violation]:
+    """There is a result for each completed item, and none of an item that still exists."""
+    head = queue.entries.get(Family.LOGS, b"")
+    written = 0 if head is None else decode_log_head(head).next_offset
+    completed = queue.counters.completed_total
+    if written != completed:
+        yield queue.broken("I12", f"{written} results for {completed} completed items")
+    for key, value in queue.entries.walk(Family.LOG_BLOCKS):
+        block = decode_block(queue.entries.prefix + key, value)
+        ids = [decode_result(row).item_id for row in block.all_rows()]
+        for item_id, item in zip(ids, queue.entries.get_many(Family.ITEMS, ids), strict=True):
+            if item is not None:
+                yield queue.broken("I12", f"{item_id.hex()} has a result and still exists")
+
+
 def _check_blocks(store: Store, prefix: bytes, head: LogHead) -> Generator[str, None, LogHead]:
-    """Yields what is wrong between blocks; returns the head that they make."""
-    # What a log without blocks remembers of those it had: its end, and its last time.
+    """Yields what is wrong between blocks; returns the head that matches them."""
+    # A log without blocks still has the end and the last time of those that it had.
     walked = LogHead(
         first_offset=head.next_offset,
         next_offset=head.next_offset,

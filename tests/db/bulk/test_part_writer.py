@@ -201,7 +201,7 @@ def test_part_has_the_entries_that_adds_of_its_rows_write(
 
     before = rig.dump()
     count = sum(len(each.contents) for each in rows)
-    ids = [range_id(load.id_head, partition, row) for row in range(count)]
+    ids: list[bytes] = [range_id(load.id_head, partition, row) for row in range(count)]
     real_ids, rig.engine.ids = rig.engine.ids, GivenIds(ids)
     for each in rows:
         if each.contents:

@@ -16,7 +16,7 @@ from queueber.db.records.items import (
     pack_attributes,
     unpack_attributes,
 )
-from queueber.db.records.marks import Mark, encode_mark, plain_mark
+from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
 from queueber.model import QueueSettings
 
 
@@ -56,7 +56,7 @@ ATTRIBUTES = {"a": "", "ö": "xyz"}
 PACKED = bytes.fromhex(GOLDEN_ATTRIBUTES)
 LEASE = (
     1_700_000_060_000,
-    as_held([(ID_1, plain_mark(13)), (ID_2, encode_mark(Mark(0, 1, 2, 3, 4, 1)))]),
+    as_held([(ID_1, plain_mark(13)), (ID_2, encode_mark(MarkFields(0, 1, 2, 3, 4, 1)))]),
 )
 RECORD = (
     "orders",

@@ -9,7 +9,7 @@ from queueber.db.records.bookkeeping import BatchRecord, decode_batch
 from queueber.db.records.counters import decode_counters
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
 from queueber.db.records.log import LogHead
-from queueber.db.records.marks import Mark, encode_mark, plain_mark
+from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.queue.ready_window import Entry
 from queueber.errors import InvariantViolation, Unavailable
@@ -30,7 +30,7 @@ def change_of(rig: Rig) -> Change:
 
 
 def entry(item_id: bytes, later_ms: int = 0, priority: int = 5) -> Entry:
-    return due_part(START_MS + later_ms, item_id), encode_mark(Mark(1, priority=priority))
+    return due_part(START_MS + later_ms, item_id), encode_mark(MarkFields(1, priority=priority))
 
 
 def index(rig: Rig) -> list[tuple[int, bytes]]:

@@ -57,7 +57,7 @@ def test_search_keeps_the_first_of_rows_with_one_key_however_they_are_cut(
     found, steps = search(rig, load)
 
     kept = {key: range_id(load.id_head, 0, row) for key, row in (("a", 0), ("b", 1))}
-    expected = {
+    expected: dict[bytes, str] = {
         range_id(load.id_head, *at): key
         for at, key in [((0, 2), "a"), ((1, 0), "b"), ((1, 1), "a")]
     }

@@ -3,13 +3,13 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.marks import Mark, decode_mark
+from queueber.db.records.marks import MarkFields, decode_mark
 from queueber.engine.queue.expire import expire
 from tests.support.ending import expire_together
 from tests.support.rig import Rig
 
 
-def ready_marks(rig: Rig) -> list[Mark]:
+def ready_marks(rig: Rig) -> list[MarkFields]:
     return [decode_mark(mark) for _, mark in rig.dump()["visibility_index"]]
 
 
@@ -80,7 +80,7 @@ def test_expire_together_halves_the_company_of_all_that_the_holder_held(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 4
 
-    assert ready_marks(rig) == [Mark(1, group_max=2)] * 4
+    assert ready_marks(rig) == [MarkFields(1, group_max=2)] * 4
     assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == rig.dump()["attempts"] == []
     assert (rig.stats().leases, rig.stats().expired_total, rig.stats().failed_total) == (0, 4, 0)
     rig.assert_sound()
@@ -92,7 +92,7 @@ def test_expire_together_of_one_item_in_one_lease_charges_it(rig: Rig) -> None:
 
     assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 1
 
-    assert ready_marks(rig) == [Mark(1, attempts=1)]
+    assert ready_marks(rig) == [MarkFields(1, attempts=1)]
     rig.assert_sound()
 
 
@@ -108,7 +108,7 @@ def test_expire_together_passes_over_leases_that_are_gone(rig: Rig) -> None:
     )
 
     assert moved == 1
-    assert ready_marks(rig) == [Mark(1, attempts=1)]
+    assert ready_marks(rig) == [MarkFields(1, attempts=1)]
     assert rig.keys(Family.ATTEMPTS) == [rig.queue.prefix + ids[2]]
     rig.assert_sound()
 
@@ -120,7 +120,7 @@ def test_leases_that_merely_run_out_together_are_not_one(rig: Rig) -> None:
 
     expire(rig.engine, rig.queue, rig.now_ms, 100)
 
-    assert ready_marks(rig) == [Mark(1, attempts=1)] * 2
+    assert ready_marks(rig) == [MarkFields(1, attempts=1)] * 2
 
 
 def test_suspects_are_counted_once_until_they_end_or_die(rig: Rig) -> None:
@@ -149,7 +149,7 @@ def test_expire_together_of_many_leases_counts_all_of_them_as_one_company(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 7
 
-    assert ready_marks(rig) == [Mark(1, group_max=3)] * 7
+    assert ready_marks(rig) == [MarkFields(1, group_max=3)] * 7
     assert rig.queue.counters.suspects == 7
     rig.assert_sound()
 
