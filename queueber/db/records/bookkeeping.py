@@ -31,7 +31,7 @@ def encode_attempts(times_ms: list[int], last_error: str) -> bytes:
 
 
 def decode_attempts(value: bytes) -> tuple[list[int], str]:
-    """The times of an item's failures, and the error of the last."""
+    """The times of an item's failures, and its last error."""
     count = int.from_bytes(value[:2])
     end = 2 + count * TIME_BYTES
     return list(struct.unpack(f">{count}Q", value[2:end])), value[end:].decode()
@@ -56,7 +56,7 @@ def decode_key_entry(value: bytes) -> tuple[ItemId, int]:
 class ProducerHead(NamedTuple):
     epoch: int
     sequence: int
-    """Of its last call."""
+    """The number of its last call."""
     seen_at_ms: int
     forget_at_ms: int
 
@@ -73,12 +73,12 @@ def decode_producer(value: bytes) -> ProducerHead:
 
 
 class Answer(NamedTuple):
-    """What a producer's call was answered, and a checksum of what it brought."""
+    """The answer to a producer's call, and a checksum of the items that it added."""
 
     checksum: int
     ids: list[bytes]
     duplicates: list[bool]
-    """Empty when there was none."""
+    """Empty if there was none."""
 
 
 _ANSWER = struct.Struct(">II")
@@ -90,7 +90,7 @@ def encode_answer(answer: Answer) -> bytes:
 
 
 def decode_answer(value: bytes) -> Answer:
-    """Raises `ValueError` when the value is no answer."""
+    """Raises `ValueError` if the value is no answer."""
     if len(value) < _ANSWER.size:
         raise ValueError(f"an answer has {len(value)} bytes, not even {_ANSWER.size}")
     count, checksum = _ANSWER.unpack_from(value)
@@ -101,15 +101,15 @@ def decode_answer(value: bytes) -> Answer:
     return Answer(checksum, ids, [bool(each) for each in value[end:]])
 
 
-# --- forget: what is to be forgotten --------------------------------------------------------------
+# --- forget: kinds of records to forget -----------------------------------------------------------
 
 FORGET_KEY = b"k"
 FORGET_PRODUCER = b"p"
 FORGET_BATCH = b"b"
 FORGET_LOAD = b"l"
-"""A load that is under way: it is dropped when nobody calls."""
+"""A load that is under way: it is dropped if no call comes until then."""
 FORGET_LOADED = b"c"
-"""What is remembered of a load that was committed."""
+"""The record of a committed load."""
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ DIGEST_MODULUS = 1 << (8 * DIGEST_BYTES)
 
 
 def ids_digest(ids: Sequence[bytes]) -> int:
-    """The sum of the hashes of ids, so the order does not matter, and an id can be taken out."""
+    """The sum of the hashes of ids: their order does not matter, and an id can be subtracted."""
     hashes = b"".join([blake2b(i, digest_size=DIGEST_BYTES).digest() for i in ids])
     halves: tuple[int, ...] = struct.unpack(f">{2 * len(ids)}Q", hashes)
     return ((sum(halves[::2]) << 64) + sum(halves[1::2])) % DIGEST_MODULUS
@@ -126,7 +126,7 @@ def ids_digest(ids: Sequence[bytes]) -> int:
 
 @dataclass(slots=True)
 class BatchRecord:
-    """A batch in sums. A digest is a sum over ids, so the order does not matter."""
+    """Counts of a batch's items, and digests of their ids (see `ids_digest`)."""
 
     name: str
     added: int = 0
@@ -137,9 +137,9 @@ class BatchRecord:
     dead_digest: int = 0
     changed_at_ms: int = 0
     forget_at_ms: int = 0
-    """When its entry in `forget` is due; 0: it has none."""
+    """The time of its entry in `forget`; 0: it has none."""
     loads: int = 0
-    """Loads under way that add to it: it is not complete before they end."""
+    """Loads under way that add to it: it is not complete until they end."""
 
     @property
     def live(self) -> int:

@@ -1,9 +1,9 @@
 """Value codecs for items, leases and queues: the records of `schema/storage.capnp`.
 
-Building a Cap'n Proto message costs microseconds, and these are written and read for every item. A
-message in one segment has a fixed shape, so it is put together here from constants (see
-`capnp_layout.py`). Reading takes the short way when the constants match and the general reader when
-they do not, so messages made by any builder, or by a later schema, are understood.
+Building a Cap'n Proto message takes microseconds, and these are written and read for every item. A
+message in one segment has a fixed layout, so it is encoded here from constants (see
+`capnp_layout.py`). Decoding takes a fast path if the constants match, and the general reader if
+they do not, so messages of any encoder or a later schema can be read.
 """
 
 import struct
@@ -43,12 +43,12 @@ def encode_item(contents: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _item_head(size: int) -> bytes:
-    # Items of a queue are often of few sizes: found, a head costs a third of what making it does.
+    # Items of a queue often have few sizes: a cached head costs a third of a new one.
     return _ITEM_HEAD.pack(0, 2 + words(size), _ITEM_ROOT, _ITEM_LIST_LOW, size << 3 | DATA_LIST)
 
 
 def encode_items(contents: Sequence[bytes]) -> list[bytes]:
-    """Many at once: a call less for each when all are of one size."""
+    """Many at once: faster if all have one size."""
     sizes = set(map(len, contents))
     if len(sizes) != 1:
         return [encode_item(each) for each in contents]
@@ -89,17 +89,17 @@ def decode_item(value: bytes) -> bytes:
 
 
 def decode_items(values: Sequence[bytes]) -> list[bytes]:
-    """Many at once: a call less for each when all are of one shape."""
+    """Many at once: faster if all have one layout."""
     heads = {value[:_ITEM_HEAD_BYTES] for value in values}
     if len(heads) == 1 and (span := _contents_span(heads.pop())) is not None:
         return [value[span] for value in values]
     return [decode_item(value) for value in values]
 
 
-# Items of a queue are often of one size, and then their heads are the same.
+# Items of a queue often have one size, and then equal heads.
 @lru_cache(maxsize=1024)
 def _contents_span(head: bytes) -> slice | None:
-    """Where the contents are in a record of ours, which its head alone says."""
+    """Where the contents are in a record that was encoded here; its head is enough to tell."""
     if len(head) == _ITEM_HEAD_BYTES:
         _, _, root, low, high = _ITEM_HEAD.unpack(head)
         if root == _ITEM_ROOT and low == _ITEM_LIST_LOW and high & 7 == DATA_LIST:
@@ -115,7 +115,7 @@ def decode_details(value: bytes) -> tuple[bytes, bytes]:
     if len(value) >= _DETAILED_BYTES:
         _, _, root, *pointers = _DETAILED_HEAD.unpack_from(value)
         size, key_size, attributes_size = (pointer >> 35 for pointer in pointers)
-        # The short way is for what `encode_detailed_item` made, and for that alone.
+        # The fast path is for records of `encode_detailed_item` alone.
         if (
             root == _DETAILED_ROOT
             and _detailed_head(size, key_size, attributes_size) == value[:_DETAILED_BYTES]
@@ -162,7 +162,7 @@ def encode_lease(expires_at_ms: int, held: bytes) -> bytes:
 
 
 def decode_lease(value: bytes) -> tuple[int, bytes]:
-    """The lease's expiry, and what it holds: `HELD_BYTES` an item."""
+    """The lease's expiry, and the items that it holds: `HELD_BYTES` for each."""
     start = _LEASE_HEAD.size
     if len(value) >= start:
         _, _, root, expires_at_ms, pointer = _LEASE_HEAD.unpack_from(value)
@@ -183,10 +183,10 @@ def split_held(held: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def is_held(held: bytes, item_id: bytes) -> bool:
-    """Whether the item is among those that a lease holds."""
+    """Whether a lease holds the item."""
     at = held.find(item_id)
     while at > 0 and at % HELD_BYTES:
-        at = held.find(item_id, at + 1)  # it was part of another's mark
+        at = held.find(item_id, at + 1)  # the bytes were part of another item's mark
     return at >= 0
 
 
@@ -220,7 +220,7 @@ def encode_queue(
 
 
 def decode_queue(value: bytes) -> tuple[str, int, QueueSettings, int]:
-    """Name, created-at, settings, and until when it is paused."""
+    """Name, created-at, settings, paused-until."""
     with storage.QueueRecord.from_bytes(value) as r:
         settings = QueueSettings(
             items_max=r.itemsMax,
