@@ -1,4 +1,4 @@
-"""Value codecs for items, leases and queues: the records of `schema/storage.capnp`.
+"""Items: contents, key and attributes, as `StoredItem` of `schema/storage.capnp`.
 
 Building a Cap'n Proto message takes microseconds, and these are written and read for every item. A
 message in one segment has a fixed layout, so it is encoded here from constants (see
@@ -18,14 +18,9 @@ from queueber.db.records.capnp_layout import (
     root_pointer,
     words,
 )
-from queueber.db.records.marks import MARK_BYTES
-from queueber.ids import ItemId, LeaseId
-from queueber.limits import ID_BYTES
-from queueber.model import QueueSettings
 from queueber.schema import storage
 
-# --- StoredItem: no data words; one pointer, or three when the item has details ------------------
-
+# A record has no data words, and one pointer, or three if the item has a key or attributes.
 _ITEM_HEAD = struct.Struct("<II Q II")
 _ITEM_ROOT = root_pointer(0, 1)
 _ITEM_HEAD_BYTES = _ITEM_HEAD.size
@@ -141,100 +136,3 @@ def unpack_attributes(packed: bytes) -> dict[str, str]:
         texts.append(packed[at + 2 : at + 2 + size].decode())
         at += 2 + size
     return dict(zip(texts[::2], texts[1::2], strict=True))
-
-
-# --- LeaseEntry: one data word, one pointer -------------------------------------------------------
-
-LeaseOf = tuple[ItemId, LeaseId]
-"""An item, and the lease that holds it."""
-
-_HELD = struct.Struct(f"{ID_BYTES}s{MARK_BYTES}s")
-HELD_BYTES = _HELD.size
-
-_LEASE_HEAD = struct.Struct("<II Q Q Q")
-_LEASE_ROOT = root_pointer(1, 1)
-
-
-def encode_lease(expires_at_ms: int, held: bytes) -> bytes:
-    size = len(held)
-    head = _LEASE_HEAD.pack(0, 3 + words(size), _LEASE_ROOT, expires_at_ms, list_pointer(0, size))
-    return head + held + padding(size)
-
-
-def decode_lease(value: bytes) -> tuple[int, bytes]:
-    """The lease's expiry, and the items that it holds: `HELD_BYTES` for each."""
-    start = _LEASE_HEAD.size
-    if len(value) >= start:
-        _, _, root, expires_at_ms, pointer = _LEASE_HEAD.unpack_from(value)
-        if root == _LEASE_ROOT and pointer & 0x7_FFFF_FFFF == list_pointer(0, 0):
-            return expires_at_ms, value[start : start + (pointer >> 35)]
-    with storage.LeaseEntry.from_bytes(value) as lease:
-        return lease.expiresAtMs, bytes(lease.held)
-
-
-def split_held(held: bytes) -> list[tuple[bytes, bytes]]:
-    """The id and mark of each item that a lease holds."""
-    if len(held) % HELD_BYTES == 0:
-        return list(_HELD.iter_unpack(held))
-    return [
-        (held[at : at + ID_BYTES], held[at + ID_BYTES : at + HELD_BYTES])
-        for at in range(0, len(held), HELD_BYTES)
-    ]
-
-
-def is_held(held: bytes, item_id: bytes) -> bool:
-    """Whether a lease holds the item."""
-    at = held.find(item_id)
-    while at > 0 and at % HELD_BYTES:
-        at = held.find(item_id, at + 1)  # the bytes were part of another item's mark
-    return at >= 0
-
-
-# --- QueueRecord ----------------------------------------------------------------------------------
-
-
-def encode_queue(
-    name: str, created_at_ms: int, settings: QueueSettings, paused_until_ms: int = 0
-) -> bytes:
-    s = settings
-    message = storage.QueueRecord.new_message(
-        name=name,
-        createdAtMs=created_at_ms,
-        itemsMax=s.items_max,
-        bytesMax=s.bytes_max,
-        itemBytesMax=s.item_bytes_max,
-        leaseMs=s.lease_ms,
-        attemptsMax=s.attempts_max,
-        backoffMs=list(s.backoff_ms),
-        backoffBaseMs=s.backoff_base_ms,
-        backoffFactor=s.backoff_factor,
-        backoffCapMs=s.backoff_cap_ms,
-        backoffJitter=s.backoff_jitter,
-        dedupWindowMs=s.dedup_window_ms,
-        resultAgeMs=s.result_age_ms,
-        resultBytesMax=s.result_bytes_max,
-        pausedUntilMs=paused_until_ms,
-    )
-    encoded: bytes = message.to_bytes()
-    return encoded
-
-
-def decode_queue(value: bytes) -> tuple[str, int, QueueSettings, int]:
-    """Name, created-at, settings, paused-until."""
-    with storage.QueueRecord.from_bytes(value) as r:
-        settings = QueueSettings(
-            items_max=r.itemsMax,
-            bytes_max=r.bytesMax,
-            item_bytes_max=r.itemBytesMax,
-            lease_ms=r.leaseMs,
-            attempts_max=r.attemptsMax,
-            backoff_ms=tuple(r.backoffMs),
-            backoff_base_ms=r.backoffBaseMs,
-            backoff_factor=r.backoffFactor,
-            backoff_cap_ms=r.backoffCapMs,
-            backoff_jitter=r.backoffJitter,
-            dedup_window_ms=r.dedupWindowMs,
-            result_age_ms=r.resultAgeMs,
-            result_bytes_max=r.resultBytesMax,
-        )
-        return str(r.name), r.createdAtMs, settings, r.pausedUntilMs

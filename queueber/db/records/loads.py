@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from queueber.db.records.bookkeeping import KEY_ENTRY_BYTES
+from queueber.db.records.dedup_keys import KEY_ENTRY_BYTES
 from queueber.db.records.keys import DIGEST_BYTES, text_digest
 from queueber.ids import PARTITION_BYTES
 from queueber.limits import ID_BYTES

@@ -4,13 +4,9 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, decode_dead, ids_digest
-from queueber.db.records.items import (
-    decode_details,
-    decode_item,
-    decode_lease,
-    split_held,
-)
+from queueber.db.records.batches import ids_digest
+from queueber.db.records.dead_letters import decode_attempts, decode_dead
+from queueber.db.records.items import decode_details, decode_item
 from queueber.db.records.keys import (
     LEVEL_BYTES,
     TIME_BYTES,
@@ -21,6 +17,7 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import Mark, decode_mark, mark_level
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.ids import ItemId

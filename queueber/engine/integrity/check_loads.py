@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterator
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_LOAD, FORGET_LOADED
 from queueber.db.records.keys import due_part
 from queueber.db.records.loads import (
     LOAD_KEY_BYTES,
@@ -18,6 +17,7 @@ from queueber.db.records.loads import (
     loads_end,
     part_key,
 )
+from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.ids import range_end
 

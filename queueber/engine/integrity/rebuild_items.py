@@ -10,9 +10,10 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, decode_dead, encode_dead, ids_digest
+from queueber.db.records.batches import ids_digest
 from queueber.db.records.counters import Counters
-from queueber.db.records.items import decode_details, decode_item, decode_lease, split_held
+from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_dead
+from queueber.db.records.items import decode_details, decode_item
 from queueber.db.records.keys import (
     LEVEL_BYTES,
     NEVER_MS,
@@ -23,6 +24,7 @@ from queueber.db.records.keys import (
     level_part,
     split_due_part,
 )
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import (
     MARK_BYTES,
     Mark,

@@ -8,7 +8,6 @@ from itertools import islice
 
 from queueber.db.families import Family
 from queueber.db.records.counters import Counters, decode_counters
-from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     NEVER_MS,
@@ -17,6 +16,7 @@ from queueber.db.records.keys import (
     split_queue_prefix,
 )
 from queueber.db.records.loads import LoadRecord, decode_load, is_load_key, loads_end
+from queueber.db.records.queues import decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.agenda import Agenda
 from queueber.engine.log.log import Log, open_log

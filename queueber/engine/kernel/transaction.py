@@ -8,12 +8,7 @@ here, so that entries, counters, places and windows cannot drift apart.
 from collections.abc import Iterable, Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
-    BatchRecord,
-    batch_number_part,
-    decode_batch,
-    encode_batch,
-)
+from queueber.db.records.batches import BatchRecord, batch_number_part, decode_batch, encode_batch
 from queueber.db.records.counters import encode_counters
 from queueber.db.records.keys import (
     NEVER_MS,

@@ -16,11 +16,8 @@ from pathlib import Path
 
 from queueber.db.bulk.sst import CLAIMS
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
-    FORGET_LOADED,
-    decode_key_entry,
-    ids_digest,
-)
+from queueber.db.records.batches import ids_digest
+from queueber.db.records.dedup_keys import decode_key_entry
 from queueber.db.records.keys import due_part, time_part
 from queueber.db.records.loads import (
     Dropped,
@@ -35,6 +32,7 @@ from queueber.db.records.loads import (
     part_key,
 )
 from queueber.db.records.marks import mark_size
+from queueber.db.records.retention import FORGET_LOADED
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.loads.duplicates import DuplicateSearch

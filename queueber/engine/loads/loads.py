@@ -9,7 +9,6 @@ attempts at a partition need not know of each other.
 from dataclasses import replace
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_LOAD
 from queueber.db.records.loads import (
     LoadedRecord,
     LoadRecord,
@@ -23,6 +22,7 @@ from queueber.db.records.loads import (
     loaded_key,
     part_key,
 )
+from queueber.db.records.retention import FORGET_LOAD
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.records.batches import batch_name, hold_batch, let_go_batch

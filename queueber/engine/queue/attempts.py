@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, encode_attempts, encode_dead
+from queueber.db.records.dead_letters import decode_attempts, encode_attempts, encode_dead
 from queueber.db.records.keys import due_part
 from queueber.db.records.marks import decode_mark, encode_mark, mark_group_max
 from queueber.engine.kernel.state import Engine, QueueState

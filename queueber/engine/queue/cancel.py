@@ -6,7 +6,7 @@ The holder of an item in progress learns of it when its outcome is refused.
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_dead
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import due_part
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change

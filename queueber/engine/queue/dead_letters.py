@@ -1,7 +1,7 @@
 """Dead letters: finding them and taking them out. How they come in is in `charge.py`."""
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_dead
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change

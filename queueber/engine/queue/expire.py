@@ -10,7 +10,6 @@ connection end together with it, and count as one.
 from collections.abc import Iterator, Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.items import HELD_BYTES, decode_lease, split_held
 from queueber.db.records.keys import (
     NEVER_MS,
     PREFIX_BYTES,
@@ -20,6 +19,7 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
+from queueber.db.records.leases import HELD_BYTES, decode_lease, split_held
 from queueber.db.records.marks import mark_group_max, with_group_max
 from queueber.engine.kernel.due_scan import look_ahead
 from queueber.engine.kernel.state import Engine, QueueState

@@ -6,8 +6,8 @@ Only the lease and its expiry entry move, so the writes do not depend on how man
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, encode_lease
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import decode_lease, encode_lease
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 

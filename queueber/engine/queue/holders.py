@@ -9,8 +9,8 @@ or two; and a block has 256 ids, so that many leases at most are to be looked at
 from collections.abc import Collection, Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, is_held
 from queueber.db.records.keys import ID_BLOCK_BYTES, id_block
+from queueber.db.records.leases import decode_lease, is_held
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.limits import ID_BYTES
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import chain, groupby
 
 from queueber.db.families import Family
-from queueber.db.records.items import HELD_BYTES, decode_lease, encode_lease, split_held
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import HELD_BYTES, decode_lease, encode_lease, split_held
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.queue.holders import holder_keys

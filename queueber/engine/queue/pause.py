@@ -1,8 +1,8 @@
 """Pause: a queue gives out nothing, for a while or until it is resumed. All else goes on."""
 
 from queueber.db.families import Family
-from queueber.db.records.items import encode_queue
 from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.queues import encode_queue
 from queueber.engine.kernel.state import Engine, QueueState
 
 

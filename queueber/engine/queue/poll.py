@@ -8,8 +8,9 @@ from itertools import chain
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_details, decode_items, encode_lease, unpack_attributes
+from queueber.db.records.items import decode_details, decode_items, unpack_attributes
 from queueber.db.records.keys import TIME_BYTES, time_part
+from queueber.db.records.leases import encode_lease
 from queueber.db.records.marks import (
     mark_attempts,
     mark_batch,

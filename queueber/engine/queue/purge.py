@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, split_held
 from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.queue.dead_letters import drop_dead, first_dead

@@ -2,8 +2,8 @@
 
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.counters import Counters, encode_counters
-from queueber.db.records.items import encode_queue
 from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
+from queueber.db.records.queues import encode_queue
 from queueber.engine.kernel.state import (
     LAST_ID_KEY,
     NEXT_QUEUE_KEY,

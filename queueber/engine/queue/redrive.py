@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_dead
+from queueber.db.records.dead_letters import decode_dead
 from queueber.db.records.keys import due_part
 from queueber.db.records.marks import decode_mark, encode_mark
 from queueber.engine.kernel.state import Engine, QueueState

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, split_held
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.queue.leases import take_from_any_lease, take_held

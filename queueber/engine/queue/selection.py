@@ -14,8 +14,8 @@ becomes smaller and it has its turn.
 from dataclasses import dataclass
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, split_held
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import is_plain, mark_group_max, mark_size
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.queue.ready_window import Entry

@@ -6,7 +6,7 @@ Whoever only looks takes a view, so that there is one way of looking and not two
 from dataclasses import dataclass
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import batch_number_part, decode_batch
+from queueber.db.records.batches import batch_number_part, decode_batch
 from queueber.db.records.counters import Counters
 from queueber.db.records.keys import level_part, prefix_end, text_digest
 from queueber.db.records.log import block_key

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
+from queueber.db.records.batches import (
     BATCH_NUMBER_BYTES,
     DIGEST_MODULUS,
-    FORGET_BATCH,
     BatchRecord,
     batch_number_part,
     decode_batch,
@@ -19,6 +18,7 @@ from queueber.db.records.bookkeeping import (
 )
 from queueber.db.records.keys import DIGEST_BYTES, text_digest
 from queueber.db.records.marks import mark_batch
+from queueber.db.records.retention import FORGET_BATCH
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.queue.view import live_view

@@ -7,8 +7,9 @@ of 0 keeps no keys.
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_KEY, decode_key_entry, encode_key_entry
+from queueber.db.records.dedup_keys import decode_key_entry, encode_key_entry
 from queueber.db.records.keys import text_digest
+from queueber.db.records.retention import FORGET_KEY
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.records.reminders import drop_forget_entry, remember_to_forget

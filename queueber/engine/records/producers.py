@@ -9,8 +9,8 @@ from functools import reduce
 from zlib import crc32
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
-    FORGET_PRODUCER,
+from queueber.db.records.keys import text_digest
+from queueber.db.records.producers import (
     Answer,
     ProducerHead,
     decode_answer,
@@ -18,7 +18,7 @@ from queueber.db.records.bookkeeping import (
     encode_answer,
     encode_producer,
 )
-from queueber.db.records.keys import text_digest
+from queueber.db.records.retention import FORGET_PRODUCER
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change
 from queueber.engine.records.reminders import remember_to_forget

@@ -8,17 +8,11 @@ activity costs no write here.
 from dataclasses import replace
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
-    BATCH_NUMBER_BYTES,
-    FORGET_BATCH,
-    FORGET_KEY,
-    FORGET_LOAD,
-    FORGET_PRODUCER,
-    decode_producer,
-    encode_producer,
-)
+from queueber.db.records.batches import BATCH_NUMBER_BYTES
 from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES, split_due_part
 from queueber.db.records.loads import loaded_key
+from queueber.db.records.producers import decode_producer, encode_producer
+from queueber.db.records.retention import FORGET_BATCH, FORGET_KEY, FORGET_LOAD, FORGET_PRODUCER
 from queueber.engine.kernel.due_scan import read_due
 from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.kernel.transaction import Change

@@ -7,16 +7,14 @@ refused, so none of it are kept.
 from queueber.db.records.items import (
     decode_details,
     decode_item,
-    decode_lease,
-    decode_queue,
     encode_detailed_item,
     encode_item,
-    encode_lease,
-    encode_queue,
     pack_attributes,
     unpack_attributes,
 )
+from queueber.db.records.leases import decode_lease, encode_lease
 from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
+from queueber.db.records.queues import decode_queue, encode_queue
 from queueber.model import QueueSettings
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import encode_attempts, encode_dead
-from queueber.db.records.items import HELD_BYTES, encode_item
+from queueber.db.records.dead_letters import encode_attempts, encode_dead
+from queueber.db.records.items import encode_item
 from queueber.db.records.keys import due_part, level_part
+from queueber.db.records.leases import HELD_BYTES
 from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
 from queueber.engine.integrity.check_items import ItemsCheck
 from tests.engine.damage import (

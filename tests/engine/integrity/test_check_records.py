@@ -6,23 +6,19 @@ from functools import partial
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
+from queueber.db.records.batches import BatchRecord, encode_batch
+from queueber.db.records.dedup_keys import encode_key_entry
+from queueber.db.records.keys import NEVER_MS, due_part, text_digest
+from queueber.db.records.log import block_key, encode_block
+from queueber.db.records.producers import Answer, ProducerHead, encode_answer, encode_producer
+from queueber.db.records.results import PLAIN_RESULT
+from queueber.db.records.retention import (
     FORGET_BATCH,
     FORGET_KEY,
     FORGET_LOAD,
     FORGET_LOADED,
     FORGET_PRODUCER,
-    Answer,
-    BatchRecord,
-    ProducerHead,
-    encode_answer,
-    encode_batch,
-    encode_key_entry,
-    encode_producer,
 )
-from queueber.db.records.keys import NEVER_MS, due_part, text_digest
-from queueber.db.records.log import block_key, encode_block
-from queueber.db.records.results import PLAIN_RESULT
 from queueber.engine.integrity.check_records import RecordsCheck
 from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, MINUTE_MS, PRODUCER_KEEP_MS

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import BatchRecord, decode_batch
+from queueber.db.records.batches import BatchRecord, decode_batch
 from queueber.db.records.counters import decode_counters
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
 from queueber.db.records.log import LogHead

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, decode_dead, encode_attempts
+from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_attempts
 from queueber.db.records.keys import due_part
 from queueber.db.records.marks import MarkFields, decode_mark
 from queueber.engine.kernel.transaction import Change

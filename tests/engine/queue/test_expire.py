@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import encode_attempts, encode_dead
+from queueber.db.records.dead_letters import encode_attempts, encode_dead
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
 from queueber.db.records.marks import MARK_BYTES, MarkFields, decode_mark, encode_mark
 from queueber.engine.queue.expire import expire

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import decode_lease
 from queueber.engine.queue.extend import extend
 from queueber.engine.queue.queues import create_queue
 from queueber.model import QueueSettings

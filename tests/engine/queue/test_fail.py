@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts
+from queueber.db.records.dead_letters import decode_attempts
 from queueber.engine.queue.fail import fail
 from queueber.engine.queue.queues import create_queue
 from queueber.model import FailOutcome, QueueSettings

@@ -2,8 +2,8 @@
 
 import pytest
 
-from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.queues import decode_queue
 from queueber.engine.queue.pause import pause, resume, resume_if_due
 from queueber.model import NOTHING_POLLED, Sweep
 from tests.support.rig import QUEUE, START_MS, Rig

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import NEVER_MS, split_queue_prefix
 from queueber.db.records.loads import LoadRecord
+from queueber.db.records.queues import decode_queue
 from queueber.engine.loads.loads import begin_load
 from queueber.engine.queue.add import add
 from queueber.engine.queue.pause import pause

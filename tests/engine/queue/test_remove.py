@@ -2,7 +2,7 @@
 
 import pytest
 
-from queueber.db.records.items import decode_lease, split_held
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import plain_mark
 from queueber.engine.queue.queues import create_queue
 from queueber.engine.queue.remove import remove, remove_whole
