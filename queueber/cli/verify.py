@@ -45,9 +45,6 @@ def verify(data_dir: Path | None) -> None:
     folder = data_dir if data_dir is not None else default_data_dir()
     if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
-    from queueber.db.store.directory import check_data_dir  # which needs RocksDB
-
-    check_data_dir(folder)
     with locked(folder):
         found = _check(folder)
     for line in (*found.remarks, *found.unreadable, *found.violations):
@@ -98,9 +95,11 @@ def _check(folder: Path) -> _Found:
     from queueber.db.families import Family
     from queueber.db.records.counters import decode_counters
     from queueber.db.recovery.salvage import find_gaps
+    from queueber.db.store.directory import check_data_dir
     from queueber.db.store.rocks import RocksStore
     from queueber.engine.integrity.check_store import check_store
 
+    check_data_dir(folder)
     try:
         with RocksStore(folder, read_only=True) as store:
             remarks = [store.torn] if store.torn else []

@@ -89,7 +89,7 @@ def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
             )
         if file_crc32(path) != file.crc32:
             raise InvalidArgument(f"files: {file.name!r} does not have the announced checksum")
-    with _Scratch(directory, files) as scratch:
+    with _Scratch(directory / "scratch", [directory / file.name for file in files]) as scratch:
         for file, found in zip(files, scratch.facts(), strict=True):
             announced = (file.entries, file.first_key, file.last_key)
             if found != announced:
@@ -102,23 +102,16 @@ def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
 
 def walk_files(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[bytes, bytes]]:
     """The entries of all files in order of key; `scratch` is a directory to create and remove."""
-    with _Scratch(scratch.parent, [], paths=paths, name=scratch.name) as opened:
+    with _Scratch(scratch, paths) as opened:
         yield from opened.entries()
 
 
 class _Scratch:
     """A store of links to some files: rocksdict has no other way to read them."""
 
-    def __init__(
-        self,
-        directory: Path,
-        files: Sequence[StagedFile],
-        *,
-        paths: Sequence[Path] | None = None,
-        name: str = "scratch",
-    ) -> None:
-        self._paths = [directory / file.name for file in files] if paths is None else list(paths)
-        self._directory = directory / name
+    def __init__(self, directory: Path, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._directory = directory
 
     def __enter__(self) -> "_Scratch":
         shutil.rmtree(self._directory, ignore_errors=True)

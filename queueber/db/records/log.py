@@ -163,6 +163,27 @@ class Block:
         return all(a <= b for a, b in pairwise(ends))
 
 
+def head_of(blocks: tuple[Block, Block] | None, old: LogHead) -> LogHead:
+    """The head of a log with these as its first and last block, or none: `old` says where it ended.
+
+    A log without blocks continues at its old end: an offset is never used twice.
+    """
+    if blocks is None:
+        end, position = old.next_offset, old.end_position
+        return LogHead(end, end, position, position, 0, old.last_ms, end, position)
+    first, last = blocks
+    return LogHead(
+        first.first_offset,
+        last.end_offset,
+        first.position,
+        last.end_position,
+        first.appended_at_ms,
+        last.appended_at_ms,
+        first.end_offset,
+        first.end_position,
+    )
+
+
 def decode_block(key: bytes, value: bytes) -> Block:
     """Raises `ValueError` if the value is no block, or not the one of that key."""
     if len(value) < _ENDS_AT:

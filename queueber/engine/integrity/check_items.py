@@ -99,7 +99,7 @@ class ItemsCheck:
         for chunk in self._entries.chunks(Family.ITEMS):
             count += len(chunk)
             self._items_digest += _digest([item_id for item_id, _ in chunk])
-            self._counted.contents_bytes += sum(_item_size(value) for _, value in chunk)
+            self._counted.contents_bytes += sum(item_size(value) for _, value in chunk)
             if chunk[-1][0] > self._counters.last_id:
                 yield self._broken("I8", f"item {chunk[-1][0].hex()} is newer than last_id")
         return count
@@ -120,7 +120,7 @@ class ItemsCheck:
         mark = decode_mark(entry.mark)
         if item is None:
             yield self._broken("I2", f"{where}, which does not exist")
-        elif _item_size(item) != mark.size or any(decode_details(item)) != mark.has_details:
+        elif item_size(item) != mark.size or any(decode_details(item)) != mark.has_details:
             yield self._broken("I2", f"{where} as {mark}, which does not match the item")
         if mark.attempts:
             self._failed += 1
@@ -203,7 +203,8 @@ def _read_entry(family: Family, key: bytes, value: bytes) -> ItemEntry:
     return ItemEntry(ItemId(key[TIME_BYTES:]), Mark(value), due=Due(key))
 
 
-def _item_size(value: bytes) -> int:
+def item_size(value: bytes) -> int:
+    """Bytes of contents, key and attributes, as in the mark."""
     return len(decode_item(value)) + sum(map(len, decode_details(value)))
 
 

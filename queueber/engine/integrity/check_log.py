@@ -4,15 +4,16 @@ The check reads all of the log, a block at a time: its time grows with the log, 
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 
 from queueber.db.families import Family
 from queueber.db.records.keys import prefix_end
 from queueber.db.records.log import (
+    Block,
     LogHead,
     decode_block,
     decode_log_head,
     decode_offset,
+    head_of,
     split_reader_key,
 )
 from queueber.db.records.results import decode_result
@@ -68,17 +69,8 @@ def check_results(queue: CheckedQueue) -> Iterator[Violation]:
 
 def _check_blocks(store: Store, prefix: bytes, head: LogHead) -> Generator[str, None, LogHead]:
     """Yields what is wrong between blocks; returns the head that matches them."""
-    # A log without blocks still has the end and the last time of those that it had.
-    walked = LogHead(
-        first_offset=head.next_offset,
-        next_offset=head.next_offset,
-        start_position=head.end_position,
-        end_position=head.end_position,
-        last_ms=head.last_ms,
-        first_block_end_offset=head.next_offset,
-        first_block_end_position=head.end_position,
-    )
-    is_first = True
+    first: Block | None = None
+    last: Block | None = None
     for key, value in store.walk(Family.LOG_BLOCKS, prefix, prefix_end(prefix)):
         try:
             block = decode_block(key, value)
@@ -87,38 +79,25 @@ def _check_blocks(store: Store, prefix: bytes, head: LogHead) -> Generator[str, 
             continue
         if not block.has_rising_ends():
             yield f"the block {key.hex()} has a row that ends before it begins"
-        if is_first:
-            is_first = False
-            walked = LogHead(
-                block.first_offset,
-                block.end_offset,
-                block.position,
-                block.end_position,
-                block.appended_at_ms,
-                block.appended_at_ms,
-                block.end_offset,
-                block.end_position,
-            )
-            continue
-        if block.first_offset != walked.next_offset:
-            yield (
-                f"the block {key.hex()} begins with offset {block.first_offset}, but the one "
-                f"before it ends at {walked.next_offset}"
-            )
-        if block.position != walked.end_position:
-            yield (
-                f"the block {key.hex()} has position {block.position}, but the one before it ends "
-                f"at {walked.end_position}"
-            )
-        if block.appended_at_ms < walked.last_ms:
-            yield (
-                f"the block {key.hex()} was appended at {block.appended_at_ms}, before the one "
-                f"ahead of it, at {walked.last_ms}"
-            )
-        walked = replace(
-            walked,
-            next_offset=block.end_offset,
-            end_position=block.end_position,
-            last_ms=block.appended_at_ms,
+        if last is not None:
+            yield from _check_neighbours(key.hex(), last, block)
+        first, last = first or block, block
+    return head_of((first, last) if first and last else None, head)
+
+
+def _check_neighbours(name: str, earlier: Block, block: Block) -> Iterator[str]:
+    if block.first_offset != earlier.end_offset:
+        yield (
+            f"the block {name} begins with offset {block.first_offset}, but the one before it ends "
+            f"at {earlier.end_offset}"
         )
-    return walked
+    if block.position != earlier.end_position:
+        yield (
+            f"the block {name} has position {block.position}, but the one before it ends at "
+            f"{earlier.end_position}"
+        )
+    if block.appended_at_ms < earlier.appended_at_ms:
+        yield (
+            f"the block {name} was appended at {block.appended_at_ms}, before the one ahead of it, "
+            f"at {earlier.appended_at_ms}"
+        )

@@ -13,7 +13,7 @@ from queueber.db.families import Family
 from queueber.db.records.batches import ids_digest
 from queueber.db.records.counters import Counters
 from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_dead
-from queueber.db.records.items import decode_details, decode_item
+from queueber.db.records.items import decode_details
 from queueber.db.records.keys import (
     LEVEL_BYTES,
     NEVER_MS,
@@ -35,7 +35,7 @@ from queueber.db.records.marks import (
     new_mark,
 )
 from queueber.db.store.contract import Batch
-from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
+from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems, item_size
 from queueber.engine.integrity.queue_entries import QueueEntries
 from queueber.ids import made_at_ms
 from queueber.limits import ID_BYTES, PRIORITY_DEFAULT, PRIORITY_MAX
@@ -231,7 +231,7 @@ def _item_size(item_id: bytes, value: bytes) -> int | None:
     if len(item_id) != ID_BYTES:
         return None
     try:
-        return len(decode_item(value)) + sum(map(len, decode_details(value)))
+        return item_size(value)
     except Exception:  # noqa: BLE001  damaged bytes raise all kinds
         return None
 

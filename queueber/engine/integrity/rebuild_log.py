@@ -12,6 +12,7 @@ from queueber.db.records.log import (
     decode_offset,
     encode_log_head,
     encode_offset,
+    head_of,
     split_reader_key,
 )
 from queueber.db.records.results import decode_result
@@ -35,7 +36,8 @@ def rebuild_log(store: Store, prefix: bytes, lost: Counter[str]) -> tuple[LogHea
                 lost["results before such a block"] += old.end_offset - old.first_offset
             kept = []
         kept.append((key, block))
-    head = _head_of([block for _, block in kept], _old_head(store, prefix))
+    bounds = (kept[0][1], kept[-1][1]) if kept else None
+    head = head_of(bounds, _old_head(store, prefix))
     batch.put(Family.LOGS, prefix, encode_log_head(head))
     for key, value in store.walk(Family.LOGS, prefix + b"\0", prefix_end(prefix)):
         offset = _read_reader(key, value)
@@ -83,21 +85,3 @@ def _old_head(store: Store, prefix: bytes) -> LogHead:
         return LogHead() if stored is None else decode_log_head(stored)
     except ValueError:
         return LogHead()
-
-
-def _head_of(blocks: list[Block], old: LogHead) -> LogHead:
-    if not blocks:
-        # The log continues at its old end: an offset is never used twice.
-        end, position = old.next_offset, old.end_position
-        return LogHead(end, end, position, position, 0, old.last_ms, end, position)
-    first, last = blocks[0], blocks[-1]
-    return LogHead(
-        first.first_offset,
-        last.end_offset,
-        first.position,
-        last.end_position,
-        first.appended_at_ms,
-        last.appended_at_ms,
-        first.end_offset,
-        first.end_position,
-    )
