@@ -13,6 +13,7 @@ import trio
 
 from queueber.clock import SystemClock
 from queueber.config import Config, split_address
+from queueber.db.store.directory import check_data_dir
 from queueber.db.store.options import OPEN_FILES_MAX
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
@@ -94,6 +95,7 @@ def _allowed_connections(config: Config) -> int:
 
 async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> None:
     _log.info("starting", version=VERSION, **config.shown())
+    check_data_dir(config.data_dir)
     config.data_dir.mkdir(parents=True, exist_ok=True)
     stop = _Stop()
     bridge.on_signals(stop.request)

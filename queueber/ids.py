@@ -1,20 +1,28 @@
-"""Ids (RFC 9562): UUIDv7 made in bulk, and ranges of UUIDv8 that tell where an item is from.
+"""Ids (RFC 9562): UUIDv7 made in bulk, and ranges of UUIDv8 that contain an item's origin.
 
     48 bits  milliseconds since the epoch
      4 bits  version 7                                version 8
     12 bits  random, new for each millisecond         ┐ the number of the range, which starts at a
-     2 bits  variant                                  │ random place in the lower half
+     2 bits  variant                                  │ random value in the lower half
     62 bits  a counter that starts at a random        ┘ (12 bits, and 6 after the variant), then
-             place in the lower half of its range       24 bits partition, 32 bits row
+             value in the lower half of its range       24 bits partition, 32 bits row
 
-Within a millisecond, and when the clock steps back, counter and number go on from the last id
-instead of starting anew. So ids made by one source always rise, and a batch of them is written in
-key order. Ids of version 8 follow all those of version 7 of their millisecond.
+Within a millisecond, and when the clock steps back, counter and number continue from the last id
+instead of starting at a new value. So the ids of one source always rise, and a batch of them is
+written in key order. Ids of version 8 follow all those of version 7 of their millisecond.
 """
 
 from random import Random
+from typing import NewType
 
 from queueber.limits import PARTITIONS_MAX, ROWS_MAX
+
+ItemId = NewType("ItemId", bytes)
+"""16 bytes."""
+LeaseId = NewType("LeaseId", bytes)
+"""16 bytes."""
+QueueId = NewType("QueueId", int)
+"""The number of a queue: given at its creation, and never given again."""
 
 _COUNTER_BITS = 62
 _COUNTER_LIMIT = 1 << _COUNTER_BITS
@@ -24,14 +32,14 @@ _STEP_MAX = 1 << 16
 _RANGE_BITS = 18
 _RANGE_LIMIT = 1 << _RANGE_BITS
 ID_HEAD_BYTES = 9
-"""What all ids of a range begin with."""
+"""All ids of a range have these first bytes in common."""
 PARTITION_BYTES = 3
 ROW_BYTES = 4
 _RANGE_END = b"\xff" * (PARTITION_BYTES + ROW_BYTES)
 
 
 class IdSource:
-    """Mints ids. Deterministic for a given `Random`."""
+    """Makes ids. Deterministic for a given `Random`."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -39,7 +47,7 @@ class IdSource:
         self._head = bytes(8)
         self._counter = 0
         self._range = -1
-        """The number of the last range, if that was the last thing made; else -1."""
+        """The number of the last range, if no other id was made after it; else -1."""
 
     def continue_after(self, last_id: bytes) -> None:
         """Make every id from now on greater than `last_id`."""
@@ -63,9 +71,9 @@ class IdSource:
         if now_ms > self._now_ms:
             self._start(now_ms)
         elif self._range >= 0 or self._counter + count + _STEP_MAX >= _COUNTER_LIMIT:
-            # The counter ends only after 2^61 ids in one millisecond of a clock that stands still.
+            # The counter overflows only after 2^61 ids in one millisecond.
             self._start(self._now_ms + 1)
-        # The step keeps ids of neighbouring calls from being guessed by adding one.
+        # A random step, so that adding one to an id does not give the id of the next call.
         first = self._counter + 1 + self._random.getrandbits(15)
         self._counter = first + count
         head, start = self._head, _VARIANT + first
@@ -98,13 +106,13 @@ def _range_number(item_id: bytes) -> int:
     return (int.from_bytes(item_id[6:8]) & 0xFFF) << 6 | (item_id[8] & 0x3F)
 
 
-def range_id(head: bytes, partition: int, row: int) -> bytes:
-    return head + partition.to_bytes(PARTITION_BYTES) + row.to_bytes(ROW_BYTES)
+def range_id(head: bytes, partition: int, row: int) -> ItemId:
+    return ItemId(head + partition.to_bytes(PARTITION_BYTES) + row.to_bytes(ROW_BYTES))
 
 
-def range_end(head: bytes) -> bytes:
+def range_end(head: bytes) -> ItemId:
     """The last id of a range."""
-    return head + _RANGE_END
+    return ItemId(head + _RANGE_END)
 
 
 def is_from_range(item_id: bytes) -> bool:
@@ -123,9 +131,9 @@ def origin_of(item_id: bytes) -> tuple[int, int] | None:
 
 
 def made_at_ms(item_id: bytes) -> int:
-    """When an id was made, by its own account."""
+    """When an id was made, as it says itself."""
     return int.from_bytes(item_id[:6])
 
 
 if not (PARTITIONS_MAX <= 1 << 8 * PARTITION_BYTES and ROWS_MAX <= 1 << 8 * ROW_BYTES):
-    raise AssertionError("an id has no room for as many partitions or rows")
+    raise AssertionError("an id has too few bits for so many partitions or rows")

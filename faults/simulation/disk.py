@@ -1,7 +1,6 @@
-"""A disk that forgets: what was written is safe once it was synced.
+"""A simulated disk: a crash loses writes that were not synced.
 
-After a crash it holds some prefix of what was written, with all that was synced. A batch is there
-as a whole or not at all, as the write ahead log has it.
+After a crash it holds the first so many batches, at least all that were synced, each as a whole.
 """
 
 from bisect import bisect_left, insort
@@ -13,11 +12,11 @@ from queueber.errors import Unavailable
 
 
 class Crashed(BaseException):
-    """The server is no more. Nothing catches it but who made it run."""
+    """The simulated server has crashed. Only the code that runs the server catches this."""
 
 
 class SortedMap:
-    """The entries of a family in order of key."""
+    """The entries of a family in the order of their keys."""
 
     __slots__ = ("_keys", "_values")
 
@@ -47,9 +46,11 @@ class SortedMap:
     def keys(self, start: bytes, stop: bytes) -> list[bytes]:
         return self._keys[bisect_left(self._keys, start) : bisect_left(self._keys, stop)]
 
-    def entries(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+    def entries(
+        self, start: bytes, stop: bytes, limit: int | None = None
+    ) -> list[tuple[bytes, bytes]]:
         values = self._values
-        return [(key, values[key]) for key in self.keys(start, stop)]
+        return [(key, values[key]) for key in self.keys(start, stop)[:limit]]
 
 
 Families = dict[Family, SortedMap]
@@ -62,13 +63,13 @@ def no_families() -> Families:
 
 
 class Disk:
-    """One life of it, from the start of a server to its crash."""
+    """The disk from the start of one server to its crash."""
 
     def __init__(self, synced: Families) -> None:
         self._safe = synced
         self._unsafe: list[Write] = []
         self.on_write: Callable[[], None] = lambda: None
-        """Told of each write once it is done; may raise `Crashed`."""
+        """Called after each write; may raise `Crashed`."""
         self.now: Families = {family: entries.copy() for family, entries in synced.items()}
         self.written = 0
         self.synced = 0
@@ -80,7 +81,7 @@ class Disk:
 
     def write(self, write: Write) -> None:
         if self.is_dead:
-            return  # what a dead server still does in its last breath is not seen by anybody
+            return  # a crashed server may still run a few steps, which reach no disk
         if self.is_full:
             raise Unavailable("the disk of the data directory is full")
         write(self.now)
@@ -89,7 +90,7 @@ class Disk:
         self.on_write()
 
     def sync(self, up_to: int) -> None:
-        """The first so many writes of this life are safe."""
+        """Make the first `up_to` writes since the start durable."""
         if not self.is_dead and up_to > self.synced:
             self._make_safe(up_to - self.synced)
             self.synced = up_to
@@ -103,7 +104,7 @@ class Disk:
         self.is_dead = True
 
     def left_after_crash(self, random: Random) -> tuple[Families, int]:
-        """What the next life finds, and how many writes are lost."""
+        """What the next server finds, and how many writes are lost."""
         kept = random.choice([0, len(self._unsafe), random.randint(0, len(self._unsafe))])
         lost = len(self._unsafe) - kept
         self._make_safe(kept)

@@ -95,9 +95,11 @@ def _check(folder: Path) -> _Found:
     from queueber.db.families import Family
     from queueber.db.records.counters import decode_counters
     from queueber.db.recovery.salvage import find_gaps
+    from queueber.db.store.directory import check_data_dir
     from queueber.db.store.rocks import RocksStore
     from queueber.engine.integrity.check_store import check_store
 
+    check_data_dir(folder)
     try:
         with RocksStore(folder, read_only=True) as store:
             remarks = [store.torn] if store.torn else []

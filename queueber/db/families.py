@@ -1,12 +1,13 @@
-"""The column families: what is kept, under which key, and why.
+"""The column families: what each stores, and under which key.
 
 Every key begins with the queue's number (4 bytes), so a queue is one range in each family, and
 deleting it is one range deletion in each. Numbers are big-endian, times are milliseconds since the
 epoch in 8 bytes, ids and leases are UUIDv7 in 16: keys sort as their parts do.
 
-An item is in `items` from add to its end, and all that time in exactly one of `visibility_index`
-(ready), `delayed`, a lease of `leases` (in progress) and `dead`. Contents are written once, in
-`items`; what moves is small: an entry with the item's mark (see `marks.py`).
+An item is in `items` from its add until it is removed or completed, and meanwhile in exactly one of
+`visibility_index` (ready), `delayed`, a lease of `leases` (leased) and `dead`. Its contents are
+written once, in `items`; a change of state moves only a small entry with the item's mark (see
+`marks.py`).
 """
 
 from dataclasses import dataclass
@@ -15,11 +16,11 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class Profile:
-    """How RocksDB keeps a family."""
+    """How RocksDB stores a family."""
 
     write_buffer_bytes: int
     expects_deletes: bool
-    """Short-lived keys in time order: compact files where deletions gather."""
+    """Keys are short-lived: RocksDB compacts files with many deletions early."""
 
 
 _RECORDS = Profile(write_buffer_bytes=8 << 20, expects_deletes=False)
@@ -28,9 +29,9 @@ _SMALL = Profile(write_buffer_bytes=8 << 20, expects_deletes=True)
 
 
 class Family(Enum):
-    """One row a family: name, key, value, profile."""
+    """One row for each family: name, key, value, profile."""
 
-    DEFAULT = ("default", "name of the fact", "see db/store/format.py", _RECORDS)
+    DEFAULT = ("default", "a name", "see docs/storage-format.md", _RECORDS)
     QUEUES = ("queues", "queue", "QueueRecord", _RECORDS)
     COUNTERS = (
         "counters",
@@ -41,7 +42,7 @@ class Family(Enum):
     ITEMS = ("items", "queue, id", "StoredItem with the contents", _CONTENTS)
     VISIBILITY_INDEX = (
         "visibility_index",
-        "queue, level (1 byte: 9 - priority, for suspects 19 - priority), visible-at, id",
+        "queue, level (1 byte: 9 - priority, quarantined 19 - priority), visible-at, id",
         "mark",
         _SMALL,
     )
@@ -49,29 +50,39 @@ class Family(Enum):
     PLACES = (
         "places",
         "queue, id",
-        "visible-at, of a ready or delayed item for which it is not the time in its id",
+        "visible-at of a ready or delayed item, if it is not the time in the item's id",
         _SMALL,
     )
     DEAD = ("dead", "queue, id", "died-at, reason (1 byte), mark", _SMALL)
-    LEASES = ("leases", "queue, lease", "LeaseEntry: expiry and the items it holds", _SMALL)
+    LEASES = ("leases", "queue, lease", "LeaseEntry: expiry, and the items that it holds", _SMALL)
     LEASE_EXPIRY = ("lease_expiry", "queue, expiry, lease", "empty", _SMALL)
     HOLDERS = (
         "holders",
         "queue, block of ids (15 bytes), lease",
-        "empty: the lease holds items whose ids begin so",
+        "empty; the lease holds items of that block",
         _SMALL,
     )
-    ATTEMPTS = ("attempts", "queue, id", "the times of an item's failures, its last error", _SMALL)
+    ATTEMPTS = (
+        "attempts",
+        "queue, id",
+        "the times of an item's failures, and its last error",
+        _SMALL,
+    )
     KEYS = ("keys", "queue, digest of the key", "id, forget-at", _SMALL)
     PRODUCERS = (
         "producers",
         "queue, digest of the producer's id (, sequence)",
-        "epoch and last sequence (the answer)",
+        "epoch and last sequence (the answer to that call)",
         _SMALL,
     )
     BATCHES = ("batches", "queue, batch number (4 bytes)", "BatchRecord: sums, digests", _RECORDS)
     BATCH_NAMES = ("batch_names", "queue, digest of the name", "batch number", _RECORDS)
-    FORGET = ("forget", "queue, forget-at, 16 bytes", "what to forget: k, p, b, l or c", _SMALL)
+    FORGET = (
+        "forget",
+        "queue, forget-at, 16 bytes",
+        "the kind of record to forget: k, p, b, l or c",
+        _SMALL,
+    )
     LOADS = (
         "loads",
         "queue, 0, digest of the name (, partition (3 bytes), digest of the attempt); or "
@@ -79,10 +90,10 @@ class Family(Enum):
         "LoadRecord (LoadPart); or LoadedRecord",
         _RECORDS,
     )
-    LOGS = ("logs", "log (, name of a reader)", "the log's head (how far it has read)", _RECORDS)
+    LOGS = ("logs", "log (, name of a reader)", "the log's head (the reader's offset)", _RECORDS)
     LOG_BLOCKS = ("log_blocks", "log, offset of the last row", "a block of rows", _CONTENTS)
 
-    # An enum hashes its name in Python, which is felt when every put looks its family up.
+    # Every put looks up its family: the hash of an enum is Python code, this one is C.
     __hash__ = object.__hash__
 
     def __init__(self, family_name: str, key: str, value: str, profile: Profile) -> None:
@@ -93,4 +104,4 @@ class Family(Enum):
 
 
 QUEUE_FAMILIES = tuple(family for family in Family if family is not Family.DEFAULT)
-"""The families in which a queue owns the range of its number."""
+"""The families whose keys begin with a queue's number."""

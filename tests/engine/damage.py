@@ -4,15 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
-    BatchRecord,
-    batch_number_part,
-    decode_batch,
-    encode_batch,
-)
+from queueber.db.records.batches import BatchRecord, batch_number_part, decode_batch, encode_batch
 from queueber.db.records.counters import decode_counters, encode_counters
-from queueber.db.records.items import decode_lease, encode_lease
 from queueber.db.records.keys import LOWEST_DUE, due_part, id_block, level_part, text_digest
+from queueber.db.records.leases import decode_lease, encode_lease
 from queueber.db.records.loads import LoadRecord
 from queueber.db.records.log import LogHead, encode_log_head
 from queueber.db.records.marks import decode_mark, encode_mark, plain_mark

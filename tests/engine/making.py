@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from queueber.db.families import Family
-from queueber.db.records.marks import MARK_BYTES, Mark, decode_mark
+from queueber.db.records.marks import MARK_BYTES, MarkFields, decode_mark
 from queueber.model import FailOutcome, NewItems
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue
@@ -41,7 +41,7 @@ def make_quarantined(rig: Rig, count: int) -> list[bytes]:
     return ids
 
 
-def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, Mark]:
+def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, MarkFields]:
     """The one family that has the item, and its mark there."""
     entries = [
         (family, key[-16:], value)
@@ -53,7 +53,7 @@ def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, Mark]:
     return family, decode_mark(value[-MARK_BYTES:])
 
 
-def mark_of(rig: Rig, item_id: bytes) -> Mark:
+def mark_of(rig: Rig, item_id: bytes) -> MarkFields:
     return whereabouts(rig, item_id)[1]
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from queueber.db.families import Family
 from queueber.db.records.counters import Counters
-from queueber.db.records.items import decode_lease, split_held
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.log import LogHead
 from queueber.db.store.contract import Batch
 from queueber.db.store.rocks import RocksStore

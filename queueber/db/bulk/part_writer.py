@@ -1,8 +1,8 @@
-"""The files of one part of a load: what an add of its rows would have written, in sorted files.
+"""Writes one part of a load as sorted files, with the entries that an add of its rows would write.
 
-Row n of partition p has the id that the load gives to p and n, so the items come in order of id as
-they are, and so do the ready ones of each priority: these are written as they come. Delayed items
-and keys are gathered and sorted, so many at a time that memory stays small.
+The id of an item is made of its partition and row, so items come in order of id, and so do the
+ready ones of each priority: these are written as they come. Delayed items and keys are collected
+and sorted in runs, so that memory stays small.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from queueber.db.bulk.sst import CLAIMS, SstWriter
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import DIGEST_MODULUS, FORGET_KEY, encode_key_entry, ids_digest
+from queueber.db.records.batches import DIGEST_MODULUS, ids_digest
+from queueber.db.records.dedup_keys import encode_key_entry
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     due_part,
@@ -20,12 +21,13 @@ from queueber.db.records.keys import (
     time_part,
 )
 from queueber.db.records.new_items import describe
+from queueber.db.records.retention import FORGET_KEY
 from queueber.ids import PARTITION_BYTES, ROW_BYTES
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX, ROWS_MAX
 from queueber.model import LoadInfo, Part, PartRef, Rows, StagedFile
 
 _RUN_ENTRIES = 250_000
-"""Entries that are sorted at a time: about 60 MB."""
+"""Entries of a run: about 60 MB."""
 
 
 class PartWriter:
@@ -38,7 +40,7 @@ class PartWriter:
         *,
         run_entries: int = _RUN_ENTRIES,
     ) -> None:
-        """Files are made in `directory`, and told to `on_file` as they are finished."""
+        """Files are written into `directory`; `on_file` is called with each that is complete."""
         self._load = load
         self._ref = ref
         self._directory = directory
@@ -88,7 +90,7 @@ class PartWriter:
         if items.size() >= self._load.file_bytes_max:
             self._finish_writers()
 
-    # --- where the items are ----------------------------------------------------------------------
+    # --- states of the items ----------------------------------------------------------------------
 
     def _place(self, rows: Rows, numbers: list[bytes], marks: list[bytes]) -> None:
         started_at_ms = self._load.started_at_ms
@@ -116,7 +118,7 @@ class PartWriter:
             else:
                 chosen, of_level = list(numbers), list(marks)
             start = self._prefix + level_part(level) + self._ready_start
-            # A file for each level spans no entries of others, which RocksDB would have to flush.
+            # One file for each level: a file that spans entries of others makes RocksDB flush.
             writer = self._writer(Family.VISIBILITY_INDEX.family_name, level)
             writer.put_many([start + n for n in chosen], of_level)
             self._levels[level] += len(chosen)
@@ -156,7 +158,7 @@ class PartWriter:
     def _write_keys(self) -> None:
         claims, self._keyed = sorted(self._keyed), []
         prefix = self._prefix
-        # Of items with the same key the first is meant; the others are found through the claims.
+        # A key belongs to the first item that has it; the claims list the duplicates.
         firsts = dict(reversed(claims))
         digests = sorted(firsts)
         forgets = [prefix + due_part(self._forget_at_ms, digest) for digest in digests]

@@ -1,7 +1,6 @@
-"""SST files: sorted entries in a file of their own, which RocksDB takes in as a whole.
+"""SST files: sorted entries that RocksDB can add to a store as one file.
 
-They are built wherever the rows are, and read here only to see what they hold before the store
-takes them.
+Tasks build them where their rows are. The server reads them only to check them before it adds them.
 """
 
 import os
@@ -20,13 +19,13 @@ from queueber.limits import MIB
 from queueber.model import StagedFile
 
 CLAIMS = "claims"
-"""Files that tell which item has which key, for the search for duplicates; no family has them."""
+"""The kind of files that list which item has which key, to find duplicates; not a family."""
 
 _READ_BYTES = MIB
 
 
 class SstWriter:
-    """Builds one file. Keys must rise."""
+    """Builds one file. Keys must come in order."""
 
     def __init__(self, path: Path, family: str) -> None:
         options = family_options(Family.KEYS if family == CLAIMS else _FAMILIES[family])
@@ -38,8 +37,8 @@ class SstWriter:
         self._first_key = self._last_key = b""
 
     def put_many(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """As many values as keys."""
-        # A loop without bytecode: it takes a third off what an entry costs.
+        """There is a value for each key."""
+        # A loop in C: an entry costs a third less.
         deque(map(self._raw.__setitem__, keys, values), maxlen=0)
         if not self._entries:
             self._first_key = keys[0]
@@ -47,11 +46,11 @@ class SstWriter:
         self._last_key = keys[-1]
 
     def size(self) -> int:
-        """Bytes so far."""
+        """The bytes that the file has so far."""
         return int(self._raw.file_size())
 
     def finish(self) -> StagedFile:
-        """Write the file to its end, and to the disk."""
+        """Complete the file, and sync it."""
         self._raw.finish()
         return StagedFile(
             self._path.name,
@@ -76,9 +75,9 @@ def file_crc32(path: Path) -> int:
 
 
 def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
-    """Hold files against what is said of them; `InvalidArgument` names the first that differs.
+    """Compare files with their descriptions; `InvalidArgument` names the first that differs.
 
-    Takes long for many bytes: it reads all of them. May run in a thread of its own.
+    Reads all of every file, so it takes long for large ones. May run in another thread.
     """
     for file in files:
         path = directory / file.name
@@ -90,7 +89,7 @@ def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
             )
         if file_crc32(path) != file.crc32:
             raise InvalidArgument(f"files: {file.name!r} does not have the announced checksum")
-    with _Scratch(directory, files) as scratch:
+    with _Scratch(directory / "scratch", [directory / file.name for file in files]) as scratch:
         for file, found in zip(files, scratch.facts(), strict=True):
             announced = (file.entries, file.first_key, file.last_key)
             if found != announced:
@@ -102,24 +101,17 @@ def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
 
 
 def walk_files(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of all files in order of key; `scratch` is a directory to be made and removed."""
-    with _Scratch(scratch.parent, [], paths=paths, name=scratch.name) as opened:
+    """The entries of all files in order of key; `scratch` is a directory to create and remove."""
+    with _Scratch(scratch, paths) as opened:
         yield from opened.entries()
 
 
 class _Scratch:
-    """A store that holds nothing but links to some files: the only way to look into them."""
+    """A store of links to some files: rocksdict has no other way to read them."""
 
-    def __init__(
-        self,
-        directory: Path,
-        files: Sequence[StagedFile],
-        *,
-        paths: Sequence[Path] | None = None,
-        name: str = "scratch",
-    ) -> None:
-        self._paths = [directory / file.name for file in files] if paths is None else list(paths)
-        self._directory = directory / name
+    def __init__(self, directory: Path, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._directory = directory
 
     def __enter__(self) -> "_Scratch":
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -150,7 +142,7 @@ class _Scratch:
                 ) from error
 
     def facts(self) -> list[tuple[int, bytes, bytes]]:
-        """Of each file: how many entries, the first key, the last."""
+        """For each file: the number of entries, the first key, the last key."""
         live = sorted(self._db.live_files(), key=lambda file: str(file["name"]))
         return [
             (file["num_entries"] - file["num_deletions"], file["start_key"], file["end_key"])

@@ -1,9 +1,9 @@
-"""The stage: where the files of loads wait beside the store until they are taken in.
+"""The stage: the directory of files that loads have brought and not committed yet.
 
-    loads/<load>/token             what whoever can read it may prove
+    loads/<load>/token             a secret: who can read it shares the server's disk
     loads/<load>/<part>/<file>
 
-It knows nothing of what the files hold; see `sst.py` for that.
+See `sst.py` for what is in the files.
 """
 
 import contextlib
@@ -31,17 +31,17 @@ class Stage:
         return (self._path / load.directory).absolute()
 
     def prepare(self, load: LoadRecord) -> None:
-        """Have the directory of a load, whether it is new or not."""
+        """Create the directory of a load, if it does not exist."""
         directory = self.directory(load)
         with _refusals():
             directory.mkdir(parents=True, exist_ok=True)
             token = directory / TOKEN_FILE
-            # One that a full disk cut short is written again.
+            # A full disk may have cut the token short: then it is written again.
             if not token.exists() or token.stat().st_size != len(load.token):
                 token.write_bytes(load.token)
 
     def write(self, load: LoadRecord, ref: PartRef, name: str, offset: int, data: bytes) -> None:
-        """Put bytes of a file where they belong. May be repeated, and come in any order."""
+        """Write bytes of a file at an offset. Calls may be repeated, and come in any order."""
         if offset + len(data) > LOAD_FILE_BYTES_MAX:
             raise InvalidArgument(
                 f"offset: {name!r} would have {offset + len(data)} bytes; the limit of a file is "
@@ -49,12 +49,12 @@ class Stage:
             )
         directory = self.directory(load) / part_directory(ref)
         with _refusals():
-            # The load's own may be missing, too: a crash came before it was made.
+            # After a crash the load's own directory may be missing, too.
             directory.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(directory / name, os.O_WRONLY | os.O_CREAT, 0o644)
             try:
                 written = 0
-                # A disk that is nearly full takes a part of them, and refuses the rest.
+                # A nearly full disk writes some of the bytes, and refuses the rest.
                 while written < len(data):
                     written += os.pwrite(descriptor, data[written:], offset + written)
             finally:
@@ -63,7 +63,7 @@ class Stage:
     def check_same(
         self, load: LoadRecord, ref: PartRef, name: str, offset: int, data: bytes
     ) -> None:
-        """Refuse bytes that would change a file of a part which was checked already."""
+        """Raise if the bytes differ from those of a file whose part is already finished."""
         path = self.directory(load) / part_directory(ref) / name
         with _refusals():
             found = _read_at(path, offset, len(data)) if path.is_file() else None
@@ -74,9 +74,9 @@ class Stage:
             )
 
     def check(self, load: LoadRecord, ref: PartRef, files: Sequence[StagedFile]) -> None:
-        """Hold the files of a part against what is said of them, and make them durable.
+        """Compare the files of a part with their descriptions, and sync them.
 
-        Reads all of them: may run in a thread of its own.
+        Reads all of every file. May run in another thread.
         """
         directory = self.directory(load) / part_directory(ref)
         with _refusals():
@@ -84,20 +84,20 @@ class Stage:
             for file in files:
                 _sync(directory / file.name)
             if files:
-                # The entry of each in the one above it, up to the store's own.
+                # Directories, too: each holds the name of the one below it.
                 for above in (directory, directory.parent, self._path, self._path.parent):
                     _sync(above)
 
     def remove(self, directory: str) -> None:
-        """Of a load that has ended, though a task that does not know it may still write files."""
+        """Remove the directory of a load that has ended. Late tasks may still write into it."""
         gone = self._path / (directory + _GONE)
         with contextlib.suppress(OSError):
-            # Whoever opens another file finds no directory: it cannot fill while it is emptied.
+            # Under another name no task finds it, so nobody fills it while it is emptied.
             (self._path / directory).rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
     def others(self, known: Collection[str]) -> list[str]:
-        """The directories of loads that are not known any more."""
+        """The names of directories that belong to no known load."""
         if not self._path.is_dir():
             return []
         return sorted({entry.name for entry in self._path.iterdir()} - set(known))
@@ -105,12 +105,12 @@ class Stage:
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """What the disk does not let us do may be tried again, as with the store."""
+    """Turn errors of the disk into `Unavailable`: the call may be repeated."""
     try:
         yield
     except QueueberError:
         raise
-    except Exception as error:  # RocksDB's errors, in whose hands files are checked, have no type
+    except Exception as error:  # RocksDB, which reads the files, has no type of error
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
             raise Unavailable(
                 "the disk of the data directory is full; make room, then send the call again"

@@ -1,4 +1,4 @@
-"""How a Cap'n Proto message in one segment is laid out, for records put together by hand.
+"""The layout of a Cap'n Proto message in one segment, for records that are encoded by hand.
 
 segment table (8 bytes) | root pointer (8) | data words | pointers | what they point to
 """
@@ -15,7 +15,7 @@ def root_pointer(data_words: int, pointers: int) -> int:
 
 
 def list_pointer(offset_words: int, byte_count: int) -> int:
-    """To a list of bytes that begins so many words after this pointer."""
+    """A pointer to a list of bytes that begins `offset_words` after it."""
     return offset_words << 2 | 1 | (byte_count << 3 | DATA_LIST) << 32
 
 
@@ -24,5 +24,5 @@ def words(byte_count: int) -> int:
 
 
 def padding(byte_count: int) -> bytes:
-    """What fills the last word."""
+    """The zeros that fill the last word."""
     return _PADDING[byte_count & 7]

@@ -1,7 +1,7 @@
-"""QueueCounters: a queue in numbers, rewritten by every change of it.
+"""QueueCounters: the counts and totals of a queue, written with every change of it.
 
-A Cap'n Proto message put together by hand, as in `records.py`: a data word for each
-number, and two pointers.
+A Cap'n Proto message that is encoded by hand, as in `items.py`: a data word for each number, and
+two pointers.
 """
 
 import struct
@@ -14,12 +14,12 @@ from queueber.limits import ID_BYTES, LEVELS
 from queueber.schema import storage
 
 Level = tuple[int, bytes]
-"""How many items of a level are ready, and a due part before which none of them lies."""
+"""How many items of a level are ready, and a due part before all of them."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """Field order is that of the stored struct."""
+    """The fields are in the order of the stored struct."""
 
     ready: int = 0
     delayed: int = 0
@@ -47,10 +47,10 @@ class Counters:
     batches: int = 0
     last_batch: int = 0
     quarantined: int = 0
-    """Items with a largest group that are not dead."""
+    """Quarantined items that are not dead: their mark has a limit on items in one lease."""
     last_id: bytes = bytes(ID_BYTES)
     levels: dict[int, Level] = field(default_factory=dict)
-    """Of each level that has ready items."""
+    """By level; only levels with ready items."""
 
     def copy(self) -> "Counters":
         twin = Counters(*_numbers(self))
@@ -68,13 +68,13 @@ class Counters:
 
     @property
     def items(self) -> int:
-        """All that are here, wherever they are."""
+        """Items in any state."""
         return self.ready + self.delayed + self.leased + self.dead
 
 
 _NUMBER_NAMES = [each.name for each in fields(Counters) if each.name not in ("last_id", "levels")]
 _numbers = attrgetter(*_NUMBER_NAMES)
-"""All numbers at once: every change copies and writes them, so this is worth a microsecond."""
+"""All numbers at once. Every change copies and writes them: this saves it a microsecond."""
 
 _HEAD = struct.Struct(f"<II Q {len(_NUMBER_NAMES)}Q QQ {ID_BYTES}s")
 _ROOT = root_pointer(len(_NUMBER_NAMES), 2)
@@ -82,7 +82,7 @@ _FIXED_WORDS = _HEAD.size // WORD - 1
 _LAST_ID_POINTER = list_pointer(1, ID_BYTES)
 _LEVEL = struct.Struct(f">BQ{DUE_BYTES}s")
 
-# By how many levels there are: how long the message is, the pointer to them, what fills it up.
+# For each number of levels: the length of the message, the pointer to the levels, the padding.
 _LAYOUTS = [
     (_FIXED_WORDS + words(size), list_pointer(2, size), padding(size))
     for size in range(0, (LEVELS + 1) * _LEVEL.size, _LEVEL.size)

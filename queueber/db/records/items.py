@@ -1,9 +1,9 @@
-"""Value codecs for items, leases and queues: the records of `schema/storage.capnp`.
+"""Items: contents, key and attributes, as `StoredItem` of `schema/storage.capnp`.
 
-Building a Cap'n Proto message costs microseconds, and these are written and read for every item. A
-message in one segment has a fixed shape, so it is put together here from constants (see
-`capnp_layout.py`). Reading takes the short way when the constants match and the general reader when
-they do not, so messages made by any builder, or by a later schema, are understood.
+Building a Cap'n Proto message takes microseconds, and these are written and read for every item. A
+message in one segment has a fixed layout, so it is encoded here from constants (see
+`capnp_layout.py`). Decoding takes a fast path if the constants match, and the general reader if
+they do not, so messages of any encoder or a later schema can be read.
 """
 
 import struct
@@ -18,13 +18,9 @@ from queueber.db.records.capnp_layout import (
     root_pointer,
     words,
 )
-from queueber.db.records.marks import MARK_BYTES
-from queueber.limits import ID_BYTES
-from queueber.model import QueueSettings
 from queueber.schema import storage
 
-# --- StoredItem: no data words; one pointer, or three when the item has details ------------------
-
+# A record has no data words, and one pointer, or three if the item has a key or attributes.
 _ITEM_HEAD = struct.Struct("<II Q II")
 _ITEM_ROOT = root_pointer(0, 1)
 _ITEM_HEAD_BYTES = _ITEM_HEAD.size
@@ -42,12 +38,12 @@ def encode_item(contents: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _item_head(size: int) -> bytes:
-    # Items of a queue are often of few sizes: found, a head costs a third of what making it does.
+    # Items of a queue often have few sizes: a cached head costs a third of a new one.
     return _ITEM_HEAD.pack(0, 2 + words(size), _ITEM_ROOT, _ITEM_LIST_LOW, size << 3 | DATA_LIST)
 
 
 def encode_items(contents: Sequence[bytes]) -> list[bytes]:
-    """Many at once: a call less for each when all are of one size."""
+    """Many at once: faster if all have one size."""
     sizes = set(map(len, contents))
     if len(sizes) != 1:
         return [encode_item(each) for each in contents]
@@ -88,17 +84,17 @@ def decode_item(value: bytes) -> bytes:
 
 
 def decode_items(values: Sequence[bytes]) -> list[bytes]:
-    """Many at once: a call less for each when all are of one shape."""
+    """Many at once: faster if all have one layout."""
     heads = {value[:_ITEM_HEAD_BYTES] for value in values}
     if len(heads) == 1 and (span := _contents_span(heads.pop())) is not None:
         return [value[span] for value in values]
     return [decode_item(value) for value in values]
 
 
-# Items of a queue are often of one size, and then their heads are the same.
+# Items of a queue often have one size, and then equal heads.
 @lru_cache(maxsize=1024)
 def _contents_span(head: bytes) -> slice | None:
-    """Where the contents are in a record of ours, which its head alone says."""
+    """Where the contents are in a record that was encoded here; its head is enough to tell."""
     if len(head) == _ITEM_HEAD_BYTES:
         _, _, root, low, high = _ITEM_HEAD.unpack(head)
         if root == _ITEM_ROOT and low == _ITEM_LIST_LOW and high & 7 == DATA_LIST:
@@ -114,7 +110,7 @@ def decode_details(value: bytes) -> tuple[bytes, bytes]:
     if len(value) >= _DETAILED_BYTES:
         _, _, root, *pointers = _DETAILED_HEAD.unpack_from(value)
         size, key_size, attributes_size = (pointer >> 35 for pointer in pointers)
-        # The short way is for what `encode_detailed_item` made, and for that alone.
+        # The fast path is for records of `encode_detailed_item` alone.
         if (
             root == _DETAILED_ROOT
             and _detailed_head(size, key_size, attributes_size) == value[:_DETAILED_BYTES]
@@ -140,97 +136,3 @@ def unpack_attributes(packed: bytes) -> dict[str, str]:
         texts.append(packed[at + 2 : at + 2 + size].decode())
         at += 2 + size
     return dict(zip(texts[::2], texts[1::2], strict=True))
-
-
-# --- LeaseEntry: one data word, one pointer -------------------------------------------------------
-
-_HELD = struct.Struct(f"{ID_BYTES}s{MARK_BYTES}s")
-HELD_BYTES = _HELD.size
-
-_LEASE_HEAD = struct.Struct("<II Q Q Q")
-_LEASE_ROOT = root_pointer(1, 1)
-
-
-def encode_lease(expires_at_ms: int, held: bytes) -> bytes:
-    size = len(held)
-    head = _LEASE_HEAD.pack(0, 3 + words(size), _LEASE_ROOT, expires_at_ms, list_pointer(0, size))
-    return head + held + padding(size)
-
-
-def decode_lease(value: bytes) -> tuple[int, bytes]:
-    """The lease's expiry, and what it holds: `HELD_BYTES` an item."""
-    start = _LEASE_HEAD.size
-    if len(value) >= start:
-        _, _, root, expires_at_ms, pointer = _LEASE_HEAD.unpack_from(value)
-        if root == _LEASE_ROOT and pointer & 0x7_FFFF_FFFF == list_pointer(0, 0):
-            return expires_at_ms, value[start : start + (pointer >> 35)]
-    with storage.LeaseEntry.from_bytes(value) as lease:
-        return lease.expiresAtMs, bytes(lease.held)
-
-
-def split_held(held: bytes) -> list[tuple[bytes, bytes]]:
-    """The id and mark of each item that a lease holds."""
-    if len(held) % HELD_BYTES == 0:
-        return list(_HELD.iter_unpack(held))
-    return [
-        (held[at : at + ID_BYTES], held[at + ID_BYTES : at + HELD_BYTES])
-        for at in range(0, len(held), HELD_BYTES)
-    ]
-
-
-def is_held(held: bytes, item_id: bytes) -> bool:
-    """Whether the item is among those that a lease holds."""
-    at = held.find(item_id)
-    while at > 0 and at % HELD_BYTES:
-        at = held.find(item_id, at + 1)  # it was part of another's mark
-    return at >= 0
-
-
-# --- QueueRecord ----------------------------------------------------------------------------------
-
-
-def encode_queue(
-    name: str, created_at_ms: int, settings: QueueSettings, paused_until_ms: int = 0
-) -> bytes:
-    s = settings
-    message = storage.QueueRecord.new_message(
-        name=name,
-        createdAtMs=created_at_ms,
-        itemsMax=s.items_max,
-        bytesMax=s.bytes_max,
-        itemBytesMax=s.item_bytes_max,
-        leaseMs=s.lease_ms,
-        attemptsMax=s.attempts_max,
-        backoffMs=list(s.backoff_ms),
-        backoffBaseMs=s.backoff_base_ms,
-        backoffFactor=s.backoff_factor,
-        backoffCapMs=s.backoff_cap_ms,
-        backoffJitter=s.backoff_jitter,
-        dedupWindowMs=s.dedup_window_ms,
-        resultAgeMs=s.result_age_ms,
-        resultBytesMax=s.result_bytes_max,
-        pausedUntilMs=paused_until_ms,
-    )
-    encoded: bytes = message.to_bytes()
-    return encoded
-
-
-def decode_queue(value: bytes) -> tuple[str, int, QueueSettings, int]:
-    """Name, created-at, settings, and until when it is paused."""
-    with storage.QueueRecord.from_bytes(value) as r:
-        settings = QueueSettings(
-            items_max=r.itemsMax,
-            bytes_max=r.bytesMax,
-            item_bytes_max=r.itemBytesMax,
-            lease_ms=r.leaseMs,
-            attempts_max=r.attemptsMax,
-            backoff_ms=tuple(r.backoffMs),
-            backoff_base_ms=r.backoffBaseMs,
-            backoff_factor=r.backoffFactor,
-            backoff_cap_ms=r.backoffCapMs,
-            backoff_jitter=r.backoffJitter,
-            dedup_window_ms=r.dedupWindowMs,
-            result_age_ms=r.resultAgeMs,
-            result_bytes_max=r.resultBytesMax,
-        )
-        return str(r.name), r.createdAtMs, settings, r.pausedUntilMs

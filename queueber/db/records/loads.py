@@ -1,9 +1,9 @@
-"""Value codecs for loads and their parts, and the keys that they have in the family `loads`."""
+"""Codecs for loads and their parts: keys and values of the family `loads`."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from queueber.db.records.bookkeeping import KEY_ENTRY_BYTES
+from queueber.db.records.dedup_keys import KEY_ENTRY_BYTES
 from queueber.db.records.keys import DIGEST_BYTES, text_digest
 from queueber.ids import PARTITION_BYTES
 from queueber.limits import ID_BYTES
@@ -16,7 +16,7 @@ _UNDER_WAY, _COMMITTED = b"\0", b"\1"
 LOAD_KEY_BYTES = 1 + DIGEST_BYTES
 PART_KEY_BYTES = LOAD_KEY_BYTES + PARTITION_BYTES + DIGEST_BYTES
 
-# Kinds of digests: the same text may be a key or a producer, too.
+# Kinds of digests: the same text may also name a key or a producer.
 _LOAD_KIND, _LOADED_KIND = b"load", b"loaded"
 
 
@@ -33,7 +33,7 @@ def part_key(digest: bytes, ref: PartRef) -> bytes:
 
 
 def parts_end(digest: bytes) -> bytes:
-    """After the load and every part of it."""
+    """The key after the load and all its parts."""
     return load_key(digest) + b"\xff" * (PARTITION_BYTES + DIGEST_BYTES + 1)
 
 
@@ -42,7 +42,7 @@ def is_load_key(key: bytes) -> bool:
 
 
 def loads_end() -> bytes:
-    """After every load that is under way."""
+    """The key after every load that is under way."""
     return _COMMITTED
 
 
@@ -55,7 +55,7 @@ def loaded_key(digest: bytes) -> bytes:
 
 
 def part_directory(ref: PartRef) -> str:
-    """The name of the directory with the files of a part, in that of its load."""
+    """The name of the part's directory, inside the one of its load."""
     return f"{ref.partition}-{text_digest(ref.attempt).hex()}"
 
 
@@ -64,12 +64,12 @@ def part_directory(ref: PartRef) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A row that its key kept out."""
+    """A row that is a duplicate: another item has its key."""
 
     item_id: bytes
     digest: bytes
     entry: bytes
-    """What its key is to have in `keys`."""
+    """The value that its key gets in `keys`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class LoadRecord:
     """The number of its batch; 0: none."""
     started_at_ms: int
     seen_at_ms: int
-    """When somebody last called."""
+    """The time of the last call."""
     timeout_ms: int
     forget_at_ms: int
     """When its entry in `forget` is due."""
@@ -89,16 +89,16 @@ class LoadRecord:
     dedup_window_ms: int
     token: bytes
     rows: int = 0
-    """Staged so far."""
+    """How many are staged so far."""
     is_committing: bool = False
     parts: list[bytes] = field(default_factory=list)
-    """Of the intent: the keys of its parts."""
+    """Once it is committing: the keys of its parts."""
     dropped: list[Dropped] = field(default_factory=list)
-    """Of the intent."""
+    """Once it is committing."""
 
     @property
     def directory(self) -> str:
-        """The name of the directory with its files."""
+        """The name of the directory of its files."""
         return self.id_head.hex()
 
     def at(self, **changes: Any) -> "LoadRecord":
@@ -157,7 +157,7 @@ def _read_dropped(joined: bytes) -> list[Dropped]:
 
 @dataclass(frozen=True, slots=True)
 class LoadedRecord:
-    """The last load of a name that was committed."""
+    """The last committed load of a name."""
 
     ref: LoadRef
     batch: int

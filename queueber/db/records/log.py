@@ -1,14 +1,14 @@
-"""Codecs for the records of a log: its head, how far its readers are, and its blocks of rows.
+"""Codecs for the records of a log: its head, the offsets of its readers, and its blocks of rows.
 
-A block is what one append wrote. Its key ends with the offset of its last row, so the block that
-holds an offset is the first one at or after that offset. Its value, big-endian:
+Each append writes a block. Its key ends with the offset of its last row, so the block that holds an
+offset is the first one at or after that offset. Its value, big-endian:
 
     first offset (8) | appended-at ms (8) | position (8) | end of each row (4 each) | the rows
 
-`position` counts the bytes of all rows ever appended before the block. The bytes of a row are its
-length and the 4 of its end; those of the head are not counted, so a block's bytes are the length of
-its value less the head. Ends count from the first row: with them, and not lengths, a page from the
-middle of a block of 10,000 rows is cut out without looking at the rows before it.
+`position` counts the bytes of all rows that were ever appended before the block. A row counts its
+length and the 4 bytes of its end; the head counts nothing. Ends are offsets from the start of the
+first row: so a page from the middle of a block of 10,000 rows is found without reading the rows
+before it, as it could not be with lengths.
 """
 
 import struct
@@ -25,11 +25,11 @@ ROW_END_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """A log in numbers; all zero before the first append. Field order is that of the record.
+    """Offsets, positions and times of a log; all zero before the first append.
 
-    Offsets and positions that end something are those of what follows it. A log without rows has
-    `first_block_end_offset == first_offset == next_offset`, likewise its positions, and no
-    `oldest_ms`.
+    The fields are in the order of the record. An end is the offset or position of what follows. A
+    log without rows has `first_block_end_offset == first_offset == next_offset`, likewise its
+    positions, and no `oldest_ms`.
     """
 
     first_offset: int = 0
@@ -39,7 +39,7 @@ class LogHead:
     oldest_ms: int = 0
     last_ms: int = 0
     first_block_end_offset: int = 0
-    """Rows go a block at a time: what is due for deletion is told by where the first one ends."""
+    """Whole blocks are deleted, so the end of the first one says whether it is due."""
     first_block_end_position: int = 0
 
     @property
@@ -65,7 +65,7 @@ def encode_log_head(head: LogHead) -> bytes:
 
 
 def decode_log_head(value: bytes) -> LogHead:
-    """Raises `ValueError` when the value is no head."""
+    """Raises `ValueError` if the value is no head."""
     if len(value) != _HEAD.size:
         raise ValueError(f"the head of a log has {len(value)} bytes instead of {_HEAD.size}")
     return LogHead(*_HEAD.unpack(value))
@@ -79,7 +79,7 @@ def reader_key(prefix: bytes, reader: str) -> bytes:
 
 
 def split_reader_key(key: bytes) -> str:
-    """Raises `ValueError` when the name is not UTF-8."""
+    """Raises `ValueError` if the name is not UTF-8."""
     return key[PREFIX_BYTES:].decode()
 
 
@@ -88,7 +88,7 @@ def encode_offset(offset: int) -> bytes:
 
 
 def decode_offset(value: bytes) -> int:
-    """Raises `ValueError` when the value is no offset."""
+    """Raises `ValueError` if the value is no offset."""
     if len(value) != OFFSET_BYTES:
         raise ValueError(f"an offset has {len(value)} bytes instead of {OFFSET_BYTES}")
     return int.from_bytes(value)
@@ -105,7 +105,7 @@ def block_key(prefix: bytes, last_offset: int) -> bytes:
 
 
 def split_block_key(key: bytes) -> int:
-    """The offset of the block's last row; raises `ValueError` when the key is no block's."""
+    """The offset of the block's last row; raises `ValueError` if the key is no block's."""
     return decode_offset(key[PREFIX_BYTES:])
 
 
@@ -118,13 +118,13 @@ def encode_block(
 
 
 def block_bytes(value: bytes) -> int:
-    """What a block adds to the position of the next."""
+    """The bytes that a block adds to the position of the next."""
     return len(value) - _ENDS_AT
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block as it lies in the store; its rows are cut out on demand."""
+    """A block as it is stored; its rows are read on demand."""
 
     first_offset: int
     end_offset: int
@@ -152,15 +152,40 @@ class Block:
         rows_from = _ENDS_AT + count * ROW_END_BYTES
         return [value[rows_from + a : rows_from + b] for a, b in pairwise((start, *ends[:fitting]))]
 
+    def all_rows(self) -> list[bytes]:
+        count = self.end_offset - self.first_offset
+        return self.rows(self.first_offset, rows_max=count, bytes_max=len(self.value))
+
     def has_rising_ends(self) -> bool:
-        """A check too slow for every read: no row ends before it begins."""
+        """Whether no row ends before it begins. Too slow a check for every read."""
         count = self.end_offset - self.first_offset
         ends = struct.unpack_from(f">{count}I", self.value, _ENDS_AT)
         return all(a <= b for a, b in pairwise(ends))
 
 
+def head_of(blocks: tuple[Block, Block] | None, old: LogHead) -> LogHead:
+    """The head of a log with these as its first and last block, or none: `old` says where it ended.
+
+    A log without blocks continues at its old end: an offset is never used twice.
+    """
+    if blocks is None:
+        end, position = old.next_offset, old.end_position
+        return LogHead(end, end, position, position, 0, old.last_ms, end, position)
+    first, last = blocks
+    return LogHead(
+        first.first_offset,
+        last.end_offset,
+        first.position,
+        last.end_position,
+        first.appended_at_ms,
+        last.appended_at_ms,
+        first.end_offset,
+        first.end_position,
+    )
+
+
 def decode_block(key: bytes, value: bytes) -> Block:
-    """Raises `ValueError` when the value is no block, or not the one of that key."""
+    """Raises `ValueError` if the value is no block, or not the one of that key."""
     if len(value) < _ENDS_AT:
         raise ValueError(f"a block has only {len(value)} bytes")
     end_offset = split_block_key(key) + 1

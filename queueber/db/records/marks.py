@@ -1,15 +1,25 @@
-"""The mark: what must be known of an item wherever it goes, 14 bytes.
+"""The mark: 14 bytes about an item that go with it from state to state.
 
-It travels as it is between the entries that say where an item is, so moving an item reads nothing
-else of it. Most items have a plain mark: no batch, no failure, priority 5, no details.
+Every entry that says which state an item is in has the mark as its value, so a change of state
+reads nothing else of the item. Most items have a plain mark: no batch, no failure, priority 5, no
+details.
 
     size 4 | batch 4 | attempts 2 | group max 2 | priority 1 | flags 1
 """
 
 import struct
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
+from queueber.db.records.keys import Due
+from queueber.ids import ItemId
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
+
+Mark = NewType("Mark", bytes)
+
+Entry = tuple[Due, Mark]
+"""Of a ready or a delayed item: when it is visible, its id and its mark."""
+HeldItem = tuple[ItemId, Mark]
+"""An item that a lease holds, or that is dead."""
 
 _MARK = struct.Struct(">IIHHBB")
 _HAS_DETAILS = 1
@@ -22,7 +32,7 @@ MARK_ATTEMPTS_MAX = (1 << 16) - 1
 """A mark counts no further; without a limit of attempts an item may fail more often."""
 
 
-class Mark(NamedTuple):
+class MarkFields(NamedTuple):
     size: int
     """Bytes of contents, key and attributes."""
     batch: int = 0
@@ -30,7 +40,7 @@ class Mark(NamedTuple):
     attempts: int = 0
     """How often it has failed."""
     group_max: int = 0
-    """It may be leased only together with so many; 0: no limit."""
+    """A lease with this item holds at most so many items; 0: no limit."""
     priority: int = PRIORITY_DEFAULT
     flags: int = 0
 
@@ -40,26 +50,27 @@ class Mark(NamedTuple):
         return bool(self.flags & _HAS_DETAILS)
 
 
-PLAIN_TAIL = _MARK.pack(*Mark(0))[SIZE_BYTES:]
+PLAIN_TAIL = _MARK.pack(*MarkFields(0))[SIZE_BYTES:]
 """What follows the size in a plain mark."""
 PLAIN_TAILS = {PLAIN_TAIL}
-"""What a set of the tails of many marks equals when all of them are plain."""
+"""The set of the tails of many marks, if all of them are plain."""
 
 
-def encode_mark(mark: Mark) -> bytes:
-    return _MARK.pack(*mark)
+def encode_mark(fields: MarkFields) -> Mark:
+    return Mark(_MARK.pack(*fields))
 
 
-def new_mark(size: int, batch: int, priority: int, *, has_details: bool) -> bytes:
-    return _MARK.pack(size, batch, 0, 0, priority, _HAS_DETAILS if has_details else 0)
+def new_mark(size: int, batch: int, priority: int, *, has_details: bool) -> Mark:
+    flags = _HAS_DETAILS if has_details else 0
+    return _MARK.pack(size, batch, 0, 0, priority, flags)  # type: ignore[return-value]  # see due_part
 
 
-def plain_mark(size: int) -> bytes:
-    return size.to_bytes(SIZE_BYTES) + PLAIN_TAIL
+def plain_mark(size: int) -> Mark:
+    return Mark(size.to_bytes(SIZE_BYTES) + PLAIN_TAIL)
 
 
-def decode_mark(mark: bytes) -> Mark:
-    return Mark(*_MARK.unpack(mark))
+def decode_mark(mark: bytes) -> MarkFields:
+    return MarkFields(*_MARK.unpack(mark))
 
 
 def is_plain(mark: bytes) -> bool:
@@ -70,7 +81,7 @@ def mark_size(mark: bytes) -> int:
     return int.from_bytes(mark[:SIZE_BYTES])
 
 
-# One field each, for paths where taking all of them apart would be felt.
+# One field each, for hot paths: `decode_mark` costs several times as much.
 
 
 def mark_batch(mark: bytes) -> int:
@@ -90,11 +101,11 @@ def mark_has_details(mark: bytes) -> bool:
 
 
 def mark_level(mark: bytes) -> int:
-    """Where it stands in the index of ready items: 0 is the highest priority, 10 its suspects."""
+    """Its level in the index of ready items: 0 is priority 9, 10 are its quarantined items."""
     level = PRIORITY_MAX - mark[_PRIORITY_AT]
     return level + PRIORITY_MAX + 1 if mark_group_max(mark) else level
 
 
-def with_group_max(mark: bytes, group_max: int) -> bytes:
-    """A limit beyond what a mark can say is the largest that it can."""
+def with_group_max(mark: bytes, group_max: int) -> Mark:
+    """The mark with another limit; one that does not fit is stored as the largest that does."""
     return encode_mark(decode_mark(mark)._replace(group_max=min(group_max, _GROUP_CEILING)))

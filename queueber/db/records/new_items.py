@@ -1,4 +1,4 @@
-"""What new items are stored as, the same for those that are added and those that are loaded."""
+"""The records and marks of new items: the same for an add and for a bulk load."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from queueber.model import NewItems, Rows
 
 
 class NewRecords(NamedTuple):
-    """Of each item in order."""
+    """One of each for every item, in order."""
 
     sizes: list[int]
     """Bytes of contents, key and attributes."""
@@ -23,7 +23,7 @@ class NewRecords(NamedTuple):
 
 
 def describe(items: NewItems | Rows, batch: int) -> NewRecords:
-    """`batch` is the number of the batch that all of them belong to; 0: none."""
+    """`batch` is the number of the batch of all of them; 0: none."""
     if items.priorities or items.keys or items.attributes:
         return _describe_each(items, batch)
     sizes = [len(each) for each in items.contents]

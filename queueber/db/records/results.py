@@ -4,18 +4,18 @@ three and the result. Attributes are packed as in the item's record."""
 import struct
 from typing import NamedTuple
 
+from queueber.ids import ItemId
 from queueber.limits import ID_BYTES
 
 _ROW = struct.Struct(f">{ID_BYTES}s H H H H")
 _SIZES = struct.Struct(">HH")
 _SIZES_AT = ID_BYTES + 2
 PLAIN_RESULT = _ROW.pack(bytes(ID_BYTES), 1, 0, 0, 0)[ID_BYTES:]
-"""What stands between id and result of an item without key, batch and attributes, done at first
-attempt."""
+"""The bytes between id and result of a plain item: first attempt, no key, batch or attributes."""
 
 
 class ResultRow(NamedTuple):
-    item_id: bytes
+    item_id: ItemId
     attempt: int
     key: bytes
     batch: bytes
@@ -46,7 +46,7 @@ def decode_result(row: bytes) -> ResultRow:
 
 
 def is_of_batch(row: bytes, batch: bytes) -> bool:
-    """Whether a row is of that batch, without taking it apart: most of those asked may not be."""
+    """Whether a row belongs to the batch. It is not decoded: most rows may belong to others."""
     key_size, batch_size = _SIZES.unpack_from(row, _SIZES_AT)
     start = _ROW.size + key_size
     return row[start : start + batch_size] == batch

@@ -1,1 +1,1 @@
-"""Opening a store after a crash, and saving what can be read of a damaged one."""
+"""Opening a store after a crash, and reading what is left of a damaged one."""

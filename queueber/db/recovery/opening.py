@@ -1,9 +1,9 @@
-"""Open a database, after whatever happened to it: all that was synced is there, or it is refused.
+"""Open a database, also after a crash: it holds everything that was synced, or opening it raises.
 
-The log is replayed in RocksDB's strictest mode, which takes nothing but whole logs. After a loss
-of power the end of the log may be torn: then `wal.py` says whether anything is missing that was
-synced. If so, that is damage, and the store stays as it is. If not, the replay ends before the torn
-record: what lies behind it was never acknowledged, or only with `--durability=os`.
+The log is replayed in RocksDB's strictest mode, which accepts only undamaged logs. After a power
+loss the end of the log may be torn: then `wal.py` tells whether anything synced is missing. If so,
+the store is damaged, and stays as it is. If not, the replay ends before the torn record: what
+follows was never acknowledged, or only with `--durability=os`.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ REPAIR = "'queueber repair' saves what can be read into a new directory; or rest
 class Opened(NamedTuple):
     database: rocksdict.Rdict
     torn: str
-    """Where the log broke off, which is no loss; empty when it was whole."""
+    """Where the log broke off, without a loss; empty if it was whole."""
 
 
 def open_database(path: Path, *, read_only: bool) -> Opened:
@@ -56,7 +56,7 @@ def _replay(path: Path, synced: int, *, read_only: bool) -> Opened:
     try:
         return Opened(_open(path, read_only=read_only, strict=True), "")
     except Exception as error:
-        if not _speaks_of_the_log(str(error)):
+        if not _is_about_a_log(str(error)):
             raise
     torn = _judge_break(path, synced)
     return Opened(_open(path, read_only=read_only, strict=False), torn)
@@ -70,7 +70,7 @@ def _open(path: Path, *, read_only: bool, strict: bool) -> rocksdict.Rdict:
 
 
 def _judge_break(path: Path, synced: int) -> str:
-    """Raise if the replay would miss anything that was synced; else where it ends."""
+    """Where the replay will end; raises if something that was synced comes after that."""
     database = open_loosely(path)
     replayed = database.latest_sequence_number()
     database.close()
@@ -87,7 +87,7 @@ def _judge_break(path: Path, synced: int) -> str:
 
 
 def open_loosely(path: Path, *, read_only: bool = True) -> rocksdict.Rdict:
-    """Open what there is, up to where the log breaks off."""
+    """Open a store with its log up to where that breaks off."""
     return _open(path, read_only=read_only, strict=False)
 
 
@@ -99,7 +99,7 @@ def log_break(path: Path, replayed: int) -> Break | None:
 
 @contextlib.contextmanager
 def _ended_at_holes(path: Path, *, read_only: bool) -> Iterator[None]:
-    """Have RocksDB end its replay at holes; if it cannot be opened then, all is as it was."""
+    """Make RocksDB end its replay at holes in the logs; undone if opening the store fails."""
     with _mapped_logs(path) as logs:
         holes = {name: hole for name, data in logs if (hole := find_hole(data)) is not None}
     if not holes:
@@ -109,7 +109,7 @@ def _ended_at_holes(path: Path, *, read_only: bool) -> Iterator[None]:
         name, position = next(iter(holes.items()))
         raise StorageCorrupt(
             f"the log of the store has a hole at {path / name}, byte {position}; start the "
-            "server: if nothing behind it was synced, it drops that, else it says what to do"
+            "server: it drops what follows if that was not synced, else it says what to do"
         )
     _check_not_in_use(path)
     for name, position in holes.items():
@@ -129,7 +129,7 @@ def _overwrite(file: Path, position: int, data: bytes) -> None:
 
 
 def _check_not_in_use(path: Path) -> None:
-    """Raise if another process has the store open. RocksDB would find out, but only later."""
+    """Raise if another process has the store open. RocksDB checks that too late for us."""
     with (path / "LOCK").open("ab") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,7 +139,7 @@ def _check_not_in_use(path: Path) -> None:
 
 @contextlib.contextmanager
 def _mapped_logs(path: Path) -> Iterator[list[tuple[str, bytes]]]:
-    """All logs, oldest first. They are mapped: a log may have hundreds of megabytes."""
+    """All logs, oldest first, mapped into memory: a log may have hundreds of megabytes."""
     with contextlib.ExitStack() as stack:
         logs: list[tuple[str, bytes]] = []
         for file in sorted(path.glob("*.log"), key=lambda file: (len(file.name), file.name)):
@@ -148,12 +148,12 @@ def _mapped_logs(path: Path) -> Iterator[list[tuple[str, bytes]]]:
             opened = stack.enter_context(file.open("rb"))
             mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
             stack.callback(mapped.close)
-            logs.append((file.name, mapped))  # type: ignore[arg-type]  # it is read as bytes are
+            logs.append((file.name, mapped))  # type: ignore[arg-type]  # a map reads like bytes
         yield logs
 
 
 def _refuse_other_families(path: Path) -> None:
-    """Leave a store of another format as it is: opening it would add the families of this one."""
+    """Raise for a store of another format: opening it would add the families of this one."""
     options = rocksdict.Options(raw_mode=True)
     found = rocksdict.Rdict.list_cf(str(path), options)
     if set(found) == {family.family_name for family in Family}:
@@ -164,20 +164,20 @@ def _refuse_other_families(path: Path) -> None:
         number = other.get(b"format")
     finally:
         other.close()
-    if number is not None:  # else it was never finished: a crash in its first moment
+    if number is not None:  # without a number, a crash came while the store was created
         check_format(number, is_empty=False)
 
 
 def _refuse_remains(path: Path) -> None:
-    """Do not make a new store where the remains of one lie."""
+    """Raise rather than create a new store among files of an old one."""
     if any(path.glob("*.sst")) or read_synced(path):
         raise StorageCorrupt(
             f"the store at {path} has lost its file CURRENT, and cannot be opened; {REPAIR}"
         )
 
 
-def _speaks_of_the_log(text: str) -> bool:
-    """Whether RocksDB complains of a record of a log. What it says of other files names them."""
+def _is_about_a_log(text: str) -> bool:
+    """Whether an error of RocksDB is about a log. Errors about other files name them."""
     elsewhere = (".sst", "MANIFEST", "CURRENT", "log number", "VersionEdit", "OPTIONS")
     return text.startswith("Corruption") and not any(word in text for word in elsewhere)
 

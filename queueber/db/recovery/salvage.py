@@ -1,8 +1,8 @@
-"""Read what can be read of a damaged store, and say what cannot.
+"""Read what can be read of a damaged store, and report what cannot.
 
-A family is walked in the order of its keys. Where RocksDB cannot go on, the first key from which it
-can is looked for by seeking: what lies between the two is a gap. Entries of a sound file that lie
-in a gap of a damaged one are in it, too: without the damaged file nobody knows whether they hold.
+A family is read in the order of its keys. Where RocksDB cannot read on, seeks find the next key
+from which it can: the range between the two is a gap. Entries of sound files in that range are lost
+with it: without the damaged file it is unknown whether they are still valid.
 """
 
 import shutil
@@ -16,18 +16,17 @@ import rocksdict
 from queueber.db.families import Family
 from queueber.db.recovery.opening import log_break, open_loosely
 from queueber.db.recovery.synced import read_synced
-from queueber.db.recovery.wal import SYNCED_KEY
-from queueber.db.store.contract import Store
+from queueber.db.store.contract import LOCAL_ENTRIES, Store
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import StorageCorrupt
 
 _KEY_BITS = 8 * 64
-"""Of the longest key that is looked for; all but those of readers of logs are shorter."""
+"""The longest key that is searched for; only keys of a log's readers may be longer."""
 _BATCH_ENTRIES = 500
 
 
 class Gap(NamedTuple):
-    """What cannot be read: everything after one key and before the other, within a family."""
+    """A range of a family that cannot be read, from after one key to before another."""
 
     family: Family
     after: bytes
@@ -42,25 +41,25 @@ class Gap(NamedTuple):
 
 
 class Salvage:
-    """A store of which everything that can be read is to be had. It is not changed."""
+    """A damaged store to read from. It is not changed."""
 
     def __init__(self, path: Path, work: Path) -> None:
-        """`work` is a folder that is made, and filled with a copy, if RocksDB has to put its own
-        files in order before it can open them."""
+        """`work` is a folder to create: for a copy of the store, if RocksDB has to rebuild the list
+        of its files before it can open them."""
         self.remarks: list[str] = []
-        """What was lost before any key could be read."""
+        """Losses that are known before any key is read."""
         try:
             self._db = open_loosely(path)
         except Exception as error:  # noqa: BLE001  RocksDB has one type for all that can be wrong
             reason = str(error).strip()
             self.remarks.append(
-                f"the store cannot be opened as it is ({reason}): its files were put together "
-                "again, which may bring back what was deleted last, and leaves out what follows "
+                f"the store cannot be opened as it is ({reason}): the list of its files was "
+                "rebuilt, which may bring back what was deleted last, and drops what follows "
                 "damage in a log"
             )
-            self._db = _put_together(path, work)
+            self._db = _rebuilt_copy(path, work)
             self.remarks += [
-                f"{file.name} cannot be read at all, and is left out with everything in it"
+                f"{file.name} cannot be read at all, and everything in it is lost"
                 for file in sorted((work / "lost").glob("*.sst"))
             ]
         else:
@@ -81,8 +80,7 @@ class Salvage:
             return
         if synced > (found := self._db.latest_sequence_number()):
             self.remarks.append(
-                f"the store ends with change {found}, but {synced} were synced: those between are "
-                "lost"
+                f"the store ends with change {found}, but {synced} were synced: the others are lost"
             )
 
     def __enter__(self) -> Self:
@@ -92,21 +90,20 @@ class Salvage:
         self._db.close()
 
     def copy_to(self, store: Store, on_gap: Callable[[Gap], None]) -> int:
-        """Put every entry that can be read into another store; returns how many there were."""
+        """Copy every readable entry into another store; returns how many there were."""
         copied = 0
         for family in Family:
             entries = walk_readable(self._db, family, on_gap)
             while chunk := list(islice(entries, _BATCH_ENTRIES)):
                 batch = store.batch()
-                # The old store's note of its syncs means nothing in the new one's log.
-                batch.put_many(family, [e for e in chunk if e[0] != SYNCED_KEY])
+                batch.put_many(family, [e for e in chunk if (family, e[0]) not in LOCAL_ENTRIES])
                 store.write(batch)
                 copied += len(chunk)
         return copied
 
 
 def find_gaps(store: RocksStore) -> list[Gap]:
-    """Read every block of every file that holds anything, and say which cannot be read."""
+    """Read every block of every file, and return the ranges that cannot be read."""
     gaps: list[Gap] = []
     for family in Family:
         for _ in walk_readable(store.database, family, gaps.append):
@@ -117,7 +114,7 @@ def find_gaps(store: RocksStore) -> list[Gap]:
 def walk_readable(
     database: rocksdict.Rdict, family: Family, on_gap: Callable[[Gap], None]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Every entry of the family that can be read, in order, with a call for each gap."""
+    """Every readable entry of the family, in order, and a call of `on_gap` for each gap."""
     entries = database.get_column_family(family.family_name)
     options = rocksdict.ReadOptions()
     options.set_total_order_seek(True)
@@ -148,7 +145,7 @@ def _next_readable(
         return _why_ended(iterator) is None
 
     low = int.from_bytes(last.ljust(_KEY_BITS // 8, b"\0"))
-    # In strides that double: what is skipped is at most as much as what could not be read.
+    # Steps double: at most as much as the unreadable range itself is skipped.
     step = 1
     while not can_be_read(min(low + step, (1 << _KEY_BITS) - 1)):
         if low + step >= 1 << _KEY_BITS:
@@ -176,8 +173,8 @@ def _why_ended(iterator: rocksdict.RdictIter) -> str | None:
     return None
 
 
-def _put_together(path: Path, work: Path) -> rocksdict.Rdict:
-    """A copy in which RocksDB has made a new list of its files from the files themselves."""
+def _rebuilt_copy(path: Path, work: Path) -> rocksdict.Rdict:
+    """Open a copy for which RocksDB has made a new list of its files."""
     work.mkdir(parents=True)
     for file in path.iterdir():
         if file.is_file() and file.name != "LOCK":
@@ -185,18 +182,18 @@ def _put_together(path: Path, work: Path) -> rocksdict.Rdict:
     while True:
         rocksdict.Rdict.repair(str(work), rocksdict.Options(raw_mode=True))
         try:
-            # Families of which nothing is left are made anew.
+            # Families without any file left are created, empty.
             return open_loosely(work, read_only=False)
         except Exception as error:
             damaged = _file_named_in(str(error), work)
-            # Whatever else is wrong (a limit on open files, say) is no reason to leave it out.
+            # Another error (too many open files, say) is no reason to drop a file.
             if damaged is None or not str(error).startswith("Corruption"):
                 raise
-            # It puts files on its list that it cannot open afterwards.
+            # RocksDB lists files that it cannot open afterwards.
             (work / "lost").mkdir(exist_ok=True)
             damaged.rename(work / "lost" / damaged.name)
 
 
 def _file_named_in(text: str, folder: Path) -> Path | None:
-    """The file of a folder that RocksDB complains of."""
+    """The file of a folder that an error of RocksDB names."""
     return next((file for file in folder.glob("*.sst") if str(file) in text), None)

@@ -1,8 +1,9 @@
-"""The note `SYNCED` in a data directory: up to which sequence number everything was on disk.
+"""The file `SYNCED` in a data directory: the sequence number up to which everything was synced.
 
-It is renewed once a second and at the end of a server, so it lags behind. A store that comes back
-with less than it says has lost something that was acknowledged: the end of the log, or a whole
-file. The log's own notes (see `wal.py`) say the same, but not of its very end.
+The server writes it once a second and when it stops, so the number is a little old. A store that is
+opened with less has lost acknowledged data: the end of its log, or a whole file. The notes in the
+log itself (see `wal.py`) cannot tell that its end is missing. The file is local to one store: a
+copy of the entries goes without it.
 """
 
 import os
@@ -15,7 +16,7 @@ FILE_NAME = "SYNCED"
 
 
 def read_synced(folder: Path) -> int:
-    """The sequence number; 0 when there is no note."""
+    """The sequence number; 0 if there is no file."""
     file = folder / FILE_NAME
     try:
         text = file.read_bytes()
@@ -24,14 +25,14 @@ def read_synced(folder: Path) -> int:
     number, _, checksum = text.strip().partition(b" ")
     if not number.isdigit() or checksum != b"%08x" % crc32(number):
         raise StorageCorrupt(
-            f"{file} is damaged, and with it perhaps more: look at the disk; without that file the "
-            "store can be opened and 'queueber verify' checks the rest, all but the end of the log"
+            f"{file} is damaged, and other files may be, too: look at the disk; without this file "
+            "the store can be opened, and 'queueber verify' checks all but the end of the log"
         )
     return int(number)
 
 
 def write_synced(folder: Path, sequence: int) -> None:
-    """Replace the note, so that a crash leaves the old one or the new."""
+    """Replace the file; a crash leaves the old one or the new one."""
     number = b"%d" % sequence
     made = folder / f"{FILE_NAME}.new"
     with made.open("wb") as file:
@@ -39,4 +40,4 @@ def write_synced(folder: Path, sequence: int) -> None:
         file.flush()
         os.fsync(file.fileno())
     made.replace(folder / FILE_NAME)
-    # Not synced itself, the folder may still name the old file after a loss of power: it says less.
+    # The folder is not synced: after a power loss the old file, with a lower number, may be back.

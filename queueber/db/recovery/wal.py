@@ -1,14 +1,14 @@
-"""RocksDB's write ahead log as bytes: where it breaks off, and whether it was synced beyond that.
+"""RocksDB's write-ahead log as bytes: where it breaks off, and whether it was synced beyond that.
 
 A log is blocks of 32 KiB. A record is one fragment (FULL), or several (FIRST, MIDDLE, LAST) when it
 does not fit into its block; a fragment is a checksum (4), a length (2), a kind (1), and bytes. The
 record is a write batch: the sequence number of its first entry (8), how many there are (4), the
 entries; all little-endian. Less than a header at the end of a block is left out.
 
-A log that breaks off may be what a loss of power leaves, or damage. Unsynced pages reach the disk
-in any order, so sound records may lie behind a bad one in both cases. What tells them apart is a
-note (`synced_note`): the first batch after each sync says how far that sync went. If a sound record
-behind the break says that more was synced than can be replayed, then what is missing was there.
+A log may break off because of a power loss, or because of damage. Unsynced pages reach the disk in
+any order, so in both cases sound records may follow a bad one. A note (`synced_note`) tells the two
+apart: the first batch after each sync says how far that sync went. If a sound record after the
+break says that more was synced than can be replayed, then synced data is missing.
 """
 
 import struct
@@ -21,23 +21,23 @@ _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _BATCH_HEAD = struct.Struct("<QI")
 
 SYNCED_KEY = b"synced"
-"""In the family `default`. Its value is only ever read here, in the log."""
+"""In the family `default`, and local to this store. Its value is only ever read in the log."""
 _SYNCED_ENTRY = b"\x01" + bytes([len(SYNCED_KEY)]) + SYNCED_KEY + b"\x08"
-"""How a batch begins that has the note: a put into the first family, two lengths, the key."""
+"""The first bytes of a batch with the note: a put into the first family, two lengths, the key."""
 
 _SECTOR = bytes(505)
-"""What is at least zero where a sector was never written, less a header."""
+"""A sector that was never written has at least so many zeros after a header."""
 _SEQUENCES_AHEAD_MAX = 1 << 40
-"""Numbers beyond this are no sequences that could follow: a guess at a record was wrong."""
+"""A record further ahead than this is none: the bytes only look like one."""
 
 
 class Break(NamedTuple):
-    """Where a replay ends before the log does."""
+    """Where the replay ends, if the log goes on after it."""
 
     file: str
     position: int
     synced: int
-    """The highest sequence number that was synced, as far as records behind it tell."""
+    """The highest sequence number that later records note as synced; 0: none does."""
 
 
 class _Record(NamedTuple):
@@ -54,11 +54,11 @@ def synced_note(sequence: int) -> bytes:
 
 
 def find_break(logs: Iterable[tuple[str, bytes]], replayed: int) -> Break | None:
-    """Where replaying the logs, oldest first, ends at the sequence number `replayed`; None if they
-    hold no more.
+    """Where the replay of the logs (oldest first), which ended with the sequence number `replayed`,
+    stopped; None if they hold no more.
 
-    Records up to there are known to be sound. Behind them every checksum is looked at, in Python
-    (5 MB/s), up to the first record that says that more was synced.
+    Records up to there are known to be sound. After them every checksum is computed, in Python
+    (5 MB/s), up to the first record that notes more as synced.
     """
     found: Break | None = None
     for name, data in logs:
@@ -66,7 +66,7 @@ def find_break(logs: Iterable[tuple[str, bytes]], replayed: int) -> Break | None
         while (at := _skip_trailer(at)) < len(data):
             record = _read_record(data, at, trusted=replayed)
             if record is None and not any(data[at : at + 4096]) and not any(data[at:]):
-                break  # room that was never written to
+                break  # space that was allocated, but never written
             if record is None or record.last > replayed:
                 found = found or Break(name, at, 0)
             if record is None:
@@ -79,10 +79,10 @@ def find_break(logs: Iterable[tuple[str, bytes]], replayed: int) -> Break | None
 
 
 def find_hole(data: bytes) -> int | None:
-    """Where zeros stand in the place of a record, with something behind them; None if nowhere.
+    """Where zeros are in place of a record, with other bytes after them; None if nowhere.
 
-    RocksDB takes such zeros for room that was never written to, passes over the rest of the block
-    and goes on behind it.
+    RocksDB takes such zeros for space that was never written, skips the rest of the block and
+    replays what follows.
     """
     if data.find(_SECTOR) < 0:
         return None
@@ -97,7 +97,7 @@ def find_hole(data: bytes) -> int | None:
 
 
 BROKEN_HEADER = _HEADER.pack(0xFFFFFFFF, 0, _FULL)
-"""What to put in the place of a hole's first bytes, so that RocksDB ends its replay there."""
+"""Written over the first bytes of a hole, it makes RocksDB end its replay there."""
 
 
 def _skip_trailer(at: int) -> int:
@@ -106,7 +106,7 @@ def _skip_trailer(at: int) -> int:
 
 
 def _read_record(data: bytes, at: int, *, trusted: int) -> _Record | None:
-    """The record at a position; None if it is cut off or damaged. Checksums are looked at when it
+    """The record at a position; None if it is cut off or damaged. Its checksums are verified if it
     goes beyond the sequence number `trusted`."""
     fragments: list[tuple[int, int]] = []
     payload = b""
@@ -147,7 +147,7 @@ def _fragment_end(data: bytes, at: int) -> int | None:
 
 
 def _is_sound(data: bytes, at: int, end: int) -> bool:
-    # The checksum is over kind and bytes, and is turned and shifted for being stored beside them.
+    # The checksum is over kind and bytes, and stored masked: rotated, plus a constant.
     crc = crc32c(data[at + 6 : end])
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
     return bool(_HEADER.unpack_from(data, at)[0] == masked)
@@ -156,8 +156,8 @@ def _is_sound(data: bytes, at: int, end: int) -> bool:
 def _next_sound(data: bytes, at: int, *, after: int) -> int:
     """The next position at which a sound record begins; the end if there is none.
 
-    A damaged length says nothing of where the next one begins, so every byte is tried. What does
-    not look like the beginning of a batch is passed over before its checksum is computed.
+    A damaged length does not tell where the next record begins, so every byte is tried. Bytes that
+    do not look like the start of a batch are skipped before their checksum is computed.
     """
     for position in range(at, len(data) - _HEADER.size):
         if data[position + 6] not in (_FULL, _FIRST):
@@ -188,7 +188,7 @@ _CRC_TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C, as RocksDB uses it. Byte by byte: it is for the end of a log, not for all of one."""
+    """CRC-32C, as RocksDB uses it, byte by byte: fast enough for the end of a log."""
     crc, table = 0xFFFFFFFF, _CRC_TABLE
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8

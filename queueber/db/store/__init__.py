@@ -1,1 +1,1 @@
-"""The store: what it promises, and RocksDB that keeps it."""
+"""The store: its contract, and RocksDB, which implements it."""

@@ -1,19 +1,18 @@
-"""The number of the on-disk format, and what to do when it changes.
+"""The number of the on-disk format, and how to change the format.
 
 To change what is stored:
 
-1. Add 1 to `FORMAT` and say below what changed.
-2. Write an upgrade step from the number before, or refuse that number with a sentence that says
-   which version can still read it.
+1. Add 1 to `FORMAT`, and say below what changed.
+2. Write an upgrade step from the number before, or refuse that number with an error that names the
+   version that can read it.
 3. Add golden bytes of the new format to `tests/db/`, and keep those of the old one.
 
 1: the families and records of the first work queue. Stores of this format were never released.
-2: the families of `families.py`, the records of `schema/storage.capnp`, `marks.py`,
-   `bookkeeping.py` and `log_records.py`: marks, dead letters, keys, producers, batches, logs.
-   Stores of this format were never released.
+2: marks, dead letters, dedup keys, producers, batches and logs. Stores of this format were never
+   released.
 3: the family `loads`, open loads in batches, attributes in results. Stores of this format were
    never released.
-4: the family `holders` in place of `in_progress`: leases alone say what is in progress.
+4: the family `holders` in place of `in_progress`: only leases say what is leased.
 """
 
 from queueber.db.families import Family
@@ -24,7 +23,7 @@ FORMAT = 4
 
 
 def ensure_format(store: Store, *, read_only: bool) -> None:
-    """Note the format in a new store; refuse one whose format is not ours."""
+    """Write the format into a new store; raise if a store has another format."""
     found = store.get(Family.DEFAULT, b"format")
     is_empty = not store.scan(Family.QUEUES, b"", b"\xff" * 4, 1)
     written = check_format(found, is_empty=is_empty)
@@ -36,7 +35,7 @@ def ensure_format(store: Store, *, read_only: bool) -> None:
 
 
 def check_format(found: bytes | None, *, is_empty: bool) -> bytes | None:
-    """What to write for the format, or None when it is there and ours. Raises when it is not."""
+    """The format to write into a new store; None if the store has ours. Raises for any other."""
     if found is None:
         if is_empty:
             return FORMAT.to_bytes(4)

@@ -1,4 +1,4 @@
-"""How RocksDB is set up: the same for the files of the store and for those built elsewhere."""
+"""The options of RocksDB: the same for the store and for files that a load builds elsewhere."""
 
 from pathlib import Path
 
@@ -9,21 +9,21 @@ from queueber.limits import MIB
 
 BLOCK_CACHE_BYTES = 64 * MIB
 WRITE_BUFFERS_BYTES = 128 * MIB
-"""All families together; with the cache and the interpreter this keeps the server below 500 MB."""
+"""For all families together. With the cache and Python the server stays below 500 MB."""
 
 OPEN_FILES_MAX = 512
 
 WAL_BYTES_MAX = 256 * MIB
-"""What a restart may have to replay: about two seconds."""
+"""A restart replays at most so much, in about two seconds."""
 
 
 _TRACKED = Path(__file__).parent / "rocksdb"
-"""A file of options that lets RocksDB note which logs there are, and how much of each was synced
-before the next was begun, and refuse to open without. rocksdict has no setter for that."""
+"""A file of options that makes RocksDB record in its manifest which logs exist and how much of each
+was synced, and refuse to open if one is missing. rocksdict has no setter for that."""
 
 
 def database_options(*, strict: bool = True) -> rocksdict.Options:
-    """`strict` refuses a log that is not whole; otherwise its replay ends before what is not."""
+    """`strict` refuses a log with a damaged record; otherwise the replay ends before it."""
     options, _ = rocksdict.Options.load_latest(str(_TRACKED))
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -43,9 +43,8 @@ def family_options(family: Family, cache: rocksdict.Cache | None = None) -> rock
     table = rocksdict.BlockBasedOptions()
     if cache is not None:
         table.set_block_cache(cache)
-    # Index and filter blocks live in the cache, so that memory does not grow with the queue. They
-    # come in parts: a filter for a whole file is so large that the cache drops it again, and every
-    # get would read it anew.
+    # Index and filter blocks are cached, so that memory does not grow with the queue. They are
+    # partitioned: the cache would evict a filter of a whole file, and every get would reread it.
     table.set_cache_index_and_filter_blocks(True)
     table.set_pin_l0_filter_and_index_blocks_in_cache(True)
     table.set_bloom_filter(10, False)
@@ -59,7 +58,7 @@ def family_options(family: Family, cache: rocksdict.Cache | None = None) -> rock
     options.set_write_buffer_size(family.profile.write_buffer_bytes)
     options.set_max_write_buffer_number(6)
     options.set_compression_type(rocksdict.DBCompressionType.lz4())
-    # Compaction that falls behind costs reads a little; a writer that waits for it stops us all.
+    # If compaction falls behind, reads are a little slower; a stalled write would stop the server.
     options.set_level_zero_slowdown_writes_trigger(200)
     options.set_level_zero_stop_writes_trigger(400)
     options.set_soft_pending_compaction_bytes_limit(1 << 40)

@@ -1,9 +1,8 @@
-"""The store: RocksDB behind bounded reads and atomic batches.
+"""RocksDB as a store; see `contract.py` for what that promises.
 
-Writes are not synced one by one: `write` hands a batch to the write ahead log, `sync` makes all
-that was written before it durable. `sync` releases the interpreter lock, `write` does not, so
-RocksDB must never make a writer wait: stalls are tuned away, and one that comes all the same is a
-refusal (`Unavailable`) instead of a sleep.
+`write` appends a batch to the write-ahead log, unsynced, and `sync` makes all batches before it
+durable. `sync` releases the GIL, `write` does not: so RocksDB must never make a write wait. Its
+options avoid stalls, and a write that would stall raises `Unavailable` instead.
 """
 
 import contextlib
@@ -27,17 +26,15 @@ from queueber.errors import StorageCorrupt, StorageFailed, Unavailable, invarian
 
 
 class RocksBatch:
-    """Writes that happen together or not at all."""
-
     __slots__ = ("_handles", "raw", "synced")
 
     def __init__(self, handles: dict[Family, rocksdict.ColumnFamily], synced: int = 0) -> None:
-        """`synced` is to be noted in the log; 0: nothing is."""
+        """`synced` is the sequence number to note in the log (see `wal.py`); 0: none."""
         self.raw = rocksdict.WriteBatch(raw_mode=True)
         self.synced = synced
         self._handles = handles
         if synced:
-            # The first entry of the batch: there it is looked for.
+            # The note must be the first entry of its batch: `wal.py` looks for it there.
             self.raw.put(SYNCED_KEY, synced_note(synced), handles[Family.DEFAULT])
 
     def put(self, family: Family, key: bytes, value: bytes) -> None:
@@ -51,11 +48,9 @@ class RocksBatch:
         for key, value in entries:
             put(key, value, handle)
 
-    # These two are called for every item. `map` calls with less ado than a loop, and `deque` is
-    # what runs it without keeping anything.
+    # These two are hot: `map` calls faster than a loop, and `deque` runs it and keeps nothing.
 
     def put_columns(self, family: Family, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """As `put_many`; there is a value for each key."""
         invariant(len(keys) == len(values), "a value for each key", family=family.family_name)
         deque(map(self.raw.put, keys, values, repeat(self._handles[family])), maxlen=0)
 
@@ -63,6 +58,8 @@ class RocksBatch:
         deque(map(self.raw.delete, keys, repeat(self._handles[family])), maxlen=0)
 
     def delete_range(self, family: Family, start: bytes, stop: bytes) -> None:
+        # RocksDB would refuse the batch, and every later one.
+        invariant(start <= stop, "a range starts before it stops", start=start, stop=stop)
         self.raw.delete_range(start, stop, self._handles[family])
 
     def __len__(self) -> int:
@@ -73,17 +70,16 @@ class RocksStore:
     """An open data directory."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the store at `path`; `read_only` opens one that exists, as it is."""
+        """Open or create the store at `path`; with `read_only` it must exist, and is only read."""
         self.loads_path = path / "loads"
-        """Where the files of loads wait: on the same disk, to be taken in as they are."""
         self._path = path
         self._is_read_only = read_only
         self.database, self.torn = open_database(path, read_only=read_only)
         self._synced = self._synced_in_log = 0
-        """Sequence numbers up to which everything is synced, and was when the log was told."""
+        """Sequence numbers: how far the log is synced, and the last such number noted in it."""
         self._has_failed_to_sync = False
         self._has_given_up_log = False
-        """A write found no room: RocksDB writes nothing more to that log."""
+        """A write found the disk full: RocksDB writes no more to that log."""
         self._synced_noted = 0 if read_only else read_synced(path)
         self._families = {f: self.database.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self.database.get_column_family_handle(f.family_name) for f in Family}
@@ -120,9 +116,10 @@ class RocksStore:
         return values
 
     def get_neighbours(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
-        """As `get_many`, in half the time if the keys are in order with few others between them."""
+        if not keys:
+            return []
         options = _up_to(keys[-1] + b"\0")
-        # Past so many deleted ones they are no neighbours; what was not reached is got one by one.
+        # After so many deleted entries the scan ends; keys that it did not reach are read by get.
         options.set_max_skippable_internal_keys(len(keys))
         entries = self._families[family].items(from_key=keys[0], read_opt=options)
         listed: list[tuple[bytes, bytes]] = list(islice(entries, len(keys)))  # type: ignore[arg-type]
@@ -137,18 +134,16 @@ class RocksStore:
     def scan(
         self, family: Family, start: bytes, stop: bytes, limit: int
     ) -> list[tuple[bytes, bytes]]:
-        """Up to `limit` entries with `start <= key < stop`, in order."""
         options = _up_to(stop)
         entries = self._families[family].items(from_key=start, read_opt=options)
-        # In raw mode all are bytes, which the stub does not know.
+        # In raw mode keys and values are bytes; the stub does not know that.
         found: list[tuple[bytes, bytes]] = list(islice(entries, limit))  # type: ignore[arg-type]
         if len(found) < limit:
             self._check_end(family, found[-1][0] if found else start, options)
         return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Every entry with `start <= key < stop`, read as it is asked for."""
-        # The iterator looks at the options' bytes as long as it is read: they must live on here.
+        # The iterator points into the options: they must live as long as it does.
         options = _up_to(stop)
         last = start
         for entry in self._families[family].items(from_key=start, read_opt=options):
@@ -157,10 +152,10 @@ class RocksStore:
         self._check_end(family, last, options)
 
     def _check_end(self, family: Family, last: bytes, options: rocksdict.ReadOptions) -> None:
-        """Raise if there is nothing after `last` because it cannot be read.
+        """Raise if the scan ended after `last` because the next block cannot be read.
 
-        rocksdict's `items` ends at a damaged block as it does at the end. An iterator tells them
-        apart, and is asked only where `items` came to an end: it takes three calls for an entry.
+        rocksdict's `items` ends at a damaged block without an error. An iterator reports it; it is
+        slower (three calls for each entry), so it only looks where `items` has ended.
         """
         iterator = self._families[family].iter(options)
         iterator.seek(last)
@@ -171,10 +166,6 @@ class RocksStore:
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int
     ) -> bytes | None:
-        """The first key with `start <= key < stop`.
-
-        Raises `ScanIncomplete` rather than pass over more than `skips_max` deleted entries.
-        """
         options = _up_to(stop)
         options.set_max_skippable_internal_keys(skips_max)
         iterator = self._families[family].iter(options)
@@ -191,7 +182,6 @@ class RocksStore:
         return None
 
     def snapshot(self, ranges: Iterable[Range], points: Iterable[Family]) -> RocksSnapshot:
-        """The store as it is now: ranges to scan, each by its end, and families to get from."""
         taken = RocksSnapshot(self._families, ranges, points)
         self._snapshots.add(taken)
         return taken
@@ -205,8 +195,8 @@ class RocksStore:
     def write(self, batch: Batch) -> None:
         """Write all of the batch, or raise `Unavailable` and write nothing.
 
-        `StorageFailed` is final: nobody knows what the disk holds. So is `StorageCorrupt`: a
-        compaction met damage.
+        `StorageFailed` is final: what the disk holds is unknown. So is `StorageCorrupt`: a
+        compaction found damage.
         """
         if not isinstance(batch, RocksBatch):
             raise TypeError("a batch of another store")
@@ -219,16 +209,16 @@ class RocksStore:
             self._synced_in_log = batch.synced
 
     def sync(self) -> None:
-        """Make everything written before this call durable. May run in a thread of its own.
+        """Make everything written before this call durable. May run in another thread.
 
-        `Unavailable` means not yet: after a write found the disk full, RocksDB gives up that log
-        and, once there is room, makes what it held durable elsewhere; then a sync succeeds. To sync
-        the log that it gave up would make it give up for good, so a write is tried first. Any other
-        error is final: nobody knows what the disk holds.
+        `Unavailable` means not yet: after a write found the disk full, RocksDB abandons that log
+        and, once there is space, makes its contents durable elsewhere; then a sync succeeds. A sync
+        of the abandoned log would put RocksDB in a final error state, so a write is tried first.
+        Any other error is final: what the disk holds is unknown.
         """
         if self._has_failed_to_sync:
-            # The operating system may have forgotten what it could not write: a second try that
-            # succeeds proves nothing.
+            # The operating system may have dropped the pages that it could not write: a second
+            # sync that succeeds proves nothing.
             raise StorageFailed("the log could not be written before; start the server again")
         if self._has_given_up_log:
             self._try_a_write()
@@ -247,14 +237,14 @@ class RocksStore:
         self._synced = written
 
     def _check_if_final(self, error: Exception) -> None:
-        """Raise if something was not written for another reason than want of room or time."""
+        """Raise unless a write failed only because the disk is full or a write would stall."""
         text = str(error)
         if "Corruption" in text:
             raise unreadable(error) from error
         if "No space left" in text:
             self._has_given_up_log = True
         elif not _is_stall(text):
-            # RocksDB will write no more, and the log may hold a part of the batch, or all of it.
+            # RocksDB refuses all further writes; the log may hold none, some or all of the batch.
             self._has_failed_to_sync = True
             raise StorageFailed(
                 f"the store cannot be written ({text.strip()}); the server stops, and whether this "
@@ -262,7 +252,7 @@ class RocksStore:
             ) from error
 
     def _try_a_write(self) -> None:
-        """Whether RocksDB writes again: then all that it took before is durable."""
+        """Write the note alone. If that succeeds, all that was written before is durable."""
         probe = RocksBatch(self._handles, max(self._synced, 1))
         try:
             self.database.write(probe.raw, self._write_options)
@@ -273,21 +263,17 @@ class RocksStore:
 
     @property
     def is_all_noted(self) -> bool:
-        """Whether nothing was written since `note_synced` was last called after a sync."""
+        """Whether the note in the file `SYNCED` covers everything that was written."""
         return self.database.latest_sequence_number() == self._synced_noted
 
     def note_synced(self) -> None:
-        """Note in a file how far the last sync went. May run in a thread of its own."""
+        """Write into the file `SYNCED` how far the last sync went. May run in another thread."""
         if (synced := self._synced) > self._synced_noted:
             write_synced(self._path, synced)
             self._synced_noted = synced
 
     def take_in(self, family: Family, files: Sequence[tuple[Path, bytes]]) -> None:
-        """Take in sorted files as they are, each given with its first key. Durable at once.
-
-        The files go. One that has gone was taken in before: a crash came between. `Unavailable`
-        when there is no room to take note of them.
-        """
+        """As the contract says; `Unavailable` if the disk is too full to record the files."""
         found = [path for path, _ in files if path.is_file()]
         for path, first_key in files:
             if path not in found and self.get(family, first_key) is None:
@@ -305,20 +291,18 @@ class RocksStore:
                 raise Unavailable(_why_refused(str(error))) from error
 
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
-        """The range in parts, none of which spans more than a few files."""
         bounds = {file["start_key"] for file in self.database.live_files()}
         return list(pairwise(sorted({start, stop, *(b for b in bounds if start < b < stop)})))
 
     def reclaim(self, family: Family, start: bytes, stop: bytes) -> None:
-        """Give the room of deleted entries back to the disk. May run in a thread of its own."""
         options = rocksdict.CompactOptions()
-        # Others may be compacted meanwhile: a writer must never wait for this.
+        # Automatic compactions go on meanwhile: a write must never wait for this one.
         options.set_exclusive_manual_compaction(False)
         self._families[family].compact_range(start, stop, options)
 
     def close(self) -> None:
-        # Every handle keeps the database open, and with it the lock on the directory. A disk that
-        # is full makes closing fail; what was acknowledged is in the log all the same.
+        # Every handle keeps the database open, and so the lock on the directory. Closing fails if
+        # the disk is full; all that was acknowledged is in the log nevertheless.
         for snapshot in list(self._snapshots):
             snapshot.close()
         if not self._is_read_only:

@@ -1,10 +1,10 @@
 """A snapshot: chosen ranges of a store as they are at one moment, while writes go on.
 
-A range is held by an iterator of RocksDB, which shows the moment of its making however often it is
-moved; single entries are read through a snapshot of RocksDB. (rocksdict's snapshots have iterators
-too, but those show the present.) Nothing else writes between the two: all of this, and every write,
-happens on one thread. What is held costs disk and memory until it is closed: files that compaction
-would delete, and the write buffers of the ranges' families.
+Each range has an iterator of RocksDB, which shows the moment when it was made however often it
+seeks; single entries are read through a snapshot of RocksDB. (rocksdict's snapshots have iterators,
+too, but those show the present.) Both show the same moment: one thread makes them and does every
+write. Until it is closed, a snapshot keeps files that compaction would delete, and the write
+buffers of its families.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,8 +17,6 @@ from queueber.errors import StorageCorrupt
 
 
 class RocksSnapshot:
-    """Made by `Store.snapshot`, and to be closed before the store is."""
-
     def __init__(
         self,
         families: Mapping[Family, rocksdict.Rdict],
@@ -31,8 +29,9 @@ class RocksSnapshot:
         self._points = {family: families[family].snapshot() for family in points}
 
     def get(self, family: Family, key: bytes) -> bytes | None:
+        point = self._points[family]
         try:
-            value: bytes = self._points[family][key]
+            value: bytes = point[key]
         except Exception as error:
             if "key not found" in str(error):
                 return None
@@ -45,7 +44,6 @@ class RocksSnapshot:
     def scan(
         self, family: Family, start: bytes, stop: bytes, limit: int
     ) -> list[tuple[bytes, bytes]]:
-        """As `Store.scan`, where `stop` is the end of one of the snapshot's ranges."""
         iterator = self._iterators[family, stop]
         iterator.seek(start)
         found: list[tuple[bytes, bytes]] = []
@@ -56,7 +54,6 @@ class RocksSnapshot:
         return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """As `Store.walk`; one walk of a range at a time."""
         iterator = self._iterators[family, stop]
         iterator.seek(start)
         while iterator.valid():
@@ -70,7 +67,7 @@ class RocksSnapshot:
 
 
 def unreadable(error: Exception) -> StorageCorrupt:
-    """What to raise when RocksDB cannot read what it has."""
+    """The error for data that RocksDB cannot read."""
     reason = str(error).strip()
     return StorageCorrupt(
         f"the store cannot be read ({reason}); look at the disk, and run 'queueber verify' on the "
@@ -79,7 +76,7 @@ def unreadable(error: Exception) -> StorageCorrupt:
 
 
 def check_status(iterator: rocksdict.RdictIter) -> None:
-    """Raise when an iterator ended for another reason than the end of its range."""
+    """Raise if an iterator ended before the end of its range."""
     try:
         iterator.status()
     except Exception as error:
@@ -90,6 +87,6 @@ def _options(stop: bytes) -> rocksdict.ReadOptions:
     options = rocksdict.ReadOptions()
     options.set_iterate_upper_bound(stop)
     options.set_total_order_seek(True)
-    # Files that only this iterator held are deleted by a thread of RocksDB when it goes.
+    # A thread of RocksDB deletes files that only this iterator kept, so that closing is quick.
     options.set_background_purge_on_iterator_cleanup(True)
     return options

@@ -1,74 +1,77 @@
-"""The check of a queue's items: where they are, under which lease, and that the counters agree."""
+"""The check of a queue's items: each is in one state, leases are whole, the counters are right."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, decode_dead, ids_digest
-from queueber.db.records.counters import Counters
-from queueber.db.records.items import (
-    decode_details,
-    decode_item,
-    decode_lease,
-    split_held,
-)
+from queueber.db.records.batches import ids_digest
+from queueber.db.records.dead_letters import decode_attempts, decode_dead
+from queueber.db.records.items import decode_details, decode_item
 from queueber.db.records.keys import (
     LEVEL_BYTES,
     TIME_BYTES,
+    Due,
     due_part,
     id_block,
     is_where_its_id_says,
     split_due_part,
     time_part,
 )
-from queueber.db.records.marks import decode_mark, mark_level
-from queueber.db.store.contract import Store
-from queueber.engine.integrity.queue_check import QueueCheck, Violation
+from queueber.db.records.leases import decode_lease, split_held
+from queueber.db.records.marks import Mark, decode_mark, mark_level
+from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
+from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING
 
 _COUNTED = ("ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined")
 
 
-class Live(NamedTuple):
+class LiveItems(NamedTuple):
     """The items of a batch that are not dead."""
 
     items: int
     digest: int
 
 
-class Entry(NamedTuple):
+NO_ITEMS = LiveItems(0, 0)
+
+
+class ItemEntry(NamedTuple):
     """What one of the four families says of an item."""
 
-    item_id: bytes
-    mark: bytes
-    due: bytes = b""
+    item_id: ItemId
+    mark: Mark
+    due: Due | None = None
+    """When it is visible, and its id, if it is ready or delayed."""
 
 
-class ItemsCheck(QueueCheck):
-    def __init__(self, store: Store, name: str, prefix: bytes, counters: Counters) -> None:
-        super().__init__(store, name, prefix, counters)
-        self._counted = counters.copy()
+class ItemsCheck:
+    def __init__(self, queue: CheckedQueue) -> None:
+        self._broken = queue.broken
+        self._entries = queue.entries
+        self._counters = queue.counters
+        self._counted = queue.counters.copy()
         for number in _COUNTED:
             setattr(self._counted, number, 0)
         self._level_counts: dict[int, int] = {}
-        # Sums over ids: equal when both sides name the same ids equally often, in whatever order.
+        # Sums over ids: equal if both sides have the same ids equally often, in any order.
         self._items_digest = self._entries_digest = 0
         self._placed = self._failed = 0
-        self.batches: dict[int, Live] = {}
+        self.batches: dict[int, LiveItems] = {}
 
     def run(self) -> Iterator[Violation]:
         items = yield from self._check_items()
         for family in (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD):
-            for chunk in self._walk(family):
+            for chunk in self._entries.chunks(family):
                 entries = [_read_entry(family, key, value) for key, value in chunk]
                 yield from self._check_entries(family, entries)
                 for (key, _), entry in zip(chunk, entries, strict=True):
-                    if family is Family.VISIBILITY_INDEX:
-                        yield from self._check_ready(key[0], entry)
-                    elif family is Family.DELAYED:
-                        yield from self._check_delayed(entry)
-                    else:
+                    if entry.due is None:
                         self._counted.dead += 1
+                    elif family is Family.DELAYED:
+                        yield from self._check_delayed(entry.due)
+                    else:
+                        yield from self._check_ready(key[0], entry, entry.due)
         yield from self._check_leases()
         yield from self._check_expiry()
         yield from self._check_counts(items)
@@ -76,7 +79,7 @@ class ItemsCheck(QueueCheck):
     def _check_counts(self, items: int) -> Iterator[Violation]:
         counted, kept = self._counted, self._counters
         if items != counted.items:
-            yield self._broken("I1", f"{items} items, but {counted.items} entries say where")
+            yield self._broken("I1", f"{items} items, but {counted.items} entries of states")
         elif self._items_digest != self._entries_digest:
             yield self._broken("I1", "some items have several entries, and others have none")
         levels = {level: count for level, (count, _) in kept.levels.items()}
@@ -85,41 +88,41 @@ class ItemsCheck(QueueCheck):
         ended = kept.removed_total + kept.completed_total + kept.cancelled_total
         if items != kept.added_total - ended:
             yield self._broken("I5", f"{items} items, but {kept.added_total} added, {ended} ended")
-        places = sum(1 for _ in self._entries(Family.PLACES))
+        places = self._entries.count(Family.PLACES)
         if places != self._placed:
             yield self._broken("I9", f"{places} places, but {self._placed} items need one")
-        histories = sum(1 for _ in self._entries(Family.ATTEMPTS))
+        histories = self._entries.count(Family.ATTEMPTS)
         if histories != self._failed:
             yield self._broken("I11", f"{histories} histories, but {self._failed} items failed")
 
     def _check_items(self) -> Generator[Violation, None, int]:
         count = 0
-        for chunk in self._walk(Family.ITEMS):
+        for chunk in self._entries.chunks(Family.ITEMS):
             count += len(chunk)
             self._items_digest += _digest([item_id for item_id, _ in chunk])
-            self._counted.contents_bytes += sum(_item_size(value) for _, value in chunk)
+            self._counted.contents_bytes += sum(item_size(value) for _, value in chunk)
             if chunk[-1][0] > self._counters.last_id:
                 yield self._broken("I8", f"item {chunk[-1][0].hex()} is newer than last_id")
         return count
 
-    def _check_entries(self, family: Family, entries: list[Entry]) -> Iterator[Violation]:
-        """What holds of an item wherever it is."""
+    def _check_entries(self, family: Family, entries: list[ItemEntry]) -> Iterator[Violation]:
+        """Check what holds for an item in any state."""
         ids = [entry.item_id for entry in entries]
         self._entries_digest += _digest(ids)
-        items = self._get_many(Family.ITEMS, ids)
-        histories = self._get_many(Family.ATTEMPTS, ids)
+        items = self._entries.get_many(Family.ITEMS, ids)
+        histories = self._entries.get_many(Family.ATTEMPTS, ids)
         for entry, item, history in zip(entries, items, histories, strict=True):
             yield from self._check_entry(family, entry, item, history)
 
     def _check_entry(
-        self, family: Family, entry: Entry, item: bytes | None, history: bytes | None
+        self, family: Family, entry: ItemEntry, item: bytes | None, history: bytes | None
     ) -> Iterator[Violation]:
         where = f"{family.family_name} has {entry.item_id.hex()}"
         mark = decode_mark(entry.mark)
         if item is None:
             yield self._broken("I2", f"{where}, which does not exist")
-        elif _item_size(item) != mark.size or any(decode_details(item)) != mark.has_details:
-            yield self._broken("I2", f"{where} as {mark}, which does not fit the item")
+        elif item_size(item) != mark.size or any(decode_details(item)) != mark.has_details:
+            yield self._broken("I2", f"{where} as {mark}, which does not match the item")
         if mark.attempts:
             self._failed += 1
         if mark.group_max and family is not Family.DEAD:
@@ -128,9 +131,9 @@ class ItemsCheck(QueueCheck):
         if times != min(mark.attempts, ATTEMPTS_CEILING):
             yield self._broken("I11", f"{where} with {mark.attempts} attempts, but {times} times")
         if mark.batch and family is not Family.DEAD:
-            count, digest = self.batches.get(mark.batch, (0, 0))
-            self.batches[mark.batch] = Live(count + 1, digest + ids_digest([entry.item_id]))
-        place = self._get(Family.PLACES, entry.item_id)
+            count, digest = self.batches.get(mark.batch, NO_ITEMS)
+            self.batches[mark.batch] = LiveItems(count + 1, digest + ids_digest([entry.item_id]))
+        place = self._entries.get(Family.PLACES, entry.item_id)
         expected = None
         if entry.due and not is_where_its_id_says(entry.due):
             expected = entry.due[:TIME_BYTES]
@@ -138,23 +141,25 @@ class ItemsCheck(QueueCheck):
         if place != expected:
             yield self._broken("I9", f"{where}, but places says {place!r}")
 
-    def _check_ready(self, level: int, entry: Entry) -> Iterator[Violation]:
+    def _check_ready(self, level: int, entry: ItemEntry, due: Due) -> Iterator[Violation]:
         self._counted.ready += 1
         self._level_counts[level] = self._level_counts.get(level, 0) + 1
         if level != mark_level(entry.mark):
             yield self._broken("I2", f"{entry.item_id.hex()} is ready in level {level}")
         _, low = self._counters.levels.get(level, (0, b""))
-        if entry.due < low:
-            yield self._broken("I6", f"visibility_index has {entry.due.hex()} below its mark")
+        if due < low:
+            yield self._broken(
+                "I6", f"visibility_index has {due.hex()} before its first known entry"
+            )
 
-    def _check_delayed(self, entry: Entry) -> Iterator[Violation]:
+    def _check_delayed(self, due: Due) -> Iterator[Violation]:
         self._counted.delayed += 1
-        if entry.due < time_part(self._counters.delayed_due_ms):
-            yield self._broken("I6", f"delayed has {entry.due.hex()} below its mark")
+        if due < time_part(self._counters.delayed_due_ms):
+            yield self._broken("I6", f"delayed has {due.hex()} before its first known entry")
 
     def _check_leases(self) -> Iterator[Violation]:
         holders = 0
-        for lease_id, value in self._entries(Family.LEASES):
+        for lease_id, value in self._entries.walk(Family.LEASES):
             self._counted.leases += 1
             expires_at_ms, held_bytes = decode_lease(value)
             held = split_held(held_bytes)
@@ -162,44 +167,48 @@ class ItemsCheck(QueueCheck):
             if not held:
                 yield self._broken("I3", f"lease {lease_id.hex()} holds nothing")
                 continue
-            yield from self._check_entries(Family.LEASES, [Entry(*each) for each in held])
+            yield from self._check_entries(
+                Family.LEASES, [ItemEntry(ItemId(i), Mark(mark)) for i, mark in held]
+            )
             if len({item_id for item_id, _ in held}) < len(held):
                 yield self._broken("I3", f"lease {lease_id.hex()} holds an item twice")
             for block in {id_block(item_id) for item_id, _ in held}:
                 holders += 1
-                if self._get(Family.HOLDERS, block + lease_id) is None:
+                if self._entries.get(Family.HOLDERS, block + lease_id) is None:
                     yield self._broken("I3", f"holders misses {lease_id.hex()} for {block.hex()}")
-            if self._get(Family.LEASE_EXPIRY, due_part(expires_at_ms, lease_id)) is None:
+            if self._entries.get(Family.LEASE_EXPIRY, due_part(expires_at_ms, lease_id)) is None:
                 yield self._broken("I4", f"lease {lease_id.hex()} has no expiry entry")
             if lease_id > self._counters.last_id:
                 yield self._broken("I8", f"lease {lease_id.hex()} is newer than last_id")
-        found = sum(1 for _ in self._entries(Family.HOLDERS))
+        found = self._entries.count(Family.HOLDERS)
         if found != holders:
             yield self._broken("I3", f"{found} entries in holders, but leases need {holders}")
 
     def _check_expiry(self) -> Iterator[Violation]:
-        for due, _ in self._entries(Family.LEASE_EXPIRY):
+        for due, _ in self._entries.walk(Family.LEASE_EXPIRY):
             at_ms, lease_id = split_due_part(due)
-            lease = self._get(Family.LEASES, lease_id)
+            lease = self._entries.get(Family.LEASES, lease_id)
             if lease is None or decode_lease(lease)[0] != at_ms:
                 yield self._broken("I4", f"expiry entry {due.hex()} has no lease")
             if at_ms < self._counters.lease_due_ms:
-                yield self._broken("I6", f"lease_expiry has {due.hex()} below its mark")
+                yield self._broken(
+                    "I6", f"lease_expiry has {due.hex()} before its first known entry"
+                )
 
 
-def _read_entry(family: Family, key: bytes, value: bytes) -> Entry:
+def _read_entry(family: Family, key: bytes, value: bytes) -> ItemEntry:
     if family is Family.VISIBILITY_INDEX:
-        due = key[LEVEL_BYTES:]
-        return Entry(due[TIME_BYTES:], value, due=due)
-    if family is Family.DELAYED:
-        return Entry(key[TIME_BYTES:], value, due=key)
-    return Entry(key, decode_dead(value)[2])
+        key = key[LEVEL_BYTES:]
+    if family is Family.DEAD:
+        return ItemEntry(ItemId(key), decode_dead(value)[2])
+    return ItemEntry(ItemId(key[TIME_BYTES:]), Mark(value), due=Due(key))
 
 
-def _item_size(value: bytes) -> int:
+def item_size(value: bytes) -> int:
+    """Bytes of contents, key and attributes, as in the mark."""
     return len(decode_item(value)) + sum(map(len, decode_details(value)))
 
 
-def _digest(ids: list[bytes]) -> int:
-    """Squares, so that no pair of wrong ids makes up for another."""
+def _digest(ids: Sequence[bytes]) -> int:
+    """A sum of squares: two wrong ids do not cancel each other out."""
     return sum(int.from_bytes(item_id) ** 2 for item_id in ids)

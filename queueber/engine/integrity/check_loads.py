@@ -1,10 +1,8 @@
-"""The check of a queue's loads: their parts, what they hold, and that none is half committed."""
+"""The check of a queue's loads: their parts and rows, and that none is half committed."""
 
 from collections.abc import Generator, Iterator
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_LOAD, FORGET_LOADED
-from queueber.db.records.counters import Counters
 from queueber.db.records.keys import due_part
 from queueber.db.records.loads import (
     LOAD_KEY_BYTES,
@@ -19,24 +17,26 @@ from queueber.db.records.loads import (
     loads_end,
     part_key,
 )
-from queueber.db.store.contract import Store
-from queueber.engine.integrity.queue_check import QueueCheck, Violation
+from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
+from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.ids import range_end
 
-HALF_COMMITTED = "is half committed; start the server once, it finishes it"
+HALF_COMMITTED = "is half committed; start the server once to finish it"
 
 
-class LoadsCheck(QueueCheck):
-    def __init__(self, store: Store, name: str, prefix: bytes, counters: Counters) -> None:
-        super().__init__(store, name, prefix, counters)
-        self.reminders: dict[bytes, bytes] = {}
+class LoadsCheck:
+    def __init__(self, queue: CheckedQueue) -> None:
+        self._broken = queue.broken
+        self._entries = queue.entries
+        self._counters = queue.counters
+        self.forget_entries: dict[bytes, bytes] = {}
         """The entries that loads must have in `forget`."""
-        self.held: dict[int, int] = {}
-        """How many loads hold each batch."""
+        self.by_batch: dict[int, int] = {}
+        """How many loads under way add to each batch."""
 
     def run(self) -> Iterator[Violation]:
         digest, rows, staged = b"", 0, 0
-        for key, value in self._entries(Family.LOADS):
+        for key, value in self._entries.walk(Family.LOADS):
             if key >= loads_end():
                 yield from self._check_loaded(key, value)
             elif is_load_key(key):
@@ -54,25 +54,22 @@ class LoadsCheck(QueueCheck):
         load = decode_load(value)
         digest = load_digest(load.ref.name)
         if key != load_key(digest):
-            yield self._broken("I13", f"load {load.ref.name!r} is not known by its name")
+            yield self._broken("I13", f"load {load.ref.name!r} is not stored under its name")
         if load.is_committing:
-            yield self._broken(
-                "I13",
-                f"load {load.ref.name!r} {HALF_COMMITTED}",
-            )
+            yield self._broken("I13", f"load {load.ref.name!r} {HALF_COMMITTED}")
         if range_end(load.id_head) > self._counters.last_id:
             yield self._broken("I8", f"the ids of load {load.ref.name!r} go beyond last_id")
         if load.batch:
-            self.held[load.batch] = self.held.get(load.batch, 0) + 1
-        self.reminders[due_part(load.forget_at_ms, digest)] = FORGET_LOAD
+            self.by_batch[load.batch] = self.by_batch.get(load.batch, 0) + 1
+        self.forget_entries[due_part(load.forget_at_ms, digest)] = FORGET_LOAD
         return load.rows
 
     def _check_loaded(self, key: bytes, value: bytes) -> Iterator[Violation]:
         loaded = decode_loaded(value)
         digest = loaded_digest(loaded.ref.name)
         if key != loaded_key(digest):
-            yield self._broken("I13", f"load {loaded.ref.name!r} is not known by its name")
-        self.reminders[due_part(loaded.forget_at_ms, digest)] = FORGET_LOADED
+            yield self._broken("I13", f"load {loaded.ref.name!r} is not stored under its name")
+        self.forget_entries[due_part(loaded.forget_at_ms, digest)] = FORGET_LOADED
 
     def _check_rows(self, digest: bytes, rows: int, staged: int) -> Iterator[Violation]:
         if rows != staged:

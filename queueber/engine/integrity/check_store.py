@@ -1,8 +1,8 @@
 """Check a store against every rule of `lifecycle.INVARIANTS`.
 
-Walks each family once, with a point read for each index entry: time grows with the store, memory
-does not (but for a sum for each batch). Tests call it after every step, `queueber verify` on a
-stopped store.
+The check reads each family once, and makes a point read for each index entry: its time grows with
+the store, its memory only with the number of batches. Tests call it after every step, `queueber
+verify` on a stopped store.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,6 @@ from itertools import islice
 
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.counters import decode_counters
-from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     DUE_BYTES,
@@ -21,12 +20,13 @@ from queueber.db.records.keys import (
     split_queue_prefix,
 )
 from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
+from queueber.db.records.queues import decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck
 from queueber.engine.integrity.check_loads import LoadsCheck
-from queueber.engine.integrity.check_log import check_log
-from queueber.engine.integrity.check_records import RegistryCheck
-from queueber.engine.integrity.queue_check import Violation
+from queueber.engine.integrity.check_log import check_log, check_results
+from queueber.engine.integrity.check_records import RecordsCheck
+from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation
 from queueber.limits import ID_BYTES, READER_NAME_BYTES_MAX
 
 __all__ = ["Violation", "check_store"]
@@ -36,7 +36,7 @@ _LAST_KEY = b"\xff" * 64
 
 @dataclass(frozen=True)
 class _Width:
-    """How long keys of a family are, the queue's number included."""
+    """The length of a family's keys, with the queue's number."""
 
     least: int
     most: int
@@ -70,7 +70,7 @@ _KEY_WIDTHS = {
 
 
 def check_store(store: Store, violations_max: int = 100) -> list[Violation]:
-    """The first `violations_max` things that are wrong; empty when all is well."""
+    """Up to `violations_max` violations; none if the store is sound."""
     return list(islice(_check_store(store), violations_max))
 
 
@@ -85,20 +85,21 @@ def _check_store(store: Store) -> Iterator[Violation]:
                 yield Violation("I5", name, "has no counters")
                 continue
             counters = decode_counters(stored)
-            items = ItemsCheck(store, name, prefix, counters)
+            queue = CheckedQueue(name, QueueEntries(store, prefix), counters)
+            items, loads = ItemsCheck(queue), LoadsCheck(queue)
             yield from items.run()
-            loads = LoadsCheck(store, name, prefix, counters)
             yield from loads.run()
-            registry = RegistryCheck(store, name, prefix, counters)
-            yield from registry.run(items.batches, loads.reminders, loads.held)
+            records = RecordsCheck(queue)
+            yield from records.run(items.batches, loads.forget_entries, loads.by_batch)
+            yield from check_results(queue)
             for wrong in check_log(store, prefix):
                 yield Violation("I12", name, wrong)
-        except Exception as error:  # noqa: BLE001  damage shows in many ways; it ends this queue's check
+        except Exception as error:  # noqa: BLE001  damage raises all kinds; the check of this queue ends
             yield Violation("I7", name, f"a value cannot be read: {error!r}")
 
 
 def _check_keys(store: Store) -> Iterator[Violation]:
-    """I7, for all families, also for what belongs to no queue."""
+    """I7, for every key, also of queues that do not exist."""
     known = {prefix for prefix, _ in store.walk(Family.QUEUES, b"", _LAST_KEY)}
     for family in QUEUE_FAMILIES:
         for key, _ in store.walk(family, b"", _LAST_KEY):
@@ -110,6 +111,6 @@ def _check_keys(store: Store) -> Iterator[Violation]:
 
 
 def key_fits(family: Family, key: bytes) -> bool:
-    """Whether a key has the width of its family's."""
+    """Whether a key has a length that its family allows."""
     width = _KEY_WIDTHS[family]
     return width.least <= len(key) <= width.most

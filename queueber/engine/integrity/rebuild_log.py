@@ -1,4 +1,6 @@
-"""Rebuild a log from its blocks: the newest of them that follow each other without a gap."""
+"""Rebuild a log from its blocks: the newest ones without a gap between them are kept."""
+
+from collections import Counter
 
 from queueber.db.families import Family
 from queueber.db.records.keys import prefix_end
@@ -10,44 +12,42 @@ from queueber.db.records.log import (
     decode_offset,
     encode_log_head,
     encode_offset,
+    head_of,
     split_reader_key,
 )
 from queueber.db.records.results import decode_result
 from queueber.db.store.contract import Store
+from queueber.ids import ItemId
 
 
-def rebuild_log(store: Store, prefix: bytes) -> tuple[LogHead, set[bytes], dict[str, int]]:
-    """The new head, the ids in the rows that are kept, and what was lost."""
+def rebuild_log(store: Store, prefix: bytes, lost: Counter[str]) -> tuple[LogHead, set[ItemId]]:
+    """The new head, and the ids in the rows that are kept; `lost` counts what is not."""
     kept: list[tuple[bytes, Block]] = []
-    lost: dict[str, int] = {}
     batch = store.batch()
     for key, value in store.walk(Family.LOG_BLOCKS, prefix, prefix_end(prefix)):
         block = _read_block(key, value)
         if block is None:
             batch.delete(Family.LOG_BLOCKS, key)
-            _lose(lost, "blocks of results that cannot be read", 1)
+            lost["blocks of results that cannot be read"] += 1
             continue
         if kept and not _follows(kept[-1][1], block):
             for old_key, old in kept:
                 batch.delete(Family.LOG_BLOCKS, old_key)
-                _lose(lost, "results before such a block", old.end_offset - old.first_offset)
+                lost["results before such a block"] += old.end_offset - old.first_offset
             kept = []
         kept.append((key, block))
-    head = _head_of([block for _, block in kept], _old_head(store, prefix))
+    bounds = (kept[0][1], kept[-1][1]) if kept else None
+    head = head_of(bounds, _old_head(store, prefix))
     batch.put(Family.LOGS, prefix, encode_log_head(head))
     for key, value in store.walk(Family.LOGS, prefix + b"\0", prefix_end(prefix)):
         offset = _read_reader(key, value)
         if offset is None:
             batch.delete(Family.LOGS, key)
-            _lose(lost, "readers of results", 1)
+            lost["readers of results"] += 1
         elif offset > head.next_offset:
             batch.put(Family.LOGS, key, encode_offset(head.next_offset))
     store.write(batch)
-    return head, {item_id for _, block in kept for item_id in _ids_of(block)}, lost
-
-
-def _lose(lost: dict[str, int], what: str, count: int) -> None:
-    lost[what] = lost.get(what, 0) + count
+    return head, {item_id for _, block in kept for item_id in _ids_of(block)}
 
 
 def _follows(earlier: Block, later: Block) -> bool:
@@ -63,14 +63,12 @@ def _read_block(key: bytes, value: bytes) -> Block | None:
         block = decode_block(key, value)
         _ids_of(block)
         return block if block.has_rising_ends() else None
-    except Exception:  # noqa: BLE001  bytes that are no block fail in many ways
+    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
         return None
 
 
-def _ids_of(block: Block) -> list[bytes]:
-    count = block.end_offset - block.first_offset
-    rows = block.rows(block.first_offset, rows_max=count, bytes_max=len(block.value))
-    return [decode_result(row)[0] for row in rows]
+def _ids_of(block: Block) -> list[ItemId]:
+    return [decode_result(row).item_id for row in block.all_rows()]
 
 
 def _read_reader(key: bytes, value: bytes) -> int | None:
@@ -87,21 +85,3 @@ def _old_head(store: Store, prefix: bytes) -> LogHead:
         return LogHead() if stored is None else decode_log_head(stored)
     except ValueError:
         return LogHead()
-
-
-def _head_of(blocks: list[Block], old: LogHead) -> LogHead:
-    if not blocks:
-        # It goes on where it was: offsets are not used again.
-        end, position = old.next_offset, old.end_position
-        return LogHead(end, end, position, position, 0, old.last_ms, end, position)
-    first, last = blocks[0], blocks[-1]
-    return LogHead(
-        first.first_offset,
-        last.end_offset,
-        first.position,
-        last.end_position,
-        first.appended_at_ms,
-        last.appended_at_ms,
-        first.end_offset,
-        first.end_position,
-    )

@@ -1,62 +1,57 @@
-"""Rebuild what a queue remembers: batches, keys, producers, loads, what to forget when.
+"""Rebuild a queue's records: batches, dedup keys, producers, loads, and when each is forgotten.
 
-Records that can be read stay. What is to be forgotten is told by the records, so the family
-`forget` is written anew from them. Loads that are under way are dropped.
+Records that can be read are kept. Each says when it is to be forgotten, so the family `forget` is
+written again from them. Loads that are under way are dropped.
 """
 
-import struct
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from typing import TypeVar
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
+from queueber.db.records.batches import (
     BATCH_NUMBER_BYTES,
     DIGEST_MODULUS,
-    FORGET_BATCH,
-    FORGET_KEY,
-    FORGET_LOADED,
-    FORGET_PRODUCER,
-    KEY_ENTRY_BYTES,
     BatchRecord,
     batch_number_part,
-    decode_answer,
     decode_batch,
-    decode_key_entry,
-    decode_producer,
     encode_batch,
 )
 from queueber.db.records.counters import Counters
+from queueber.db.records.dedup_keys import KEY_ENTRY_BYTES, decode_key_entry
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     NEVER_MS,
-    PREFIX_BYTES,
     due_part,
-    prefix_end,
     text_digest,
 )
 from queueber.db.records.loads import decode_loaded, loaded_digest, loaded_key, loads_end
-from queueber.db.store.contract import Store
-from queueber.engine.integrity.check_items import Live
+from queueber.db.records.producers import decode_answer, decode_producer
+from queueber.db.records.retention import FORGET_BATCH, FORGET_KEY, FORGET_LOADED, FORGET_PRODUCER
+from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
+from queueber.engine.integrity.queue_entries import QueueEntries
 from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT
 
 T = TypeVar("T")
 
 
-class RegistryRebuild:
-    def __init__(self, store: Store, prefix: bytes) -> None:
-        self._store = store
-        self._prefix = prefix
-        self._batch = store.batch()
-        self._reminders = 0
-        self._first_reminder_ms = NEVER_MS
-        self.lost: dict[str, int] = {}
+class RecordsRebuild:
+    def __init__(self, entries: QueueEntries, lost: Counter[str]) -> None:
+        """`lost` counts what cannot be kept."""
+        self._entries = entries
+        self._store = entries.store
+        self._prefix = entries.prefix
+        self._lost = lost
+        self._batch = entries.store.batch()
+        self._forgets = 0
+        self._forget_due_ms = NEVER_MS
         self.batches: dict[int, BatchRecord] = {}
 
     def read_batches(self) -> None:
-        """Those that can be read, by number; items of others belong to none."""
+        """Read `batches` by number. Items of a batch that cannot be read will belong to none."""
         names: set[str] = set()
-        for part, value in self._walk(Family.BATCHES):
+        for part, value in self._entries.walk(Family.BATCHES):
             record = _decoded(decode_batch, value)
             if record is None or len(part) != BATCH_NUMBER_BYTES or record.name in names:
                 self._drop(Family.BATCHES, part, "batches that cannot be read")
@@ -64,48 +59,41 @@ class RegistryRebuild:
                 self.batches[int.from_bytes(part)] = record
                 names.add(record.name)
 
-    def run(self, counters: Counters, live: dict[int, Live]) -> None:
-        """`live` is what there is of each batch's items."""
+    def run(self, counters: Counters, live: dict[int, LiveItems]) -> None:
+        """Write the records again; `live` has the items that are left of each batch."""
         for family in (Family.FORGET, Family.BATCH_NAMES):
-            self._batch.delete_range(family, self._prefix, prefix_end(self._prefix))
+            self._entries.delete_all(self._batch, family)
         self._store.write(self._batch)
         self._batch = self._store.batch()
         for number, record in self.batches.items():
-            self._write_batch(number, record, live.get(number, Live(0, 0)))
-        self._keep_keys()
+            self._write_batch(number, record, live.get(number, NO_ITEMS))
+        self._keep_dedup_keys()
         self._keep_producers()
         self._keep_loads()
         self._store.write(self._batch)
         counters.batches = len(self.batches)
         counters.last_batch = max([counters.last_batch, *self.batches])
-        counters.forgets, counters.forget_due_ms = self._reminders, self._first_reminder_ms
-
-    def _lose(self, what: str, count: int = 1) -> None:
-        self.lost[what] = self.lost.get(what, 0) + count
+        counters.forgets, counters.forget_due_ms = self._forgets, self._forget_due_ms
 
     def _drop(self, family: Family, part: bytes, what: str) -> None:
         self._batch.delete(family, self._prefix + part)
-        self._lose(what)
+        self._lost[what] += 1
 
-    def _walk(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
-        for key, value in self._store.walk(family, self._prefix, prefix_end(self._prefix)):
-            yield key[PREFIX_BYTES:], value
-
-    def _remind(self, at_ms: int, reference: bytes, kind: bytes) -> None:
+    def _forget_at(self, at_ms: int, reference: bytes, kind: bytes) -> None:
         self._batch.put(Family.FORGET, self._prefix + due_part(at_ms, reference), kind)
-        self._reminders += 1
-        self._first_reminder_ms = min(self._first_reminder_ms, at_ms)
+        self._forgets += 1
+        self._forget_due_ms = min(self._forget_due_ms, at_ms)
 
-    def _write_batch(self, number: int, record: BatchRecord, live: Live) -> None:
-        """Items that are gone without a trace count as dead, so that the sums are right again."""
+    def _write_batch(self, number: int, record: BatchRecord, live: LiveItems) -> None:
+        """Count items that were lost as dead, so that the sums are right again."""
         dead = record.added - record.done - live.items
         if dead < record.dead:
-            # More are here than it knows of: what ended last did so unseen.
+            # More items are left than the record counts: its last changes were lost.
             record.added += record.dead - dead
             record.added_digest = record.done_digest + record.dead_digest + live.digest
             dead = record.dead
         elif dead > record.dead:
-            self._lose("items of batches that are lost: they count as dead", dead - record.dead)
+            self._lost["items of batches that are lost: they count as dead"] += dead - record.dead
         record.dead = dead
         left = record.added_digest - record.done_digest - live.digest
         record.added_digest %= DIGEST_MODULUS
@@ -117,54 +105,49 @@ class RegistryRebuild:
         self._batch.put(Family.BATCHES, self._prefix + part, encode_batch(record))
         self._batch.put(Family.BATCH_NAMES, self._prefix + text_digest(record.name), part)
         if record.forget_at_ms:
-            self._remind(record.forget_at_ms, batch_reference(number), FORGET_BATCH)
+            self._forget_at(record.forget_at_ms, batch_reference(number), FORGET_BATCH)
 
-    def _keep_keys(self) -> None:
-        for digest, value in self._walk(Family.KEYS):
+    def _keep_dedup_keys(self) -> None:
+        for digest, value in self._entries.walk(Family.KEYS):
             if len(value) != KEY_ENTRY_BYTES or len(digest) != DIGEST_BYTES:
                 self._drop(Family.KEYS, digest, "keys: an add with one of them is not a duplicate")
             else:
-                self._remind(decode_key_entry(value)[1], digest, FORGET_KEY)
+                self._forget_at(decode_key_entry(value)[1], digest, FORGET_KEY)
 
     def _keep_producers(self) -> None:
-        """A producer is nothing without its last answer."""
+        """A producer without its last answer is dropped."""
         last_sequence: dict[bytes, int] = {}
         answers: list[bytes] = []
-        for key, value in self._walk(Family.PRODUCERS):
+        for key, value in self._entries.walk(Family.PRODUCERS):
             if len(key) != DIGEST_BYTES:
                 answers.append(key)
                 continue
             head = _decoded(decode_producer, value)
-            last = head and self._get(Family.PRODUCERS, key + head.sequence.to_bytes(8))
+            last = head and self._entries.get(Family.PRODUCERS, key + head.sequence.to_bytes(8))
             if head is None or last is None or _decoded(decode_answer, last) is None:
                 self._drop(Family.PRODUCERS, key, "producers: their calls are new when repeated")
             else:
                 last_sequence[key] = head.sequence
-                self._remind(head.forget_at_ms, key, FORGET_PRODUCER)
+                self._forget_at(head.forget_at_ms, key, FORGET_PRODUCER)
         for key in answers:
             newest = last_sequence.get(key[:DIGEST_BYTES], 0)
             sequence = int.from_bytes(key[DIGEST_BYTES:])
             is_recent = newest - PRODUCER_ANSWERS_KEPT < sequence <= newest
-            value = self._get(Family.PRODUCERS, key) or b""
+            value = self._entries.get(Family.PRODUCERS, key) or b""
             if not is_recent or _decoded(decode_answer, value) is None:
                 self._batch.delete(Family.PRODUCERS, self._prefix + key)
 
     def _keep_loads(self) -> None:
-        for key, value in self._walk(Family.LOADS):
+        for key, value in self._entries.walk(Family.LOADS):
             loaded = _decoded(decode_loaded, value) if key >= loads_end() else None
             if loaded is not None and key == loaded_key(loaded_digest(loaded.ref.name)):
-                self._remind(loaded.forget_at_ms, loaded_digest(loaded.ref.name), FORGET_LOADED)
+                self._forget_at(loaded.forget_at_ms, loaded_digest(loaded.ref.name), FORGET_LOADED)
             else:
                 self._drop(Family.LOADS, key, "records of loads: those under way are dropped")
-
-    def _get(self, family: Family, part: bytes) -> bytes | None:
-        return self._store.get(family, self._prefix + part)
 
 
 def _decoded(decode: Callable[[bytes], T], value: bytes) -> T | None:
     try:
         return decode(value)
-    except (ValueError, IndexError, struct.error):
-        return None
-    except Exception:  # noqa: BLE001  bytes that are no message fail in many ways
+    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
         return None

@@ -1,22 +1,24 @@
 """Rebuild a store in which some entries are missing or broken, so that every rule holds again.
 
-Queues that are sound stay as they are. Of the others every item that can be read stays, and what
-cannot be made to fit is dropped and counted. It is for `queueber repair`, on a copy.
+Sound queues stay as they are. Of a broken one every item that can be read is kept; entries that
+break a rule and cannot be corrected are dropped and counted. `queueber repair` runs this on a copy.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.counters import Counters, decode_counters, encode_counters
-from queueber.db.records.items import decode_queue, encode_queue
 from queueber.db.records.keys import PREFIX_BYTES, split_queue_prefix
+from queueber.db.records.queues import decode_queue, encode_queue
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
 from queueber.engine.integrity.check_loads import HALF_COMMITTED
 from queueber.engine.integrity.check_store import check_store, key_fits
+from queueber.engine.integrity.queue_entries import QueueEntries
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
 from queueber.engine.integrity.rebuild_log import rebuild_log
-from queueber.engine.integrity.rebuild_records import RegistryRebuild
+from queueber.engine.integrity.rebuild_records import RecordsRebuild
 from queueber.engine.queue.queues import LAST_ID_KEY, NEXT_QUEUE_KEY
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings
@@ -26,9 +28,9 @@ _LAST_KEY = b"\xff" * 64
 
 
 def rebuild_store(store: Store) -> Iterator[str]:
-    """Make every rule hold again; yields what was lost, a sentence for each kind and queue."""
+    """Make every rule hold again. Yields a sentence for each kind of loss in each queue."""
     prefixes = _prefixes(store)
-    _rebuild_facts(store, prefixes)
+    _rebuild_default(store, prefixes)
     broken = broken_queues(store)
     if not broken:
         return
@@ -49,43 +51,46 @@ def rebuild_store(store: Store) -> Iterator[str]:
 
 
 def broken_queues(store: Store) -> set[str]:
-    """The names of queues for which a rule does not hold; `#` and a number for one without."""
+    """The names of queues that break a rule; `#` and the number of one without a name."""
     return {
         violation.queue
         for violation in check_store(store, _ALL)
-        if HALF_COMMITTED not in violation.text  # the next start finishes that
+        if HALF_COMMITTED not in violation.text  # the next start finishes the load
     }
 
 
-def _rebuild_queue(store: Store, prefix: bytes) -> dict[str, int]:
+def _rebuild_queue(store: Store, prefix: bytes) -> Counter[str]:
+    """What was lost, and how often."""
     counters = _counters(store, prefix)
     _drop_odd_keys(store, prefix)
-    head, completed, lost = rebuild_log(store, prefix)
-    registry = RegistryRebuild(store, prefix)
-    registry.read_batches()
-    items = ItemsRebuild(store, prefix, set(registry.batches), completed)
+    lost: Counter[str] = Counter()
+    head, completed = rebuild_log(store, prefix, lost)
+    entries = QueueEntries(store, prefix)
+    records = RecordsRebuild(entries, lost)
+    records.read_batches()
+    items = ItemsRebuild(entries, set(records.batches), completed, lost)
     items.run(counters)
-    registry.run(counters, items.live)
-    # What is left was added, and has not ended: the totals are made to say so.
+    records.run(counters, items.live)
+    # The totals must add up to what is left: all of it was added, and has not ended.
     counters.completed_total = head.next_offset
     ended = counters.removed_total + counters.completed_total + counters.cancelled_total
     counters.added_total = counters.items + ended
     batch = store.batch()
     batch.put(Family.COUNTERS, prefix, encode_counters(counters))
     store.write(batch)
-    return {**lost, **items.lost, **registry.lost}
+    return lost
 
 
 def _counters(store: Store, prefix: bytes) -> Counters:
     stored = store.get(Family.COUNTERS, prefix)
     try:
         return decode_counters(stored or b"")
-    except Exception:  # noqa: BLE001  bytes that are no message fail in many ways
+    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
         return Counters()
 
 
 def _drop_odd_keys(store: Store, prefix: bytes) -> None:
-    """Keys that are not of their family's width: nobody would ever find them."""
+    """Drop keys of a wrong length, which no read would find."""
     batch = store.batch()
     for family in QUEUE_FAMILIES:
         for key, _ in store.walk(family, prefix, prefix + b"\xff" * 64):
@@ -95,7 +100,7 @@ def _drop_odd_keys(store: Store, prefix: bytes) -> None:
 
 
 def _prefixes(store: Store) -> list[bytes]:
-    """Of every queue of which anything is left."""
+    """The prefix of every queue that has any entry."""
     found = set()
     for family in QUEUE_FAMILIES:
         start = b""
@@ -112,15 +117,15 @@ def _names(store: Store) -> dict[bytes, str]:
     for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
         try:
             name = decode_queue(record)[0]
-        except Exception:  # noqa: BLE001  # nosec B112  # no message: fails in many ways
+        except Exception:  # noqa: BLE001  # nosec B112  # damaged bytes raise all kinds
             continue
         if name not in names.values():
             names[prefix] = name
     return names
 
 
-def _rebuild_facts(store: Store, prefixes: list[bytes]) -> None:
-    """What the family `default` holds."""
+def _rebuild_default(store: Store, prefixes: list[bytes]) -> None:
+    """Correct the entries of the family `default`."""
     batch = store.batch()
     check_format(store.get(Family.DEFAULT, b"format"), is_empty=False)
     highest = max([split_queue_prefix(prefix) for prefix in prefixes], default=0)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from queueber.db.bulk.sst import CLAIMS
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_key_entry, ids_digest
+from queueber.db.records.batches import ids_digest
+from queueber.db.records.dedup_keys import decode_key_entry
 from queueber.db.records.keys import due_part, time_part
 from queueber.db.records.loads import (
     Dropped,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_LOAD, FORGET_LOADED
 from queueber.db.records.keys import DIGEST_BYTES
 from queueber.db.records.loads import (
     LoadedRecord,
@@ -24,6 +23,7 @@ from queueber.db.records.loads import (
     loads_end,
     parts_end,
 )
+from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads.load_phase import LoadPhase, next_phase

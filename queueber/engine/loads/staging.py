@@ -6,7 +6,6 @@ count, and all else of the load goes. So the attempts at a partition need not kn
 """
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_LOAD
 from queueber.db.records.loads import (
     LoadedRecord,
     LoadRecord,
@@ -15,6 +14,7 @@ from queueber.db.records.loads import (
     load_digest,
     part_key,
 )
+from queueber.db.records.retention import FORGET_LOAD
 from queueber.engine.loads.load_phase import LoadPhase
 from queueber.engine.loads.loads import Load, Loads
 from queueber.engine.queue.add import add

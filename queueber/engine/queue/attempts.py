@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, encode_attempts
+from queueber.db.records.dead_letters import decode_attempts, encode_attempts
 from queueber.db.records.keys import due_part
 from queueber.db.records.marks import MARK_ATTEMPTS_MAX, decode_mark, encode_mark
 from queueber.engine.queue.delayed import put_delayed

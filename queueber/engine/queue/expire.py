@@ -4,7 +4,6 @@ in `isolation.py`."""
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.items import HELD_BYTES, split_held
 from queueber.db.records.keys import (
     NEVER_MS,
     PREFIX_BYTES,
@@ -14,6 +13,7 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
+from queueber.db.records.leases import HELD_BYTES, split_held
 from queueber.engine.kernel.due_scan import look_ahead
 from queueber.engine.kernel.duties import Done
 from queueber.engine.queue.attempts import Failure, charge

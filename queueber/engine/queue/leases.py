@@ -12,8 +12,8 @@ from itertools import chain, groupby
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.items import HELD_BYTES, decode_lease, encode_lease, is_held, split_held
 from queueber.db.records.keys import ID_BLOCK_BYTES, due_part, id_block, time_part
+from queueber.db.records.leases import HELD_BYTES, decode_lease, encode_lease, is_held, split_held
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.limits import ID_BYTES

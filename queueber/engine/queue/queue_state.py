@@ -5,9 +5,9 @@ All of it is rebuilt from the store when it is opened, reading a few records a q
 
 from queueber.db.families import Family
 from queueber.db.records.counters import Counters, decode_counters
-from queueber.db.records.items import decode_queue, encode_queue
 from queueber.db.records.keys import queue_prefix, split_queue_prefix
 from queueber.db.records.log import LogHead
+from queueber.db.records.queues import decode_queue, encode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log.log import Log, open_log

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from queueber.db.records.items import split_held
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import split_held
 from queueber.engine.queue.queue_state import QueueTx
 
 

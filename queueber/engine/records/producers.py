@@ -10,8 +10,8 @@ from typing import Any
 from zlib import crc32
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
-    FORGET_PRODUCER,
+from queueber.db.records.keys import text_digest
+from queueber.db.records.producers import (
     Answer,
     ProducerHead,
     decode_answer,
@@ -19,7 +19,7 @@ from queueber.db.records.bookkeeping import (
     encode_answer,
     encode_producer,
 )
-from queueber.db.records.keys import text_digest
+from queueber.db.records.retention import FORGET_PRODUCER
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import Aborted, invariant

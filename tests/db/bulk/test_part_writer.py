@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from queueber.db.bulk.part_writer import PartWriter
 from queueber.db.bulk.sst import CLAIMS, check_files, walk_files
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_KEY, decode_key_entry, ids_digest
+from queueber.db.records.batches import ids_digest
+from queueber.db.records.dedup_keys import decode_key_entry
 from queueber.db.records.keys import PREFIX_BYTES, text_digest
 from queueber.db.records.loads import LoadRecord, part_directory
+from queueber.db.records.retention import FORGET_KEY
 from queueber.engine.loads.part_check import check_part
 from queueber.ids import IdSource, range_id
 from queueber.limits import MIB, PARTITIONS_MAX
@@ -201,7 +203,7 @@ def test_part_has_the_entries_that_adds_of_its_rows_write(
     before = rig.dump()
     count = sum(len(each.contents) for each in rows)
     ids = [range_id(load.id_head, partition, row) for row in range(count)]
-    real_ids, rig.engine.kernel.ids = rig.engine.kernel.ids, GivenIds(ids)
+    real_ids, rig.engine.kernel.ids = rig.engine.kernel.ids, GivenIds(list(ids))
     for each in rows:
         if each.contents:
             add(rig.engine, rig.queue, as_items(each, batch, started_at_ms), started_at_ms)

@@ -7,16 +7,14 @@ refused, so none of it are kept.
 from queueber.db.records.items import (
     decode_details,
     decode_item,
-    decode_lease,
-    decode_queue,
     encode_detailed_item,
     encode_item,
-    encode_lease,
-    encode_queue,
     pack_attributes,
     unpack_attributes,
 )
-from queueber.db.records.marks import Mark, encode_mark, plain_mark
+from queueber.db.records.leases import decode_lease, encode_lease
+from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
+from queueber.db.records.queues import decode_queue, encode_queue
 from queueber.model import QueueSettings
 
 
@@ -56,7 +54,7 @@ ATTRIBUTES = {"a": "", "ö": "xyz"}
 PACKED = bytes.fromhex(GOLDEN_ATTRIBUTES)
 LEASE = (
     1_700_000_060_000,
-    as_held([(ID_1, plain_mark(13)), (ID_2, encode_mark(Mark(0, 1, 2, 3, 4, 1)))]),
+    as_held([(ID_1, plain_mark(13)), (ID_2, encode_mark(MarkFields(0, 1, 2, 3, 4, 1)))]),
 )
 RECORD = (
     "orders",

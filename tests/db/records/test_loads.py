@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.db.records.bookkeeping import encode_key_entry
+from queueber.db.records.dedup_keys import encode_key_entry
 from queueber.db.records.keys import text_digest
 from queueber.db.records.loads import (
     LOAD_KEY_BYTES,

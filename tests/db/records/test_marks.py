@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from queueber.db.records.marks import (
     MARK_BYTES,
     PLAIN_TAIL,
-    Mark,
+    MarkFields,
     decode_mark,
     encode_mark,
     is_plain,
@@ -25,7 +25,7 @@ from queueber.db.records.marks import (
 sizes = st.integers(0, (1 << 32) - 1)
 priorities = st.integers(0, 9)
 any_mark = st.builds(
-    Mark,
+    MarkFields,
     size=sizes,
     batch=sizes,
     attempts=st.integers(0, (1 << 16) - 1),
@@ -39,16 +39,16 @@ GOLDEN_PLAIN = bytes.fromhex("0000000d 00000000 0000 0000 05 00")
 
 
 def test_marks_have_their_golden_bytes() -> None:
-    mark = Mark(0x01020304, 0x05060708, 0x0A0B, 0x0C0D, 9, 1)
+    mark = MarkFields(0x01020304, 0x05060708, 0x0A0B, 0x0C0D, 9, 1)
 
     assert encode_mark(mark) == GOLDEN_MARK
     assert decode_mark(GOLDEN_MARK) == mark
     assert plain_mark(13) == GOLDEN_PLAIN
-    assert decode_mark(GOLDEN_PLAIN) == Mark(13, 0, 0, 0, 5, 0)
+    assert decode_mark(GOLDEN_PLAIN) == MarkFields(13, 0, 0, 0, 5, 0)
 
 
 @given(mark=any_mark)
-def test_mark_round_trips_and_its_parts_are_found_where_they_are(mark: Mark) -> None:
+def test_mark_round_trips_and_its_parts_are_found_where_they_are(mark: MarkFields) -> None:
     encoded = encode_mark(mark)
 
     assert len(encoded) == MARK_BYTES
@@ -60,12 +60,12 @@ def test_mark_round_trips_and_its_parts_are_found_where_they_are(mark: Mark) -> 
     assert mark_has_details(encoded) == mark.has_details
     assert mark_level(encoded) == 9 - mark.priority + (10 if mark.group_max else 0)
     assert mark.has_details == bool(mark.flags)
-    assert is_plain(encoded) == (mark == Mark(mark.size))
+    assert is_plain(encoded) == (mark == MarkFields(mark.size))
 
 
 @given(size=sizes)
 def test_plain_mark_is_that_of_an_item_with_nothing_to_say(size: int) -> None:
-    assert plain_mark(size) == encode_mark(Mark(size)) == size.to_bytes(4) + PLAIN_TAIL
+    assert plain_mark(size) == encode_mark(MarkFields(size)) == size.to_bytes(4) + PLAIN_TAIL
     assert new_mark(size, 0, 5, has_details=False) == plain_mark(size)
     assert is_plain(plain_mark(size))
 
@@ -76,12 +76,12 @@ def test_new_mark_has_neither_attempts_nor_a_group(
 ) -> None:
     encoded = new_mark(size, batch, priority, has_details=has_details)
 
-    assert decode_mark(encoded) == Mark(size, batch, 0, 0, priority, int(has_details))
+    assert decode_mark(encoded) == MarkFields(size, batch, 0, 0, priority, int(has_details))
 
 
 @given(mark=any_mark, group_max=st.integers(0, 1 << 20))
 def test_with_group_max_changes_only_that_up_to_what_a_mark_can_say(
-    mark: Mark, group_max: int
+    mark: MarkFields, group_max: int
 ) -> None:
     expected = mark._replace(group_max=min(group_max, 65_535))
 
@@ -89,7 +89,7 @@ def test_with_group_max_changes_only_that_up_to_what_a_mark_can_say(
 
 
 @given(marks=st.lists(any_mark, max_size=10))
-def test_levels_sort_the_highest_priority_first_and_suspects_last(marks: list[Mark]) -> None:
+def test_levels_sort_the_highest_priority_first_and_suspects_last(marks: list[MarkFields]) -> None:
     by_level = [decode_mark(mark) for mark in sorted(map(encode_mark, marks), key=mark_level)]
 
     assert by_level == sorted(by_level, key=lambda mark: (mark.group_max > 0, -mark.priority))

@@ -92,7 +92,7 @@ def test_store_without_its_list_of_files_is_put_together(
 
     assert (saved, gaps) == (list(range(ENTRIES)), [])
     assert len(remarks) == 1
-    assert "its files were put together again" in remarks[0]
+    assert "the list of its files was rebuilt" in remarks[0]
 
 
 def test_file_without_a_footer_is_left_out_and_named(path: Path, folder: Path) -> None:
@@ -102,7 +102,7 @@ def test_file_without_a_footer_is_left_out_and_named(path: Path, folder: Path) -
     saved, remarks, _ = salvaged(path, folder)
 
     assert saved == []
-    assert f"{file.name} cannot be read at all, and is left out with everything in it" in remarks
+    assert f"{file.name} cannot be read at all, and everything in it is lost" in remarks
 
 
 @pytest.mark.parametrize("from_end", [4000, 3700])
@@ -119,7 +119,7 @@ def test_file_that_is_listed_anew_but_cannot_be_opened_is_left_out_and_named(
     saved, remarks, gaps = salvaged(path, folder)
 
     assert (saved, gaps) == (list(range(ENTRIES, ENTRIES + 10)), [])
-    assert f"{file.name} cannot be read at all, and is left out with everything in it" in remarks
+    assert f"{file.name} cannot be read at all, and everything in it is lost" in remarks
 
 
 def test_log_is_saved_up_to_its_damage(folder: Path) -> None:
@@ -151,4 +151,4 @@ def test_missing_end_of_the_log_is_told(folder: Path) -> None:
     saved, remarks, _ = salvaged(folder / "left", folder)
 
     assert saved == []
-    assert remarks == ["the store ends with change 0, but 12 were synced: those between are lost"]
+    assert remarks == ["the store ends with change 0, but 12 were synced: the others are lost"]

@@ -1,20 +1,17 @@
-"""The store: atomic batches, bounded reads, one owner, and what is there after a reopen."""
+"""RocksDB beyond the contract of a store: one owner, formats, damage, reading only, files."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from queueber.db.bulk.sst import SstWriter
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.store.contract import ScanIncomplete, Store
 from queueber.db.store.rocks import RocksStore
-from queueber.errors import DataDirLocked, InvariantViolation, StorageCorrupt, StorageFailed
+from queueber.errors import DataDirLocked, StorageCorrupt, StorageFailed
 from tests.support.dumps import dump
-from tests.support.folders import copy_open_store, quick_folder, remove_folder
+from tests.support.folders import copy_open_store
 
 
 def key(number: int) -> bytes:
@@ -55,49 +52,6 @@ def files_of(path: Path) -> dict[str, bytes]:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_write_of_a_batch_puts_and_deletes_in_every_family(store: Store) -> None:
-    batch = store.batch()
-    for at, family in enumerate(Family):
-        batch.put(family, b"kept", b"%d" % at)
-        batch.put(family, b"gone", b"x")
-    store.write(batch)
-    batch = store.batch()
-    for family in Family:
-        batch.delete(family, b"gone")
-    store.write(batch)
-
-    for at, family in enumerate(Family):
-        assert store.get(family, b"kept") == b"%d" % at
-        assert store.get(family, b"gone") is None
-
-
-def test_columns_are_put_as_entries_are(store: Store) -> None:
-    batch = store.batch()
-    batch.put_columns(Family.ITEMS, [key(1), key(2)], [b"one", b"two"])
-    batch.put_columns(Family.LEASES, [], [])
-    store.write(batch)
-
-    assert store.get_many(Family.ITEMS, [key(1), key(2)]) == [b"one", b"two"]
-
-
-def test_columns_without_a_value_for_each_key_are_refused_as_a_whole(store: Store) -> None:
-    batch = store.batch()
-    before = len(batch)
-
-    with pytest.raises(InvariantViolation, match="a value for each key is broken: family='items'"):
-        batch.put_columns(Family.ITEMS, [key(1), key(2)], [b"one"])
-
-    assert len(batch) == before
-
-
-def test_batch_that_is_not_written_changes_nothing(store: Store) -> None:
-    before = dump(store)
-
-    store.batch().put(Family.ITEMS, b"a", b"1")
-
-    assert dump(store) == before
-
-
 def test_write_that_is_refused_writes_nothing_of_the_batch(folder: Path, store: Store) -> None:
     """A read-only database refuses for real, with the batch half way through nowhere."""
     fill(store, range(3))
@@ -136,96 +90,7 @@ def test_batch_cut_off_in_the_log_is_gone_as_a_whole(folder: Path) -> None:
         assert torn.get_many(Family.ITEMS, [key(n) for n in range(3)]) == [b"v0", b"v1", b"v2"]
 
 
-def test_write_keeps_the_last_of_several_changes_of_a_key(store: Store) -> None:
-    batch = store.batch()
-    batch.put(Family.ITEMS, b"a", b"1")
-    batch.delete(Family.ITEMS, b"a")
-    batch.put(Family.ITEMS, b"a", b"2")
-    batch.put(Family.ITEMS, b"b", b"1")
-    batch.delete(Family.ITEMS, b"b")
-
-    store.write(batch)
-
-    assert store.get_many(Family.ITEMS, [b"a", b"b"]) == [b"2", None]
-
-
-def test_delete_range_takes_the_start_and_leaves_the_stop(store: Store) -> None:
-    fill(store, range(10))
-    fill(store, range(10), Family.LEASES)
-    batch = store.batch()
-
-    batch.delete_range(Family.ITEMS, key(3), key(7))
-    store.write(batch)
-
-    left = [int.from_bytes(k) for k, _ in store.walk(Family.ITEMS, b"", b"\xff" * 4)]
-    assert left == [0, 1, 2, 7, 8, 9]
-    assert len(store.scan(Family.LEASES, b"", b"\xff" * 4, 100)) == 10
-
-
 # --- reading --------------------------------------------------------------------------------------
-
-
-def test_get_of_a_missing_key_is_none_and_of_an_empty_value_is_not(store: Store) -> None:
-    put(store, Family.LEASE_EXPIRY, b"empty", b"")
-
-    assert store.get(Family.LEASE_EXPIRY, b"empty") == b""
-    assert store.get(Family.LEASE_EXPIRY, b"missing") is None
-
-
-def test_get_many_answers_in_the_order_asked(store: Store) -> None:
-    fill(store, range(5))
-
-    found = store.get_many(Family.ITEMS, [key(4), key(9), key(0), key(4)])
-
-    assert found == [b"v4", None, b"v0", b"v4"]
-    assert store.get_many(Family.ITEMS, []) == []
-
-
-@pytest.fixture(scope="module")
-def twenty() -> Iterator[Store]:
-    """Even numbers up to 38."""
-    folder = quick_folder()
-    with RocksStore(folder / "data") as store:
-        fill(store, range(0, 40, 2))
-        yield store
-    remove_folder(folder)
-
-
-@given(numbers=st.lists(st.integers(0, 45), min_size=1, max_size=30))
-def test_get_neighbours_finds_what_get_many_finds(twenty: Store, numbers: list[int]) -> None:
-    keys = [key(number) for number in numbers]
-
-    assert twenty.get_neighbours(Family.ITEMS, keys) == twenty.get_many(Family.ITEMS, keys)
-
-
-def test_get_neighbours_finds_what_lies_behind_many_deleted_ones(store: Store) -> None:
-    fill(store, range(2000))
-    batch = store.batch()
-    batch.delete_many(Family.ITEMS, [key(number) for number in range(1, 1999)])
-    store.write(batch)
-
-    found = store.get_neighbours(Family.ITEMS, [key(0), key(1), key(1999)])
-
-    assert found == [b"v0", None, b"v1999"]
-
-
-@settings(max_examples=200)
-@given(start=st.integers(0, 42), stop=st.integers(0, 42), limit=st.integers(1, 25))
-def test_scan_gives_what_lies_within_its_bounds_up_to_its_limit(
-    twenty: Store, start: int, stop: int, limit: int
-) -> None:
-    found = twenty.scan(Family.ITEMS, key(start), key(stop), limit)
-
-    expected = [n for n in range(0, 40, 2) if start <= n < stop]
-    assert found == [(key(n), b"v%d" % n) for n in expected][:limit]
-
-
-@given(start=st.integers(0, 42), stop=st.integers(0, 42))
-def test_first_key_is_that_of_a_scan(twenty: Store, start: int, stop: int) -> None:
-    first = twenty.first_key(Family.ITEMS, key(start), key(stop), skips_max=1000)
-
-    scanned = twenty.scan(Family.ITEMS, key(start), key(stop), 1)
-    assert first == (scanned[0][0] if scanned else None)
 
 
 @pytest.mark.parametrize("is_reopened", [False, True], ids=["in memory", "on disk"])
@@ -241,52 +106,7 @@ def test_first_key_behind_many_deleted_ones_gives_up(folder: Path, is_reopened: 
         store.first_key(Family.ITEMS, key(0), key(5000), skips_max=1000)
 
 
-def test_first_key_behind_as_many_deleted_ones_as_it_may_skip_is_found(store: Store) -> None:
-    fill(store, range(501))
-    delete(store, range(500))
-
-    assert store.first_key(Family.ITEMS, key(0), key(5000), skips_max=1000) == key(500)
-    assert store.first_key(Family.ITEMS, key(0), key(500), skips_max=1000) is None
-
-
-def test_first_key_from_behind_the_deleted_ones_is_found_at_once(store: Store) -> None:
-    fill(store, range(5001))
-    delete(store, range(5000))
-
-    assert store.first_key(Family.ITEMS, key(4990), key(9000), skips_max=100) == key(5000)
-
-
 # --- opening --------------------------------------------------------------------------------------
-
-
-def test_reopen_finds_what_was_written(folder: Path) -> None:
-    with RocksStore(folder / "data") as store:
-        for family in QUEUE_FAMILIES:
-            fill(store, range(100), family)
-        delete(store, range(50))
-        before = dump(store)
-
-    with RocksStore(folder / "data") as reopened:
-        assert dump(reopened) == before
-        assert len(before["items"]) == 50
-
-
-def test_crash_after_sync_loses_nothing(folder: Path) -> None:
-    with RocksStore(folder / "data") as store:
-        fill(store, range(100))
-        store.sync()
-        before = dump(store)
-        copy_open_store(folder / "data", folder / "crashed")
-
-    with RocksStore(folder / "crashed") as crashed:
-        assert dump(crashed) == before
-
-
-def test_new_store_holds_its_format_and_nothing_else(store: Store) -> None:
-    found = dump(store)
-
-    assert found.pop("default") == [(b"format", b"\0\0\0\4")]
-    assert not any(found.values())
 
 
 def test_second_open_is_refused_and_harms_nothing(folder: Path, store: Store) -> None:

@@ -3,10 +3,11 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import encode_attempts, encode_dead
-from queueber.db.records.items import HELD_BYTES, encode_item
+from queueber.db.records.dead_letters import encode_attempts, encode_dead
+from queueber.db.records.items import encode_item
 from queueber.db.records.keys import due_part, level_part
-from queueber.db.records.marks import Mark, encode_mark, plain_mark
+from queueber.db.records.leases import HELD_BYTES
+from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
 from queueber.engine.integrity.check_items import ItemsCheck
 from tests.engine.damage import (
     LEVEL,
@@ -16,7 +17,8 @@ from tests.engine.damage import (
     Damage,
     steps,
 )
-from tests.support.rig import QUEUE, START_MS, Rig
+from tests.engine.integrity.test_queue_entries import checked_queue
+from tests.support.rig import START_MS, Rig
 
 INDEX = Family.VISIBILITY_INDEX
 
@@ -35,7 +37,7 @@ NOWHERE_OR_TWICE = [
         "I1",
         "an item is ready and dead",
         steps(
-            lambda d: d.put(INDEX, d.ready_at(0, d.dead), encode_mark(Mark(2, attempts=1))),
+            lambda d: d.put(INDEX, d.ready_at(0, d.dead), encode_mark(MarkFields(2, attempts=1))),
             lambda d: d.count(ready=1),
         ),
         also={"I11"},  # Its one history serves two entries.
@@ -131,7 +133,7 @@ MARKS = [
         "I2",
         "a dead mark has another size",
         lambda d: d.put(
-            Family.DEAD, d.dead, encode_dead(0, 1, encode_mark(Mark(3, 1, attempts=1)))
+            Family.DEAD, d.dead, encode_dead(0, 1, encode_mark(MarkFields(3, 1, attempts=1)))
         ),
     ),
     Case(
@@ -197,8 +199,8 @@ def test_damage_of_items_is_reported_under_its_rule_and_no_other(rig: Rig, case:
 
 
 def test_check_of_sound_items_finds_nothing_and_sums_up_live_batches(rig: Rig) -> None:
-    damage = Damage(rig)
-    check = ItemsCheck(rig.store, QUEUE, damage.prefix, rig.queue.counters)
+    Damage(rig)
+    check = ItemsCheck(checked_queue(rig))
 
     assert list(check.run()) == []
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import FORGET_LOAD, FORGET_LOADED, decode_batch
+from queueber.db.records.batches import decode_batch
 from queueber.db.records.keys import due_part
 from queueber.db.records.loads import (
     LoadedRecord,
@@ -23,12 +23,14 @@ from queueber.db.records.loads import (
     loaded_key,
     part_key,
 )
+from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
 from queueber.engine.integrity.check_loads import LoadsCheck
 from queueber.engine.integrity.check_store import check_store
 from queueber.ids import range_end
 from queueber.model import LoadRef, PartRef
 from tests.engine.damage import HELD_BATCH, LOAD, LOADED, STRANGER, Case, Damage, steps
-from tests.support.rig import QUEUE, START_MS, Rig
+from tests.engine.integrity.test_queue_entries import checked_queue
+from tests.support.rig import START_MS, Rig
 
 LOADS, FORGET = Family.LOADS, Family.FORGET
 DIGEST = load_digest(LOAD.name)
@@ -143,12 +145,12 @@ def test_damage_of_a_load_is_reported_under_its_rule_and_no_other(rig: Rig, case
 
 def test_check_of_sound_loads_finds_nothing_and_tells_what_they_hold(rig: Rig) -> None:
     damage = Damage(rig)
-    check = LoadsCheck(rig.store, QUEUE, damage.prefix, rig.queue.counters)
+    check = LoadsCheck(checked_queue(rig))
 
     assert list(check.run()) == []
 
-    assert check.reminders == {DUE: FORGET_LOAD, loaded_due(damage): FORGET_LOADED}
-    assert check.held == {int.from_bytes(HELD_BATCH): 1}
+    assert check.forget_entries == {DUE: FORGET_LOAD, loaded_due(damage): FORGET_LOADED}
+    assert check.by_batch == {int.from_bytes(HELD_BATCH): 1}
     assert decode_batch(damage.get(Family.BATCHES, HELD_BATCH)).loads == 1
 
 
@@ -159,6 +161,4 @@ def test_check_of_a_load_that_is_half_committed_says_how_it_is_finished(rig: Rig
 
     (found,) = check_store(rig.store)
 
-    assert found.text == (
-        "load 'under way' is half committed; start the server once, it finishes it"
-    )
+    assert found.text == ("load 'under way' is half committed; start the server once to finish it")

@@ -6,24 +6,20 @@ from functools import partial
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import (
+from queueber.db.records.batches import BatchRecord, encode_batch
+from queueber.db.records.dedup_keys import encode_key_entry
+from queueber.db.records.keys import NEVER_MS, due_part, text_digest
+from queueber.db.records.log import block_key, encode_block
+from queueber.db.records.producers import Answer, ProducerHead, encode_answer, encode_producer
+from queueber.db.records.results import PLAIN_RESULT
+from queueber.db.records.retention import (
     FORGET_BATCH,
     FORGET_KEY,
     FORGET_LOAD,
     FORGET_LOADED,
     FORGET_PRODUCER,
-    Answer,
-    BatchRecord,
-    ProducerHead,
-    encode_answer,
-    encode_batch,
-    encode_key_entry,
-    encode_producer,
 )
-from queueber.db.records.keys import NEVER_MS, due_part, text_digest
-from queueber.db.records.log import block_key, encode_block
-from queueber.db.records.results import PLAIN_RESULT
-from queueber.engine.integrity.check_records import RegistryCheck
+from queueber.engine.integrity.check_records import RecordsCheck
 from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, MINUTE_MS, PRODUCER_KEEP_MS
 from tests.engine.damage import (
@@ -37,7 +33,8 @@ from tests.engine.damage import (
     Damage,
     steps,
 )
-from tests.support.rig import QUEUE, START_MS, Rig
+from tests.engine.integrity.test_queue_entries import checked_queue
+from tests.support.rig import START_MS, Rig
 
 FORGET = Family.FORGET
 KEY_DUE = due_part(START_MS + 10 * MINUTE_MS, KEY)
@@ -266,8 +263,8 @@ def test_damage_of_the_registry_is_reported_under_its_rule_and_no_other(
 
 
 def test_check_of_a_sound_registry_finds_nothing_given_the_live_items(rig: Rig) -> None:
-    damage = Damage(rig)
-    check = RegistryCheck(rig.store, QUEUE, damage.prefix, rig.queue.counters)
+    Damage(rig)
+    check = RecordsCheck(checked_queue(rig))
 
     loads = {
         due: kind

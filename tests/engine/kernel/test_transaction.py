@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from queueber.db.families import Family
 from queueber.db.records.counters import decode_counters
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.marks import Mark, encode_mark, plain_mark
+from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log.log import append
 from queueber.engine.queue.add import add
@@ -34,7 +34,7 @@ def open_tx(rig: Rig) -> QueueTx:
 
 
 def entry(item_id: bytes, later_ms: int = 0, priority: int = 5) -> Entry:
-    return due_part(START_MS + later_ms, item_id), encode_mark(Mark(1, priority=priority))
+    return due_part(START_MS + later_ms, item_id), encode_mark(MarkFields(1, priority=priority))
 
 
 def index(rig: Rig) -> list[tuple[int, bytes]]:

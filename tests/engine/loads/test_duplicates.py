@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_key_entry
+from queueber.db.records.dedup_keys import decode_key_entry
 from queueber.db.records.keys import text_digest
 from queueber.db.records.loads import Dropped, LoadRecord
 from queueber.engine.loads.duplicates import DuplicateSearch
@@ -57,7 +57,7 @@ def test_search_keeps_the_first_of_rows_with_one_key_however_they_are_cut(
     found, steps = search(rig, load)
 
     kept = {key: range_id(load.id_head, 0, row) for key, row in (("a", 0), ("b", 1))}
-    expected = {
+    expected: dict[bytes, str] = {
         range_id(load.id_head, *at): key
         for at, key in [((0, 2), "a"), ((1, 0), "b"), ((1, 1), "a")]
     }

@@ -10,7 +10,7 @@ from queueber.db.records.items import (
     pack_attributes,
 )
 from queueber.db.records.keys import due_part, level_part
-from queueber.db.records.marks import Mark, encode_mark, plain_mark
+from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
 from queueber.errors import ResourceExhausted
 from queueber.model import NO_DETAILS, NewItems, QueueSettings
 from tests.engine.making import make_dead
@@ -112,14 +112,14 @@ def test_add_with_every_column_writes_each_item_with_its_own(rig: Rig) -> None:
         (rig.queue.prefix + ids[0], encode_detailed_item(b"a", b"k", packed)),
         (rig.queue.prefix + ids[1], encode_item(b"bb")),
     ]
-    high = Mark(1 + 1 + len(packed), batch=1, priority=9, flags=1)
+    high = MarkFields(1 + 1 + len(packed), batch=1, priority=9, flags=1)
     assert rig.dump()["visibility_index"] == [
         (rig.queue.prefix + level_part(0) + due_part(rig.now_ms, ids[0]), encode_mark(high))
     ]
     assert rig.dump()["delayed"] == [
         (
             rig.queue.prefix + due_part(rig.now_ms + 50, ids[1]),
-            encode_mark(Mark(2, batch=1, priority=0)),
+            encode_mark(MarkFields(2, batch=1, priority=0)),
         )
     ]
     assert rig.stats().contents_bytes == high.size + 2

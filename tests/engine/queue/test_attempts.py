@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import decode_attempts, decode_dead, encode_attempts
+from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_attempts
 from queueber.db.records.keys import due_part
-from queueber.db.records.marks import Mark, decode_mark
+from queueber.db.records.marks import MarkFields, decode_mark
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.attempts import Failure, backoff_ms, charge
 from queueber.engine.queue.lifecycle import DeathReason
@@ -133,8 +133,8 @@ def test_charge_with_a_delay_hides_each_item_for_so_long(rig: Rig, delay_ms: int
     family = Family.DELAYED if delay_ms else Family.VISIBILITY_INDEX
     assert comes_back == [True, True]
     assert [whereabouts(rig, item_id) for item_id in ids] == [
-        (family, Mark(1, attempts=1)),
-        (family, Mark(2, attempts=1)),
+        (family, MarkFields(1, attempts=1)),
+        (family, MarkFields(2, attempts=1)),
     ]
     assert [key[-24:] for key in rig.keys(family)] == [
         due_part(rig.now_ms + delay_ms, item_id) for item_id in ids
@@ -184,7 +184,7 @@ def test_charge_again_keeps_the_times_of_all_and_the_error_of_the_last(rig: Rig)
     ((key, value),) = rig.dump()["attempts"]
     assert key == rig.queue.prefix + item_id
     assert decode_attempts(value) == (times_ms, "error 4")
-    assert whereabouts(rig, item_id) == (Family.VISIBILITY_INDEX, Mark(1, attempts=5))
+    assert whereabouts(rig, item_id) == (Family.VISIBILITY_INDEX, MarkFields(1, attempts=5))
     rig.assert_sound()
 
 
@@ -198,4 +198,4 @@ def test_charge_keeps_the_group_batch_and_priority_of_an_item(rig: Rig) -> None:
     rig.fail(polled.ids, polled.lease_id, delay_ms=0)
 
     _, mark = whereabouts(rig, polled.ids[0])
-    assert mark == Mark(1, batch=1, attempts=1, group_max=1, priority=7)
+    assert mark == MarkFields(1, batch=1, attempts=1, group_max=1, priority=7)

@@ -3,9 +3,9 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import encode_attempts, encode_dead
+from queueber.db.records.dead_letters import encode_attempts, encode_dead
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.marks import MARK_BYTES, Mark, decode_mark, encode_mark
+from queueber.db.records.marks import MARK_BYTES, MarkFields, decode_mark, encode_mark
 from queueber.engine.queue.attempts import backoff_ms
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.model import NewItems, QueueSettings
@@ -44,11 +44,11 @@ def test_expire_at_the_very_millisecond_makes_items_ready_now(rig: Rig) -> None:
     assert rig.dump()["visibility_index"] == [
         (
             rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[0]),
-            encode_mark(Mark(1, group_max=1)),
+            encode_mark(MarkFields(1, group_max=1)),
         ),
         (
             rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[1]),
-            encode_mark(Mark(2, group_max=1)),
+            encode_mark(MarkFields(2, group_max=1)),
         ),
     ]
     for family in (Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS):
@@ -189,7 +189,7 @@ def test_expire_of_a_lease_given_after_the_clock_stepped_back_comes_first(rig: R
 # --- who is charged -------------------------------------------------------------------------------
 
 
-def marks_of(rig: Rig, family: Family) -> list[Mark]:
+def marks_of(rig: Rig, family: Family) -> list[MarkFields]:
     return [decode_mark(value[-MARK_BYTES:]) for _, value in rig.dump()[family.family_name]]
 
 
@@ -202,7 +202,7 @@ def test_expire_of_an_item_alone_in_its_lease_charges_it_an_attempt(rig: Rig) ->
 
     key = rig.queue.prefix + item
     assert rig.ready_ids() == []
-    assert marks_of(rig, Family.DELAYED) == [Mark(3, attempts=1)]
+    assert marks_of(rig, Family.DELAYED) == [MarkFields(3, attempts=1)]
     delay_ms = backoff_ms(rig.queue.settings, item, 1)
     assert rig.queue.counters.delayed_due_ms == rig.now_ms + delay_ms > rig.now_ms
     assert rig.dump()["attempts"] == [(key, encode_attempts([rig.now_ms], "the lease ran out"))]
@@ -218,7 +218,9 @@ def test_expire_of_an_item_at_its_last_attempt_makes_it_a_dead_letter(rig: Rig) 
 
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (1, NEVER_MS)
 
-    dead = encode_dead(rig.now_ms, DeathReason.EXPIRED.value, encode_mark(Mark(3, attempts=1)))
+    dead = encode_dead(
+        rig.now_ms, DeathReason.EXPIRED.value, encode_mark(MarkFields(3, attempts=1))
+    )
     assert rig.dump()["dead"] == [(rig.queue.prefix + item, dead)]
     assert rig.ready_ids() == rig.keys(Family.DELAYED) == []
     assert (rig.stats().dead, rig.stats().died_total, rig.stats().expired_total) == (1, 1, 1)
@@ -235,7 +237,7 @@ def test_expire_of_several_together_charges_nobody_and_halves_their_company(
 
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (count, NEVER_MS)
 
-    halved = [Mark(1, group_max=count // 2)] * count
+    halved = [MarkFields(1, group_max=count // 2)] * count
     assert marks_of(rig, Family.VISIBILITY_INDEX) == halved
     assert rig.keys(Family.ATTEMPTS) == []
     assert rig.stats().failed_total == 0
@@ -252,7 +254,7 @@ def test_expire_counts_what_the_lease_still_held(rig: Rig) -> None:
 
     expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
-    assert marks_of(rig, Family.VISIBILITY_INDEX) == [Mark(1, attempts=1)]
+    assert marks_of(rig, Family.VISIBILITY_INDEX) == [MarkFields(1, attempts=1)]
     rig.assert_sound()
 
 
@@ -264,7 +266,7 @@ def test_expire_of_leases_of_one_and_of_several_at_once_treats_each_by_itself(ri
 
     expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
-    alone, together = Mark(1, attempts=1), Mark(1, group_max=1)
+    alone, together = MarkFields(1, attempts=1), MarkFields(1, group_max=1)
     assert marks_of(rig, Family.VISIBILITY_INDEX) == [alone, together, together]
     assert rig.keys(Family.ATTEMPTS) == [rig.queue.prefix + ids[0]]
     rig.assert_sound()
@@ -280,7 +282,7 @@ def test_expire_keeps_priority_batch_and_attempts(rig: Rig) -> None:
     expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
     assert marks_of(rig, Family.VISIBILITY_INDEX) == [
-        Mark(2, batch=1, attempts=1, group_max=1, priority=9, flags=1),
-        Mark(1, batch=1, attempts=1, group_max=1, priority=9),
+        MarkFields(2, batch=1, attempts=1, group_max=1, priority=9, flags=1),
+        MarkFields(1, batch=1, attempts=1, group_max=1, priority=9),
     ]
     rig.assert_sound()

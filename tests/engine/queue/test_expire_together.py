@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.bookkeeping import encode_attempts
-from queueber.db.records.marks import Mark, decode_mark
+from queueber.db.records.dead_letters import encode_attempts
+from queueber.db.records.marks import MarkFields, decode_mark
 from tests.engine.making import come_back_at_once
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue, expire
 from tests.support.rig import QUEUE, Rig
 
 
-def ready_marks(rig: Rig) -> list[Mark]:
+def ready_marks(rig: Rig) -> list[MarkFields]:
     return [decode_mark(mark) for _, mark in rig.dump()["visibility_index"]]
 
 
@@ -84,7 +84,7 @@ def test_expire_together_halves_the_company_of_all_that_the_holder_held(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 4
 
-    assert ready_marks(rig) == [Mark(1, group_max=2)] * 4
+    assert ready_marks(rig) == [MarkFields(1, group_max=2)] * 4
     assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == rig.dump()["attempts"] == []
     assert (rig.stats().leases, rig.stats().expired_total, rig.stats().failed_total) == (0, 4, 0)
     rig.assert_sound()
@@ -97,7 +97,7 @@ def test_expire_together_of_one_item_in_one_lease_charges_it(rig: Rig) -> None:
 
     assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 1
 
-    assert ready_marks(rig) == [Mark(1, attempts=1)]
+    assert ready_marks(rig) == [MarkFields(1, attempts=1)]
     history = encode_attempts([rig.now_ms], "its worker lost the connection")
     assert rig.dump()["attempts"] == [(rig.queue.prefix + polled.ids[0], history)]
     rig.assert_sound()
@@ -114,7 +114,7 @@ def test_expire_together_without_isolation_brings_items_back_as_they_were(rig: R
 
         assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 8
 
-    assert ready_marks(rig) == [Mark(1)] * 8
+    assert ready_marks(rig) == [MarkFields(1)] * 8
     assert rig.queue.counters.quarantined == 0
     rig.assert_sound()
 
@@ -132,7 +132,7 @@ def test_expire_together_passes_over_leases_that_are_gone(rig: Rig) -> None:
     )
 
     assert moved == 1
-    assert ready_marks(rig) == [Mark(1, attempts=1)]
+    assert ready_marks(rig) == [MarkFields(1, attempts=1)]
     assert rig.keys(Family.ATTEMPTS) == [rig.queue.prefix + ids[2]]
     rig.assert_sound()
 
@@ -145,7 +145,7 @@ def test_leases_that_merely_run_out_together_are_not_one(rig: Rig) -> None:
 
     expire(rig.engine, rig.queue, rig.now_ms, 100)
 
-    assert ready_marks(rig) == [Mark(1, attempts=1)] * 2
+    assert ready_marks(rig) == [MarkFields(1, attempts=1)] * 2
 
 
 def test_suspects_are_counted_once_until_they_end_or_die(rig: Rig) -> None:
@@ -174,7 +174,7 @@ def test_expire_together_of_many_leases_counts_all_of_them_as_one_company(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 7
 
-    assert ready_marks(rig) == [Mark(1, group_max=3)] * 7
+    assert ready_marks(rig) == [MarkFields(1, group_max=3)] * 7
     assert rig.queue.counters.quarantined == 7
     rig.assert_sound()
 

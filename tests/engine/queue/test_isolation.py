@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.records.keys import LOWEST_DUE
-from queueber.db.records.marks import Mark, encode_mark, mark_group_max
+from queueber.db.records.marks import MarkFields, encode_mark, mark_group_max
 from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.ready_window import Entry, ReadyWindow
 from queueber.engine.queue.selection import Selection
@@ -79,7 +79,7 @@ def test_groups_of_any_limits_are_as_long_as_all_in_them_allow(
         rig.add(*[b"x"] * len(limits))
         left: dict[int, list[Entry]] = {4: [], 14: []}
         for (due, _), limit in zip(list(rig.queue.ready.windows[4].entries), limits, strict=True):
-            mark = encode_mark(Mark(1, group_max=limit))
+            mark = encode_mark(MarkFields(1, group_max=limit))
             left[14 if limit else 4].append((due, mark))
         rig.queue.ready.windows = {level: ReadyWindow(is_complete=True) for level in left}
         for level, entries in left.items():

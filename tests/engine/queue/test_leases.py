@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, split_held
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import plain_mark
 from tests.engine.making import counters_aside
 from tests.support.operations import run

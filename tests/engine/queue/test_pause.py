@@ -2,8 +2,8 @@
 
 import pytest
 
-from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.queues import decode_queue
 from queueber.model import NOTHING_POLLED, Sweep
 from tests.engine.making import come_back_at_once
 from tests.support.operations import pause, resume, resume_if_due

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.db.records.items import decode_queue
 from queueber.db.records.keys import NEVER_MS, split_queue_prefix
 from queueber.db.records.loads import LoadRecord
+from queueber.db.records.queues import decode_queue
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.limits import QUEUES_MAX
 from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings, Stats

@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.marks import Mark
+from queueber.db.records.marks import MarkFields
 from queueber.limits import BATCH_KEEP_MS
 from queueber.model import NewItems
 from tests.engine.making import allow_attempts, make_dead, whereabouts
@@ -46,7 +46,7 @@ def test_redrive_of_a_former_suspect_lets_it_go_in_any_company(rig: Rig) -> None
 
     assert redrive(rig.engine, rig.queue, dead, rig.now_ms) == 2
 
-    assert [whereabouts(rig, item_id)[1] for item_id in dead] == [Mark(1)] * 2
+    assert [whereabouts(rig, item_id)[1] for item_id in dead] == [MarkFields(1)] * 2
     assert list(rig.poll(10).ids) == sorted(dead)
     rig.assert_sound()
 

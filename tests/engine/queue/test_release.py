@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.marks import Mark, plain_mark
+from queueber.db.records.marks import MarkFields, plain_mark
 from queueber.model import NewItems, QueueSettings
 from tests.engine.making import mark_of
 from tests.support.operations import create_queue, release, release_lease
@@ -18,7 +18,7 @@ def test_release_makes_items_ready_now_behind_those_that_waited(rig: Rig) -> Non
     assert rig.release([ids[1], ids[0]], polled.lease_id) == [True, True]
 
     assert rig.ready_ids() == [ids[2], ids[0], ids[1]]
-    assert [mark_of(rig, item_id) for item_id in ids] == [Mark(1)] * 3
+    assert [mark_of(rig, item_id) for item_id in ids] == [MarkFields(1)] * 3
     assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == rig.dump()["attempts"] == []
     assert (rig.stats().released_total, rig.stats().failed_total) == (2, 0)
     rig.assert_sound()
@@ -61,7 +61,7 @@ def test_release_keeps_what_the_item_had_gone_through(rig: Rig) -> None:
         rig.release(answer.ids, answer.lease_id)
 
     assert mark_of(rig, polled.ids[0]) == before
-    assert before == Mark(2, batch=1, attempts=1, group_max=1, priority=8, flags=1)
+    assert before == MarkFields(2, batch=1, attempts=1, group_max=1, priority=8, flags=1)
     rig.assert_sound()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from queueber.db.records.items import decode_lease, split_held
+from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import plain_mark
 from queueber.model import QueueSettings
 from tests.engine.making import come_back_at_once
