@@ -24,13 +24,19 @@ TESTED_AS = {
     "db/records/new_items": "db/bulk/test_part_writer",
     "db/store/options": "db/store/test_rocks",
     "db/store/snapshot": "db/store/test_contract",
-    "engine/kernel/state": "engine/kernel/test_state",
+    "engine/kernel/kernel": "engine/kernel/test_transaction",
+    "engine/kernel/steps": "engine/loads/test_commit",
+    "engine/kernel/duties": "engine/queue/test_sweep",
+    "engine/loads/staging": "engine/loads/test_loads",
+    "engine/log/readers": "engine/log/test_log",
+    "engine/queue/delayed": "engine/kernel/test_transaction",
     "engine/queue/places": "engine/queue/test_cancel",
+    "engine/queue/queue_state": "engine/queue/test_queue_state",
     "engine/queue/quota": "engine/queue/test_add",
+    "engine/queue/ready_index": "engine/kernel/test_transaction",
     "engine/integrity/rebuild_items": "engine/integrity/test_rebuild_store",
     "engine/integrity/rebuild_log": "engine/integrity/test_rebuild_store",
     "engine/integrity/rebuild_records": "engine/integrity/test_rebuild_store",
-    "engine/records/reminders": "engine/records/test_retention",
     "service/connection": "service/test_gate",
     "service/core": "service/test_service",
     "service/items": "service/test_outcomes",
@@ -214,6 +220,27 @@ def test_every_module_has_its_tests_where_it_has_its_own_place(folder: str) -> N
 
 
 # --- rules that are told in one place and kept in another -----------------------------------------
+
+
+def test_only_the_transaction_writes_to_the_store() -> None:
+    """`engine/integrity` repairs stores that no server uses, and is not the live engine."""
+    live = [
+        source
+        for source in SOURCES
+        if source.is_relative_to("queueber/engine")
+        and not source.is_relative_to("queueber/engine/integrity")
+    ]
+
+    writes = [
+        f"{source}: {ast.unparse(node)}"
+        for source in live
+        for node in ast.walk(tree_of(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "write"
+    ]
+
+    assert writes == ["queueber/engine/kernel/transaction.py: self.store.write(batch)"]
 
 
 def test_every_invariant_is_checked() -> None:
