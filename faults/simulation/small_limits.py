@@ -12,7 +12,7 @@ _LOW = {
     "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.engine.records.retention.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.engine.integrity.check_records.PRODUCER_ANSWERS_KEPT": 2,
-    "queueber.service.polls.SWEEP_SLICE_ITEMS": 2,
+    "queueber.service.ended_connections.SWEEP_SLICE_ITEMS": 2,
 }
 
 

@@ -17,22 +17,22 @@ from queueber.engine.queue.ready_window import ReadyWindow
 from queueber.engine.records.dedup_keys import Keys
 from queueber.engine.records.producers import ProducerTurn
 from queueber.service.commit_group import CommitGroup
-from queueber.service.core import ServiceCore
 from queueber.service.items import Items
 from queueber.service.loop import Future
 from queueber.service.polls import Polls
+from queueber.service.shell import Shell
 
 Patch = pytest.MonkeyPatch
 Bug = Callable[[Patch], None]
 T = TypeVar("T")
 
 
-async def _at_once(_: ServiceCore, answer: T) -> T:
+async def _at_once(_: Shell, answer: T) -> T:
     return answer
 
 
 def answer_before_the_sync(patch: Patch) -> None:
-    patch.setattr(ServiceCore, "_durable", _at_once)
+    patch.setattr(Shell, "durable", _at_once)
 
 
 def answer_completes_before_the_sync(patch: Patch) -> None:
@@ -40,7 +40,7 @@ def answer_completes_before_the_sync(patch: Patch) -> None:
 
     def completed(service: Items, *arguments: Any) -> Any:
         with pytest.MonkeyPatch.context() as meanwhile:
-            meanwhile.setattr(ServiceCore, "_durable", _at_once)
+            meanwhile.setattr(Shell, "durable", _at_once)
             return complete(service, *arguments)
 
     patch.setattr(Items, "complete", completed)
@@ -151,7 +151,7 @@ def start_ids_anew(patch: Patch) -> None:
 
 
 def wake_nobody_after_a_sweep(patch: Patch) -> None:
-    patch.setattr(Polls, "_swept", lambda *_: None)
+    patch.setattr(Polls, "swept", lambda *_: None)
 
 
 def delete_results_that_one_reader_has_read(patch: Patch) -> None:

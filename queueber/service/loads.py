@@ -1,4 +1,4 @@
-"""Loading: the stage of loads, and their commits, which go on when the caller has gone."""
+"""Loads: staging their files, and their commits, which go on when the caller has gone."""
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
@@ -6,8 +6,9 @@ from secrets import token_bytes
 
 import structlog
 
+from queueber.db.bulk.stage import Stage
 from queueber.db.records.loads import LoadedRecord, LoadRecord
-from queueber.engine.kernel.state import QueueState
+from queueber.engine.kernel.state import Engine, QueueState
 from queueber.engine.loads.commit import Step, Steps, commit_load
 from queueber.engine.loads.loads import (
     abort_load,
@@ -22,9 +23,9 @@ from queueber.engine.records.batches import batch_name
 from queueber.errors import NotFound, QueueberError, Unavailable
 from queueber.limits import LOAD_FILE_BYTES, LOAD_TIMEOUT_MS, STORE_RETRY_MS
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
-from queueber.service.core import wake
 from queueber.service.loop import Future
-from queueber.service.polls import Polls
+from queueber.service.queue_handle import QueueHandle
+from queueber.service.shell import Shell, wake
 from queueber.service.validate.items import check_batch
 from queueber.service.validate.loads import (
     check_chunk,
@@ -38,96 +39,101 @@ _log = structlog.get_logger("queueber.service")
 _TOKEN_BYTES = 16
 
 
-class Loading(Polls):
+class Loads:
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._stage = Stage(shell.engine.store.loads_path)
+        self._commits: dict[tuple[int, LoadRef], Future] = {}
+        self._parts_in_check: list[tuple[bytes, PartRef]] = []
+        """Each as often as somebody waits for it."""
+        queues = shell.engine.queues.values()
+        known = {load.directory for queue in queues for load in queue.loads.values()}
+        # A crash came before the files of the others were removed.
+        shell.engine.stale_stages = self._stage.others(known)
+
     def begin_load(
-        self, queue: QueueState, ref: LoadRef, *, batch: str, timeout_ms: int
+        self, queue: QueueHandle, ref: LoadRef, *, batch: str, timeout_ms: int
     ) -> Awaitable[LoadInfo]:
         """Begin the load, or find it as it stands."""
-        self._check_alive(queue)
+        queue.check_alive()
         check_load(ref)
         if batch:
             check_batch(batch)
         check_timeout_ms(timeout_ms)
-        before = list(queue.loads.values())
-        load = begin_load(
-            self._engine,
-            queue,
-            ref,
-            batch=batch,
-            timeout_ms=timeout_ms or LOAD_TIMEOUT_MS,
-            token=token_bytes(_TOKEN_BYTES),
-            now_ms=self._clock.now_ms(),
-        )
+        shell, state = self._shell, queue.state
+        known = list(state.loads.values())
+        load = shell.run(state, _begin_load, ref, batch, timeout_ms or LOAD_TIMEOUT_MS)
         if isinstance(load, LoadRecord):
             self._stage.prepare(load)
-            if all(load is not each for each in before):
-                _log.info("load_begun", queue=queue.name, load=ref.name, epoch=ref.epoch)
-        self._settle(queue)  # an epoch before it may have ended
-        return self._durable(self._shown(queue, load))
+            if all(load is not each for each in known):
+                self._log(queue, "load_begun", ref, epoch=ref.epoch)
+        shell.after_write(state)  # an epoch before it may have ended
+        return shell.durable(self._shown(state, load))
 
     def stage_file(
-        self, queue: QueueState, ref: LoadRef, part: PartRef, name: str, offset: int, data: bytes
+        self, queue: QueueHandle, ref: LoadRef, part: PartRef, name: str, offset: int, data: bytes
     ) -> None:
         """Take bytes of a file. They need not be durable before the part is finished."""
-        self._check_alive(queue)
-        check_load(ref)
         check_part_ref(part)
         check_file_name("file", name)
         check_chunk(data)
-        load = staging_load(queue, ref, self._clock.now_ms())
+        load = self._staging_load(queue, ref)
         is_checked = (load.id_head, part) in self._parts_in_check
-        if is_checked or is_finished(self._engine, queue, ref, part):
-            # A repeated call, which came late, does no harm; another would go unchecked.
+        if is_checked or is_finished(self._shell.engine, queue.state, ref, part):
+            # A repeated call, which came late, does no harm; other bytes would not be checked.
             self._stage.check_same(load, part, name, offset, data)
         else:
             self._stage.write(load, part, name, offset, data)
 
-    def finish_part(self, queue: QueueState, ref: LoadRef, part: Part) -> Awaitable[None]:
-        self._check_alive(queue)
-        check_load(ref)
+    def finish_part(self, queue: QueueHandle, ref: LoadRef, part: Part) -> Awaitable[None]:
         check_part_ref(part.ref)
-        load = staging_load(queue, ref, self._clock.now_ms())
-        check_part(load, queue.prefix, part)
+        load = self._staging_load(queue, ref)
+        check_part(load, queue.state.prefix, part)
         return self._finish_part(queue, ref, load, part)
 
     async def _finish_part(
-        self, queue: QueueState, ref: LoadRef, load: LoadRecord, part: Part
+        self, queue: QueueHandle, ref: LoadRef, load: LoadRecord, part: Part
     ) -> None:
         in_check = load.id_head, part.ref
         self._parts_in_check.append(in_check)
         try:
-            await self._run_aside(lambda: self._stage.check(load, part.ref, part.files))
+            await self._shell.in_background(lambda: self._stage.check(load, part.ref, part.files))
         except QueueberError:
-            # The files of a load that has ended meanwhile are gone: that is what to tell then.
+            # The files of a load that has ended meanwhile are gone: that is the error to report.
             self._check_same_load(queue, ref, load)
             raise
         finally:
             self._parts_in_check.remove(in_check)
         self._check_same_load(queue, ref, load)
-        finish_part(self._engine, queue, ref, part, self._clock.now_ms())
-        await self._durable(None)
+        await self._shell.write(queue, finish_part, ref, part, event="part_finished")
 
-    def _check_same_load(self, queue: QueueState, ref: LoadRef, load: LoadRecord) -> None:
+    def _staging_load(self, queue: QueueHandle, ref: LoadRef) -> LoadRecord:
+        queue.check_alive()
+        check_load(ref)
+        return staging_load(queue.state, ref, self._shell.clock.now_ms())
+
+    def _check_same_load(self, queue: QueueHandle, ref: LoadRef, load: LoadRecord) -> None:
         """Other calls may have come meanwhile: the load must be the one that it was."""
-        self._check_alive(queue)
-        if staging_load(queue, ref, self._clock.now_ms()).id_head != load.id_head:
+        if self._staging_load(queue, ref).id_head != load.id_head:
             raise NotFound(f"load: {ref.name!r} was dropped meanwhile, and begun anew; join it")
 
+    # --- commits ----------------------------------------------------------------------------------
+
     def commit_load(
-        self, queue: QueueState, ref: LoadRef, parts: Sequence[PartRef]
+        self, queue: QueueHandle, ref: LoadRef, parts: Sequence[PartRef]
     ) -> Awaitable[LoadInfo]:
         """Make the items of these parts visible. Whoever asks meanwhile waits for the same."""
-        self._check_alive(queue)
+        queue.check_alive()
         check_load(ref)
         for part in parts:
             check_part_ref(part)
-        key = queue.queue_id, ref
-        task = self._load_commits.get(key)
+        key = queue.state.queue_id, ref
+        task = self._commits.get(key)
         if task is None:
-            others = [each for (number, _), each in self._load_commits.items() if number == key[0]]
+            others = [each for (number, _), each in self._commits.items() if number == key[0]]
             # A task of its own: once begun, it does not depend on the connection that asked.
-            task = self._loop.create_task(self._run_commit(queue, ref, parts, others))
-            self._load_commits[key] = task
+            task = self._shell.loop.create_task(self._run_commit(queue, ref, parts, others))
+            self._commits[key] = task
             task.add_done_callback(partial(self._commit_ended, key))
         return self._wait_commit(task)
 
@@ -137,75 +143,82 @@ class Loading(Polls):
         return load
 
     async def _ended(self, task: Future) -> None:
-        """Wait for a task without being its end when the wait is given up."""
-        ended = self._loop.create_future()
+        """Wait for a task, and do not cancel it when the wait is cancelled."""
+        ended = self._shell.loop.create_future()
         task.add_done_callback(lambda _: wake(ended))
         await ended
 
     def _commit_ended(self, key: tuple[int, LoadRef], task: Future) -> None:
-        del self._load_commits[key]
+        del self._commits[key]
         if not task.cancelled():
             task.exception()  # whoever waited may have gone; nobody else asks
 
     async def _run_commit(
-        self, queue: QueueState, ref: LoadRef, parts: Sequence[PartRef], others: Sequence[Future]
+        self, queue: QueueHandle, ref: LoadRef, parts: Sequence[PartRef], others: Sequence[Future]
     ) -> LoadInfo:
-        self.gate.enter()
+        shell, state = self._shell, queue.state
+        shell.admission.enter()
         try:
             # One load of a queue at a time: the search for duplicates must see the others' keys.
             for other in others:
                 await self._ended(other)
-            loaded = await self._commit_in_the_end(queue, ref, parts)
-            self._settle(queue)
-            _log.info("load_committed", queue=queue.name, load=ref.name, rows=loaded.rows)
-            return await self._durable(self._shown(queue, loaded))
+            loaded = await self._commit_in_the_end(state, ref, parts)
+            shell.after_write(state)
+            self._log(queue, "load_committed", ref, rows=loaded.rows)
+            return await shell.durable(self._shown(state, loaded))
         finally:
-            self.gate.leave()
+            shell.admission.leave()
 
     async def _commit_in_the_end(
         self, queue: QueueState, ref: LoadRef, parts: Sequence[PartRef]
     ) -> LoadedRecord:
+        shell = self._shell
         while True:
-            steps = commit_load(self._engine, queue, ref, parts, self._clock.now_ms())
+            steps = shell.run(queue, commit_load, ref, parts)
             try:
                 return await self._run_steps(steps)
             except Unavailable:
                 # Once it is recorded that it will be committed, it will, when the disk lets it.
-                if not is_committing(queue, ref) or self.gate.is_closed:
+                if not is_committing(queue, ref) or shell.admission.is_closed:
                     raise
-                await self._pause(STORE_RETRY_MS)
+                await shell.sleep(STORE_RETRY_MS)
 
     async def _run_steps(self, steps: Steps) -> LoadedRecord:
         try:
             while True:
                 if next(steps) is Step.SYNC:
-                    await self._durable(None)
+                    await self._shell.durable(None)
                 else:
-                    await self._turn()
+                    await self._shell.next_turn()
         except StopIteration as end:
             loaded: LoadedRecord = end.value
             return loaded
         finally:
             steps.close()
 
-    def abort_load(self, queue: QueueState, ref: LoadRef) -> Awaitable[bool]:
-        self._check_alive(queue)
+    def abort_load(self, queue: QueueHandle, ref: LoadRef) -> Awaitable[bool]:
         check_load(ref)
-        aborted = abort_load(self._engine, queue, ref, self._clock.now_ms())
-        if aborted:
-            _log.info("load_aborted", queue=queue.name, load=ref.name)
-        self._settle(queue)
-        return self._durable(aborted)
+        return self._shell.write(
+            queue,
+            abort_load,
+            ref,
+            event="load_aborted",
+            facts=lambda is_aborted: {"load": ref.name} if is_aborted else None,
+        )
 
-    def list_loads(self, queue: QueueState) -> list[LoadInfo]:
-        self._check_alive(queue)
-        return [self._shown(queue, load) for load in queue.loads.values()]
+    def list_loads(self, queue: QueueHandle) -> list[LoadInfo]:
+        queue.check_alive()
+        return [self._shown(queue.state, load) for load in queue.state.loads.values()]
+
+    def _log(self, queue: QueueHandle, event: str, ref: LoadRef, **facts: object) -> None:
+        self._shell.log(queue.session, event, queue.name, {"load": ref.name, **facts})
 
     # --- files of loads that have ended -----------------------------------------------------------
 
     def take_stale_stage(self) -> str | None:
         """A directory whose load has ended, to be removed."""
-        return self._engine.stale_stages.pop() if self._engine.stale_stages else None
+        stale = self._shell.engine.stale_stages
+        return stale.pop() if stale else None
 
     def remove_stage(self, directory: str) -> None:
         """May run in a thread of its own."""
@@ -219,7 +232,7 @@ class Loading(Polls):
         return LoadInfo(
             ref=load.ref,
             state=state,
-            batch=batch_name(self._engine, queue, load.batch),
+            batch=batch_name(self._shell.engine, queue, load.batch),
             started_at_ms=load.started_at_ms,
             expires_at_ms=under_way.seen_at_ms + under_way.timeout_ms if under_way else 0,
             rows=load.rows,
@@ -228,8 +241,22 @@ class Loading(Polls):
             batch_number=load.batch,
             id_head=under_way.id_head if under_way else b"",
             dedup_window_ms=under_way.dedup_window_ms if under_way else 0,
-            item_bytes_max=queue.settings.item_bytes_max or self.limits.item_bytes_max,
+            item_bytes_max=queue.settings.item_bytes_max or self._shell.limits.item_bytes_max,
             file_bytes_max=LOAD_FILE_BYTES,
             directory=str(self._stage.directory(under_way)) if under_way else "",
             token=under_way.token if under_way else b"",
         )
+
+
+def _begin_load(
+    engine: Engine, queue: QueueState, ref: LoadRef, batch: str, timeout_ms: int, now_ms: int
+) -> LoadRecord | LoadedRecord:
+    return begin_load(
+        engine,
+        queue,
+        ref,
+        batch=batch,
+        timeout_ms=timeout_ms,
+        token=token_bytes(_TOKEN_BYTES),
+        now_ms=now_ms,
+    )
