@@ -18,16 +18,16 @@ from queueber.db.store.options import OPEN_FILES_MAX
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
 from queueber.ids import IdSource
-from queueber.limits import CONNECTION_UNSENT_BYTES_MAX, UNSENT_BYTES_MAX
 from queueber.model import ServerInfo
 from queueber.rpc.handlers import ServiceHandler
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import REFUSED_MAX, RpcServer
-from queueber.service.background_thread import Aside
+from queueber.service.admission import Admission
+from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
-from queueber.service.gate import Gate
-from queueber.service.outbox import Outboxes
 from queueber.service.service import Service, ServiceLimits
+from queueber.service.session import Session
+from queueber.service.unread_answers import AnswerBudget
 from queueber.sweeper.loop import Sweeper
 from queueber.sweeper.reclaimer import Reclaimer
 from queueber.sweeper.syncer import Syncer
@@ -41,7 +41,7 @@ _FLUSH_SECONDS = 0.05
 
 _GARBAGE_OBJECTS = 50_000
 
-_FILES_ASIDE = 100
+_OTHER_FILES = 100
 """Open files beside connections and the store's: log, loop, standard streams."""
 
 
@@ -77,8 +77,8 @@ def serve(config: Config, *, address_file: Path | None = None) -> None:
 
 def _allowed_connections(config: Config) -> int:
     """As many as there may be open files for; the soft limit on those, often 1,024, is raised."""
-    aside = OPEN_FILES_MAX + REFUSED_MAX + _FILES_ASIDE
-    wanted = config.connections_max + aside
+    others = OPEN_FILES_MAX + REFUSED_MAX + _OTHER_FILES
+    wanted = config.connections_max + others
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     if soft == unlimited or soft >= wanted:
@@ -87,7 +87,7 @@ def _allowed_connections(config: Config) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     if allowed < wanted:
         # A connection must not take the file that the store needs next.
-        connections = max(1, allowed - aside)
+        connections = max(1, allowed - others)
         _log.warning("open_files_limited", allowed=allowed, wanted=wanted, connections=connections)
         return connections
     return config.connections_max
@@ -104,11 +104,13 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
         if store.torn:
             _log.warning("torn_log", told=store.torn)
         commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
-        aside = Aside(bridge.loop)
+        background = BackgroundThread(bridge.loop)
         try:
-            await _run_server(config, address_file, bridge, stop, store, commits, aside, on_crash)
+            await _run_server(
+                config, address_file, bridge, stop, store, commits, background, on_crash
+            )
         finally:
-            aside.close()
+            background.close()
             commits.close()
     if stop.failure is not None:
         raise stop.failure
@@ -130,16 +132,17 @@ async def _run_server(
     stop: _Stop,
     store: RocksStore,
     commits: CommitGroup,
-    aside: Aside,
+    background: BackgroundThread,
     on_crash: Callable[[BaseException], None],
 ) -> None:
+    admission = Admission(bridge.loop, config.calls_in_flight_max)
     sweeper = Sweeper()
     reclaimer = Reclaimer()
     service = Service(
         open_engine(store, IdSource(Random())),
         clock=SystemClock(),
         loop=bridge.loop,
-        gate=Gate(bridge.loop, config.calls_in_flight_max),
+        admission=admission,
         limits=ServiceLimits(
             item_bytes_max=config.item_bytes_max,
             message_bytes_max=config.message_bytes_max,
@@ -150,7 +153,7 @@ async def _run_server(
         commits=commits if config.durability == "sync" else None,
         wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),
         wake_reclaimer=partial(bridge.call_in_trio, reclaimer.wake),
-        aside=aside,
+        background=background,
     )
     info = ServerInfo(
         VERSION,
@@ -161,10 +164,8 @@ async def _run_server(
         config.poll_wait_ms_max,
     )
     server = RpcServer(
-        lambda connection: ServiceHandler(service, connection, on_crash, info),
-        outboxes=Outboxes(
-            bytes_max=UNSENT_BYTES_MAX, connection_bytes_max=CONNECTION_UNSENT_BYTES_MAX
-        ),
+        lambda session: ServiceHandler(service, session, info),
+        new_session=partial(Session, admission, AnswerBudget(), on_crash=on_crash),
         connections_max=_allowed_connections(config),
         message_bytes_max=config.message_bytes_max,
         loop=bridge.loop,
@@ -180,12 +181,12 @@ async def _run_server(
         _log.info("listening", address=address)
 
         await stop.wait_requested()
-        _log.info("stopping", reason=stop.reason, calls_in_flight=service.gate.calls)
+        _log.info("stopping", reason=stop.reason, calls_in_flight=admission.calls)
         server.stop_accepting()
         with trio.move_on_after(config.shutdown_grace_ms / 1000) as grace:
             await bridge.wait(service.drain())
         if grace.cancelled_caught:
-            _log.warning("calls_abandoned", calls_in_flight=service.gate.calls)
+            _log.warning("calls_abandoned", calls_in_flight=admission.calls)
         await trio.sleep(_FLUSH_SECONDS)
         server.close_connections()
         nursery.cancel_scope.cancel()

@@ -47,6 +47,8 @@ ATTRIBUTES_BYTES_MAX = 8 * KIB
 BATCH_NAME_BYTES_MAX = 256
 PRODUCER_ID_BYTES_MAX = 256
 READER_NAME_BYTES_MAX = 256
+CLIENT_NAME_BYTES_MAX = 256
+"""What a caller calls itself, for the log."""
 ERROR_BYTES_MAX = 16 * KIB
 """The text of one failure; only the last one of an item is kept."""
 
@@ -132,41 +134,6 @@ def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
     """What the items of one answer may have together."""
     return min(message_bytes_max, ANSWER_BYTES + item_bytes_max) - MESSAGE_OVERHEAD_BYTES
 
-
-CONNECTION_CALLS_MAX = 4096
-"""Calls of one connection under way, those that wait among them."""
-CONNECTION_QUEUES_MAX = 4000
-"""Capabilities of queues that one connection holds, about 12 KiB each. Our client keeps 1,000."""
-CONNECTION_REFUSALS_MAX = 25_000
-"""Calls of one connection that were refused, ever. Cap'n Proto keeps about 4 KiB of each until its
-caller says that it is done with it, which nobody tells us; so the connection ends instead."""
-CONNECTION_UNSENT_BYTES_MAX = 128 * MIB
-"""Answers of one connection that it has not read: a few of the largest."""
-UNSENT_BYTES_MAX = 1024 * MIB
-"""The same of all connections."""
-INCOMING_BYTES_MAX = 1024 * MIB
-"""Long messages of all connections that have begun to come in. Others wait for their turn."""
-STALLED_SECONDS_MAX = 30.0
-"""A connection that does not read its answers, or send the rest of its message, is closed: one that
-moves less than `STALLED_SLICE_BYTES` in that time."""
-STALLED_SECONDS_CROWDED = 5.0
-"""The same when others need the room."""
-STALLED_SLICE_BYTES = 256 * KIB
-TURN_SECONDS_MAX = 0.002
-"""How long a turn of the loop should take at most, if others than those who behave have a part in
-it."""
-CALLS_WHILE_NEW = 16
-"""A connection is new until it has begun so many calls: it takes turns with others that are, as
-nobody knows what it costs. Otherwise one call a connection would be a way to have all turns."""
-CALLS_A_TURN = 4
-"""Calls that one connection may begin in a turn of the loop before others have theirs; a few more
-when they are small."""
-READS_A_TURN = 64
-"""The same for what is no call."""
-DELAY_SECONDS_MAX = 0.5
-"""When the calls of a connection lie here for longer before anybody comes to them, some are
-refused, so that their sender slows down: one in four when it is twice as long, at most every other
-one."""
 
 READY_WINDOW_ENTRIES = 1024
 """Ready entries kept in memory for each queue, read ahead so that a poll seldom seeks."""

@@ -13,7 +13,12 @@ from queueber.engine.integrity import check_items, check_loads, check_records, c
 from queueber.engine.integrity.check_store import _KEY_WIDTHS
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
-from queueber.service.service import Service
+from queueber.service.items import Items
+from queueber.service.loads import Loads
+from queueber.service.polls import Polls
+from queueber.service.queues import Queues
+from queueber.service.results import Results
+from queueber.service.snapshots import Snapshots
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted(path.relative_to(ROOT) for path in (ROOT / "queueber").rglob("*.py"))
@@ -37,15 +42,18 @@ TESTED_AS = {
     "engine/integrity/rebuild_items": "engine/integrity/test_rebuild_store",
     "engine/integrity/rebuild_log": "engine/integrity/test_rebuild_store",
     "engine/integrity/rebuild_records": "engine/integrity/test_rebuild_store",
-    "service/connection": "service/test_gate",
-    "service/core": "service/test_service",
+    "service/ended_connections": "service/test_bound_leases",
     "service/items": "service/test_outcomes",
     "service/polls": "service/test_waiting_polls",
-    "service/reading": "service/test_read_results",
+    "service/queue_handle": "service/test_service",
+    "service/queues": "service/test_service",
+    "service/results": "service/test_read_results",
+    "service/shell": "service/test_durability",
     "service/wakeups": "service/test_wait_batch",
 }
 """Modules whose tests are named by what a caller sees: both below their own root."""
 WITHOUT_LOGIC = {"service/loop", "db/records/retention"}
+NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues)
 CHECKERS = (check_store, check_items, check_records, check_loads)
 
 DOORS: dict[str, tuple[str, ...]] = {
@@ -187,11 +195,11 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
     elsewhere = {
         "stats": "stats",
         "receipt": "receipt",
-        "waitBatch": "wait_batch",
+        "waitBatch": "wait_for_batch",
         "readResults": "read_results",
         "ackResults": "ack_results",
         "dropReader": "drop_reader",
-        "listReaders": "log_stats",
+        "listReaders": "results_stats",
         "resume": "resume",
         "withdrawPoll": "withdraw_poll",
         "openSnapshot": "open_snapshot",
@@ -208,7 +216,21 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
     operations = {bulk.get(method, method) for method in methods - set(elsewhere)}
 
     assert {f"engine/queue/{operation}" for operation in operations} <= modules_of("engine")
-    assert all(hasattr(Service, word) for word in [*operations, *elsewhere.values()])
+    for word in [*operations, *elsewhere.values()]:
+        assert sum(hasattr(noun, word) for noun in NOUNS) == 1, word
+
+
+def test_nothing_in_the_service_inherits_from_another_part_of_it() -> None:
+    for module in modules_of("service"):
+        tree = tree_of(Path("queueber") / f"{module}.py")
+        bases = {
+            base.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+            for base in node.bases
+            if isinstance(base, ast.Name)
+        }
+        assert bases <= {"Protocol"}, module
 
 
 @pytest.mark.parametrize("folder", ["db", "engine", "service", "sweeper"])

@@ -21,7 +21,7 @@ class Caller(Contact):
         added: Added | None = await self.call(
             "add",
             arguments,
-            lambda service, queue: service.add(queue, items),
+            lambda service, queue: service.items.add(queue, items),
             lambda added: records.added(added.ids, added.duplicates),
         )
         return added
@@ -33,7 +33,7 @@ class Caller(Contact):
         polled: Polled | None = await self.call(
             "poll",
             {"count": count, "lease_ms": lease_ms, "wait_ms": wait_ms, "bound": is_bound},
-            lambda service, queue: service.poll(
+            lambda service, queue: service.polls.poll(
                 queue,
                 count,
                 lease_ms=lease_ms,
@@ -50,7 +50,7 @@ class Caller(Contact):
         await self.call(
             "extend",
             {"leases": [lease.hex()], "leases_ms": [lease_ms]},
-            lambda service, queue: service.extend(queue, [lease], [lease_ms]),
+            lambda service, queue: service.items.extend(queue, [lease], [lease_ms]),
             records.done,
         )
 
@@ -58,7 +58,7 @@ class Caller(Contact):
         await self.call(
             "remove",
             records.under_lease(ids, lease),
-            lambda service, queue: service.remove(queue, ids, [lease]),
+            lambda service, queue: service.items.remove(queue, ids, [lease]),
             records.done,
         )
 
@@ -66,7 +66,7 @@ class Caller(Contact):
         await self.call(
             "release",
             records.under_lease(ids, lease),
-            lambda service, queue: service.release(queue, ids, [lease]),
+            lambda service, queue: service.items.release(queue, ids, [lease]),
             records.done,
         )
 
@@ -74,7 +74,7 @@ class Caller(Contact):
         await self.call(
             "complete",
             records.under_lease(ids, lease) | {"results": records.all_printed(results)},
-            lambda service, queue: service.complete(queue, ids, [lease], results),
+            lambda service, queue: service.items.complete(queue, ids, [lease], results),
             records.done,
         )
 
@@ -82,7 +82,9 @@ class Caller(Contact):
         await self.call(
             "fail",
             records.under_lease(ids, lease) | {"delays_ms": [delay_ms] * len(ids)},
-            lambda service, queue: service.fail(queue, ids, [lease], ["it failed"], [delay_ms]),
+            lambda service, queue: service.items.fail(
+                queue, ids, [lease], ["it failed"], [delay_ms]
+            ),
             records.outcomes,
         )
 
@@ -90,7 +92,7 @@ class Caller(Contact):
         await self.call(
             "cancel",
             {"ids": records.hexes(ids)},
-            lambda service, queue: service.cancel(queue, ids),
+            lambda service, queue: service.items.cancel(queue, ids),
             records.done,
         )
 
@@ -98,7 +100,7 @@ class Caller(Contact):
         await self.call(
             "purge",
             {"state": state.value, "limit": limit},
-            lambda service, queue: service.purge(queue, state, limit),
+            lambda service, queue: service.items.purge(queue, state, limit),
             lambda found: {"count": found[0]},
         )
 
@@ -106,7 +108,7 @@ class Caller(Contact):
         await self.call(
             "redrive",
             {"ids": records.hexes(ids), "limit": limit},
-            lambda service, queue: service.redrive(queue, ids, limit),
+            lambda service, queue: service.items.redrive(queue, ids, limit),
             lambda found: {"count": found[0]},
         )
 
@@ -114,18 +116,18 @@ class Caller(Contact):
         await self.call(
             "pause",
             {"for_ms": for_ms},
-            lambda service, queue: service.pause(queue, for_ms),
+            lambda service, queue: service.queues.pause(queue, for_ms),
             _nothing,
         )
 
     async def resume(self) -> None:
-        await self.call("resume", {}, lambda service, queue: service.resume(queue), _nothing)
+        await self.call("resume", {}, lambda service, queue: service.queues.resume(queue), _nothing)
 
     async def receipt(self, batch: str) -> None:
         await self.call(
             "receipt",
             {"batch": batch},
-            lambda service, queue: service.receipt(queue, batch),
+            lambda service, queue: service.results.receipt(queue, batch),
             records.receipt,
         )
 
@@ -133,7 +135,7 @@ class Caller(Contact):
         await self.call(
             "wait_batch",
             {"batch": batch, "wait_ms": wait_ms},
-            lambda service, queue: service.wait_batch(queue, batch, wait_ms),
+            lambda service, queue: service.results.wait_for_batch(queue, batch, wait_ms),
             records.receipt,
         )
 
@@ -141,7 +143,7 @@ class Caller(Contact):
         found: Results | None = await self.call(
             "read_results",
             {"reader": reader, "limit": limit},
-            lambda service, queue: service.read_results(
+            lambda service, queue: service.results.read_results(
                 queue, reader=reader, offset=0, limit=limit, wait_ms=wait_ms
             ),
             lambda found: records.results(found.results),
@@ -152,7 +154,7 @@ class Caller(Contact):
         await self.call(
             "drop_reader",
             {"reader": reader},
-            lambda service, queue: service.drop_reader(queue, reader),
+            lambda service, queue: service.results.drop_reader(queue, reader),
             lambda dropped: {"done": [dropped]},
         )
 
@@ -160,7 +162,7 @@ class Caller(Contact):
         await self.call(
             "ack_results",
             {"reader": reader, "offset": offset},
-            lambda service, queue: service.ack_results(queue, reader, offset),
+            lambda service, queue: service.results.ack_results(queue, reader, offset),
             _nothing,
         )
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from faults.history import Outcome
 from faults.recorder import Recorder, outcome_of
 from faults.simulation.network import Connection, ConnectionLost, Network
-from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import QueueberError
+from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
 
 _RECONNECT_MS = 5
@@ -19,7 +19,7 @@ _BREAK_CHANCE = 0.1
 _BREAKS_AFTER_MS = (0.2, 2, 20)
 """On average: on the way, while it is synced, or while it waits."""
 
-Ask: TypeAlias = Callable[[Service, QueueState], Awaitable[Any]]
+Ask: TypeAlias = Callable[[Service, QueueHandle], Awaitable[Any]]
 Tell: TypeAlias = Callable[[Any], dict[str, Any]]
 
 
@@ -75,7 +75,9 @@ class Contact:
         pending = self._recorder.begin(self.name, operation, self.queue, arguments)
         breaking = self._maybe_break(connection)
         try:
-            found = await connection.call(lambda service: ask(service, self._queue_of(service)))
+            found = await connection.call(
+                lambda service: ask(service, service.queues.handle(self.queue, connection.session))
+            )
         except ConnectionLost:
             self._recorder.end(pending, Outcome.UNKNOWN)
             raise
@@ -104,6 +106,3 @@ class Contact:
         # An answer that has come in this very turn is told before its connection ends.
         if connection.is_open and connection.is_awaited:
             self._network.hang_up(self.name, connection)
-
-    def _queue_of(self, service: Service) -> QueueState:
-        return service._engine.queues.get(self.queue)

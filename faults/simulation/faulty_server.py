@@ -58,8 +58,9 @@ class FaultyServer:
 
     async def start(self, settings: QueueSettings) -> None:
         self._begin_life(no_families())
-        await self.now.service.configure_queue(QUEUES[0], settings)
-        await self.now.service.create_queue(QUEUES[1], settings)
+        queues, session = self.now.service.queues, self.now.session
+        await queues.configure_queue(QUEUES[0], settings, session)
+        await queues.create_queue(QUEUES[1], settings, session)
         self._choose_crash()
         for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
             if self._random.random() < chance:
@@ -120,7 +121,7 @@ class FaultyServer:
         # What a full disk has interrupted is taken up again later.
         if server.disk.is_dead or server.disk.was_full:
             return
-        for queue in server.service._engine.queues:
+        for queue in server.service.shell.engine.queues:
             for wrong in waits_in_vain(server.service, queue, BATCHES):
                 self._found_wrong(f"in vain: {wrong}")
 

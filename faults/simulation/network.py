@@ -8,11 +8,8 @@ from faults.history import Outcome
 from faults.recorder import Recorder
 from faults.simulation.loop import SimulatedLoop
 from faults.simulation.server import Server, Verb
-from queueber.service import connection as served
-from queueber.service.outbox import Outbox, Outboxes
-
-_OUTBOX_BYTES_MAX = 1 << 30
-"""Answers take no room here."""
+from queueber.service.session import Session
+from queueber.service.unread_answers import AnswerBudget
 
 
 class ConnectionLost(Exception):
@@ -27,8 +24,7 @@ class Connection:
         self._server = server
         self._under_way: list[asyncio.Future[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
-        outboxes = Outboxes(bytes_max=_OUTBOX_BYTES_MAX, connection_bytes_max=_OUTBOX_BYTES_MAX)
-        self._served = served.Connection(Outbox(outboxes))
+        self.session = Session(server.admission, AnswerBudget())
         """How the server knows it."""
         self.leases: list[str] = []
         """Those that are bound to it."""
@@ -60,7 +56,7 @@ class Connection:
             if not self._server.disk.is_dead:
                 self._network.later(self._come_back, answer, found, error)
 
-        task = self._server.call(verb, reply, self._served)
+        task = self._server.call(verb, reply, self.session)
         if task is not None:
             self._tasks.append(task)
 
@@ -95,7 +91,7 @@ class Connection:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        self._server.service.connection_ended(self)
+        self._server.service.ended_connections.connection_ended(self)
 
 
 class Network:

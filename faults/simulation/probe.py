@@ -9,12 +9,12 @@ from queueber.service.service import Service
 
 def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...]) -> Iterator[str]:
     if queue.counters.ready and not queue.paused_until_ms:
-        waiter = service._waiters.first(queue.queue_id)
-        # Bound polls may have to wait: a suspect may find their company too large.
+        waiter = service.polls._waiters.first(queue.queue_id)
+        # Bound polls may have to wait: their connection may hold too many for a quarantined item.
         if waiter is not None and not waiter.future.done() and waiter.asked.connection is None:
             yield f"a poll waits, and {queue.counters.ready} items are ready"
     for batch in batches:
-        futures = service._signals._futures.get((queue.queue_id, batch), {})
+        futures = service.shell.wakeups._futures.get((queue.queue_id, batch), {})
         if any(not future.done() for future in futures) and _is_complete(service, queue, batch):
             yield f"somebody waits for batch {batch}, which is complete"
 

@@ -11,26 +11,27 @@ from queueber.engine.queue.results import read_results
 from queueber.errors import NotFound
 from queueber.limits import MIB
 from queueber.model import ItemInfo, ItemState, Receipt
+from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
 
 _ALL = 1000
 
 
-def final_state(service: Service, engine: Engine, queue: QueueState) -> FinalState:
-    results = read_results(engine.store, queue, 0, _ALL, MIB)
+def final_state(service: Service, engine: Engine, queue: QueueHandle) -> FinalState:
+    results = read_results(engine.store, queue.state, 0, _ALL, MIB)
     return records.final_state(
         {state: list(_items(service, queue, state)) for state in ItemState},
         results.results,
-        {batch: _receipt(queue, batch) for batch in BATCHES},
-        service.stats(queue),
+        {batch: _receipt(queue.state, batch) for batch in BATCHES},
+        service.queues.stats(queue),
         first_offset=results.missed,
     )
 
 
-def _items(service: Service, queue: QueueState, state: ItemState) -> Iterator[ItemInfo]:
+def _items(service: Service, queue: QueueHandle, state: ItemState) -> Iterator[ItemInfo]:
     after = b""
     while True:
-        items, after = service.peek(queue, state, after, 0)
+        items, after = service.items.peek(queue, state, after, 0)
         yield from items
         if not after:
             return

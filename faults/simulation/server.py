@@ -14,9 +14,11 @@ from queueber.engine.open import open_engine
 from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.limits import KIB, MINUTE_MS
-from queueber.service.connection import Connection
-from queueber.service.gate import Gate
+from queueber.service.admission import Admission
+from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service, ServiceLimits
+from queueber.service.session import Session
+from queueber.service.unread_answers import AnswerBudget
 
 Verb: TypeAlias = Callable[[Service], Awaitable[Any]]
 """What a call asks of the service."""
@@ -51,17 +53,22 @@ class Server:
         self.store = MemoryStore(disk, gives_up=lambda: random.random() < 0.1)
         engine = open_engine(self.store, IdSource(random))
         sweeper_woken = asyncio.Event()
-        self._gate = Gate(loop, _CALLS_MAX)
+        self.admission = Admission(loop, _CALLS_MAX)
         self.service = Service(
             engine,
             clock=clock,
             loop=loop,
-            gate=self._gate,
+            admission=self.admission,
             limits=_LIMITS,
             commits=SimulatedCommits(loop, disk, sync_seconds, on_sync_failure),
             wake_sweeper=sweeper_woken.set,
         )
+        self.session = Session(self.admission, AnswerBudget())
+        """Of whoever looks on."""
         self.begin(sweep_when_due(self.service, sweeper_woken))
+
+    def handle(self, queue: str) -> QueueHandle:
+        return self.service.queues.handle(queue, self.session)
 
     def begin(self, doing: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Do something that ends with the server."""
@@ -79,10 +86,10 @@ class Server:
             if not self.disk.is_dead:
                 self._on_bug(error)
 
-    def call(self, verb: Verb, reply: Reply, connection: Connection) -> "asyncio.Task[None] | None":
+    def call(self, verb: Verb, reply: Reply, session: Session) -> "asyncio.Task[None] | None":
         """A call that has arrived: what it does at once, then the task that answers."""
         try:
-            self._gate.check(connection)
+            session.admit()
             answer = verb(self.service)
         except QueueberError as error:
             reply(None, error)
@@ -91,11 +98,11 @@ class Server:
         except Exception as error:  # noqa: BLE001  a bug of ours
             self._on_bug(error)
         else:
-            return self.begin(self._answer(answer, reply))
+            return self.begin(self._answer(answer, reply, session))
         return None
 
-    async def _answer(self, answer: Awaitable[Any], reply: Reply) -> None:
-        self._gate.enter()
+    async def _answer(self, answer: Awaitable[Any], reply: Reply, session: Session) -> None:
+        session.enter()
         try:
             found = await answer
         except QueueberError as error:
@@ -103,7 +110,7 @@ class Server:
         else:
             reply(found, None)
         finally:
-            self._gate.leave()
+            session.leave()
 
     def bury(self) -> list["asyncio.Task[None]"]:
         """After a crash: nothing of it goes on."""

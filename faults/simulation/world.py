@@ -115,16 +115,16 @@ class World:
             self.told.wrong.append(f"stuck: {ready} ready items cannot be had")
 
     def _stats(self, queue: str) -> Stats:
-        service = self._server.now.service
-        return service.stats(service._engine.queues.get(queue))
+        server = self._server.now
+        return server.service.queues.stats(server.handle(queue))
 
     async def _look_at_the_end(self) -> None:
         server = self._server.now
-        await server.service._durable(None)
-        engine = server.service._engine
+        await server.service.shell.durable(None)
+        engine = server.service.shell.engine
         self.told.final = {
-            name: final_state(server.service, engine, queue)
-            for name, queue in engine.queues.by_name.items()
+            name: final_state(server.service, engine, server.handle(name))
+            for name in engine.queues.by_name
         }
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
         violations = check(self.told.history, self.told.final, slack_ms=SLACK_MS)

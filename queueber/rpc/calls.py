@@ -1,4 +1,4 @@
-"""How every method of the schema is run: through the gate, its errors turned into faults.
+"""How every method of the schema is run: admitted, counted, its errors turned into faults.
 
 pycapnp calls `<name>_context`. What a method does before it returns its coroutine happens at once,
 in the order of arrival; the coroutine ends when the answer may be sent.
@@ -9,73 +9,45 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any
 
-from queueber.engine.kernel.state import QueueState
-from queueber.errors import InvariantViolation, StorageCorrupt, StorageFailed
 from queueber.limits import MANY_MAX
 from queueber.rpc.faults import early_fault, late_fault
-from queueber.service.connection import Connection
+from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
+from queueber.service.session import Session
 from queueber.wire.lists import read_list
 
 Answer = Coroutine[Any, Any, None]
 
 
-class Calls:
-    """What the methods of one capability share: its service, its connection, how they are run."""
+class QueueMethods:
+    """The methods of one queue, some of them: subclasses have one subject each."""
 
-    def __init__(
-        self, service: Service, connection: Connection, on_crash: Callable[[BaseException], None]
-    ) -> None:
+    def __init__(self, service: Service, queue: QueueHandle) -> None:
         self._service = service
-        self._connection = connection
-        self._on_crash = on_crash
+        self._queue = queue
+        self._session: Session = queue.session
 
     def begin(self, method: Callable[[Any, Any], Answer], context: Any) -> Answer:
         try:
-            self._service.gate.check(self._connection)
+            self._session.admit()
             answer = method(self, context)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            self._connection.refused()
-            self._crash_if_fatal(error)
-            raise early_fault(error) from None
+            raise early_fault(error, self._session) from None
         return self._finish(answer)
 
     async def _finish(self, answer: Answer) -> None:
-        gate, connection = self._service.gate, self._connection
-        gate.enter()
-        connection.calls += 1
+        session = self._session
+        session.enter()
         try:
             await answer
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            self._connection.refused()
-            self._crash_if_fatal(error)
-            raise late_fault(error) from None
+            raise late_fault(error, session) from None
         finally:
-            connection.calls -= 1
-            gate.leave()
+            session.leave()
 
     def _count(self, context: Any) -> None:
         """An answer was made whose size is not bounded by what was asked."""
-        self._connection.outbox.made(8 * context.results.total_size.word_count)
-
-    def _crash_if_fatal(self, error: Exception) -> None:
-        """A promise of ours is broken, or the store is: going on would hide it."""
-        if isinstance(error, InvariantViolation | StorageCorrupt | StorageFailed):
-            self._on_crash(error)
-
-
-class QueueMethods(Calls):
-    """The methods of one queue, some of them: subclasses have one subject each."""
-
-    def __init__(
-        self,
-        service: Service,
-        queue: QueueState,
-        connection: Connection,
-        on_crash: Callable[[BaseException], None],
-    ) -> None:
-        super().__init__(service, connection, on_crash)
-        self._queue = queue
+        self._session.answers.made(8 * context.results.total_size.word_count)
 
 
 def call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
@@ -83,13 +55,13 @@ def call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
     if iscoroutinefunction(method):
 
         @wraps(method)
-        def begin(self: Calls, context: Any) -> Answer:
+        def begin(self: QueueMethods, context: Any) -> Answer:
             return self.begin(method, context)
 
     else:
 
         @wraps(method)
-        def begin(self: Calls, context: Any) -> Answer:
+        def begin(self: QueueMethods, context: Any) -> Answer:
             answer = self.begin(method, context)
             # All of it has been read; a call that waits must not keep a long message in memory.
             context.release_params()

@@ -1,4 +1,4 @@
-"""Turns: what can wait is done a little at a time, so that each turn of the loop stays short.
+"""Fair turns: what can wait is done a little at a time, so that each turn of the loop stays short.
 
 Connections that have more to say than their share, that are new, or that end, go through here.
 Those who behave do not: their calls wait for one short turn, however many others there are.
@@ -7,7 +7,7 @@ Those who behave do not: their calls wait for one short turn, however many other
 from collections import deque
 from collections.abc import Callable
 
-from queueber.limits import TURN_SECONDS_MAX
+from queueber.rpc.policy import TURN_SECONDS_MAX
 from queueber.service.loop import Loop
 
 _SHARE_MAX = 8
@@ -16,7 +16,7 @@ _APART = 3
 which also get those who behave to the end of their calls."""
 
 
-class Turns:
+class FairTurns:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._waiting: deque[Callable[[], None]] = deque()

@@ -1,4 +1,4 @@
-"""How an error crosses the wire: its code, a colon, and a sentence. The only such map.
+"""How an error crosses the wire: its code, a colon, and a sentence.
 
 pycapnp turns an exception of a server method into text in two ways. One that is raised before the
 method returns its coroutine becomes `repr(type):str(value)`; one that comes out of the coroutine
@@ -8,12 +8,10 @@ the code and say nothing of our source files.
 
 from typing import cast
 
-import structlog
 from capnp import KjException
 
-from queueber.errors import InvalidArgument, InvariantViolation, QueueberError
-
-_log = structlog.get_logger("queueber.rpc")
+from queueber.errors import InvalidArgument
+from queueber.service.session import Session
 
 
 class _FaultType(type):
@@ -33,23 +31,19 @@ def _fault_type(code: str) -> type[Exception]:
     return _types[code]
 
 
-def early_fault(error: Exception) -> Exception:
+def early_fault(error: Exception, session: Session) -> Exception:
     """What to raise before the method has returned its coroutine."""
-    code, text = _told(error)
+    code, text = session.refused(_readable(error))
     return _fault_type(code)(f" {text}")
 
 
-def late_fault(error: Exception) -> Exception:
+def late_fault(error: Exception, session: Session) -> Exception:
     """What to raise out of the method's coroutine."""
-    code, text = _told(error)
+    code, text = session.refused(_readable(error))
     return _fault_type(code)(text)
 
 
-def _told(error: Exception) -> tuple[str, str]:
-    if isinstance(error, QueueberError):
-        return error.code, str(error)
+def _readable(error: Exception) -> Exception:
     if isinstance(error, KjException | UnicodeDecodeError):
-        return InvalidArgument.code, "the message could not be read; is its schema the right one?"
-    if not isinstance(error, InvariantViolation):
-        _log.error("unexpected_error", exc_info=error)
-    return "INTERNAL", f"the server failed at this call ({type(error).__name__}); its log says more"
+        return InvalidArgument("the message could not be read; is its schema the right one?")
+    return error

@@ -1,88 +1,84 @@
 """The capabilities that a connection is given: the bootstrap object, and queues by name."""
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
-from queueber.engine.kernel.state import QueueState
 from queueber.errors import InvariantViolation, QueueberError, ResourceExhausted
-from queueber.limits import CONNECTION_QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.rpc.calls import Answer, call
 from queueber.rpc.item_handlers import ItemMethods
 from queueber.rpc.load_handlers import LoadMethods
-from queueber.rpc.operating_handlers import OperatingMethods
+from queueber.rpc.operator_handlers import OperatorMethods
+from queueber.rpc.policy import QUEUES_OF_CONNECTION_MAX
 from queueber.rpc.result_handlers import ResultMethods
 from queueber.rpc.snapshot_handlers import SnapshotMethods
 from queueber.schema import wire
-from queueber.service.connection import Connection
-from queueber.service.service import Service
+from queueber.service.queue_handle import QueueHandle
+from queueber.service.service import DEFAULT_QUEUE, Service
+from queueber.service.session import Session
+from queueber.service.validate.arguments import check_client_name
 from queueber.wire.queues import read_settings, write_server_info, write_stats
 
 
-class _AllMethods(ItemMethods, ResultMethods, OperatingMethods, LoadMethods, SnapshotMethods):
+class _AllMethods(ItemMethods, ResultMethods, OperatorMethods, LoadMethods, SnapshotMethods):
     """Every method of a queue."""
 
 
 class QueueHandler(_AllMethods, wire.Queue.Server):  # type: ignore[misc]  # capnp is untyped
     """The capability of one queue, for one connection. Ends when its caller lets go of it."""
 
-    def __init__(
-        self,
-        service: Service,
-        queue: QueueState,
-        connection: Connection,
-        on_crash: Callable[[BaseException], None],
-    ) -> None:
-        super().__init__(service, queue, connection, on_crash)
-        connection.queues += 1
+    def __init__(self, service: Service, queue: QueueHandle) -> None:
+        super().__init__(service, queue)
+        queue.session.queues += 1
 
     def __del__(self) -> None:
-        self._connection.queues -= 1
+        self._session.queues -= 1
 
 
 class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
-    def __init__(
-        self,
-        service: Service,
-        connection: Connection,
-        on_crash: Callable[[BaseException], None],
-        info: ServerInfo,
-    ) -> None:
-        super().__init__(service, service.default_queue, connection, on_crash)
+    def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
+        super().__init__(service, service.queues.handle(DEFAULT_QUEUE, session))
         self._info = info
 
     def connection_ended(self) -> None:
-        """Give back the leases that are bound to the connection."""
+        """Expire the leases that are bound to the connection."""
         # If the store cannot write any more, they end when they expire.
         with contextlib.suppress(QueueberError):
             try:
-                self._service.connection_ended(self._connection)
+                self._service.ended_connections.connection_ended(self._session)
             except InvariantViolation as error:
-                self._on_crash(error)
+                self._session.crashed(error)
+
+    @call
+    async def hello_context(self, context: Any) -> None:
+        name = context.params.name
+        check_client_name(name)
+        self._session.name = name
 
     @call
     def queue_context(self, context: Any) -> Answer:
         params = context.params
-        if self._connection.queues >= CONNECTION_QUEUES_MAX:
+        if self._session.queues >= QUEUES_OF_CONNECTION_MAX:
             raise ResourceExhausted(
-                f"this connection holds {self._connection.queues} queues, the limit; let go of some"
+                f"this connection holds {self._session.queues} queues, the limit; let go of some"
             )
-        found = self._service.queue(params.name, must_exist=params.mustExist)
+        found = self._service.queues.open_queue(
+            params.name, self._session, must_exist=params.mustExist
+        )
 
         async def answer() -> None:
-            context.results.queue = QueueHandler(
-                self._service, await found, self._connection, self._on_crash
-            )
+            context.results.queue = QueueHandler(self._service, await found)
 
         return answer()
 
     @call
     def createQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        created = self._service.create_queue(params.name, read_settings(params.settings))
+        created = self._service.queues.create_queue(
+            params.name, read_settings(params.settings), self._session
+        )
 
         async def answer() -> None:
             context.results.created = await created
@@ -92,7 +88,9 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
     @call
     def configureQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        configured = self._service.configure_queue(params.name, read_settings(params.settings))
+        configured = self._service.queues.configure_queue(
+            params.name, read_settings(params.settings), self._session
+        )
 
         async def answer() -> None:
             await configured
@@ -101,7 +99,7 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
 
     @call
     def deleteQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        deleted = self._service.delete_queue(context.params.name)
+        deleted = self._service.queues.delete_queue(context.params.name, self._session)
 
         async def answer() -> None:
             context.results.deleted = await deleted
@@ -110,9 +108,9 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
 
     @call
     async def listQueues_context(self, context: Any) -> None:  # noqa: N802  the schema's name
-        self._connection.outbox.check()
+        self._session.answers.check()
         params = context.params
-        queues, more = self._service.list_queues(params.after, params.limit)
+        queues, more = self._service.queues.list_queues(params.after, params.limit)
         results = context.results
         results.more = more
         listed = results.init("queues", len(queues))

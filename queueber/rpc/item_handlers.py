@@ -20,7 +20,7 @@ from queueber.wire.states import write_fail_outcomes
 class ItemMethods(QueueMethods):
     @call
     def add_context(self, context: Any) -> Answer:
-        added = self._service.add(self._queue, read_add(context.params.req))
+        added = self._service.items.add(self._queue, read_add(context.params.req))
         return respond_with(context, "resp", added, write_added)
 
     @call
@@ -32,14 +32,14 @@ class ItemMethods(QueueMethods):
             wait_ms = 0
         elif wait_ms == 0:
             wait_ms = self._service.limits.poll_wait_ms_max
-        claim = self._connection.outbox.claim()
-        polled = self._service.poll(
+        claim = self._session.answers.claim()
+        polled = self._service.polls.poll(
             self._queue,
             request.numItems,
             lease_ms=read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs),
             wait_ms=wait_ms,
-            connection=self._connection if request.bound else None,
-            name=(self._connection, request.token) if request.token else None,
+            connection=self._session if request.bound else None,
+            name=(self._session, request.token) if request.token else None,
             claim=claim,
         )
 
@@ -51,17 +51,17 @@ class ItemMethods(QueueMethods):
 
     @call
     async def withdrawPoll_context(self, context: Any) -> None:  # noqa: N802  the schema's name
-        self._service.withdraw_poll((self._connection, context.params.token))
+        self._service.polls.withdraw_poll((self._session, context.params.token))
 
     @call
     def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        claim = self._connection.outbox.claim()
-        polled = self._service.poll_many(
+        claim = self._session.answers.claim()
+        polled = self._service.polls.poll_many(
             self._queue,
             many("counts", request.counts),
             lease_ms=request.leaseValidityMs,
-            connection=self._connection if request.bound else None,
+            connection=self._session if request.bound else None,
             claim=claim,
         )
 
@@ -75,13 +75,13 @@ class ItemMethods(QueueMethods):
     def extend_context(self, context: Any) -> Answer:
         request = context.params.req
         lease_ms = read_duration_ms(request.leaseValiditySecs, request.leaseValidityMs)
-        extended = self._service.extend(self._queue, [request.lease], [lease_ms])
+        extended = self._service.items.extend(self._queue, [request.lease], [lease_ms])
         return respond_first(context, "extended", extended)
 
     @call
     def extendMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        extended = self._service.extend(
+        extended = self._service.items.extend(
             self._queue,
             many("leases", request.leases),
             many("leaseValiditiesMs", request.leaseValiditiesMs),
@@ -91,7 +91,7 @@ class ItemMethods(QueueMethods):
     @call
     def remove_context(self, context: Any) -> Answer:
         request = context.params.req
-        removed = self._service.remove(self._queue, [request.id], [request.lease])
+        removed = self._service.items.remove(self._queue, [request.id], [request.lease])
         return respond_first(context, "removed", removed)
 
     @call
@@ -100,17 +100,17 @@ class ItemMethods(QueueMethods):
         if len(request.counts):
             if len(request.ids):
                 raise InvalidArgument("counts: ids were given, too; give the one or the other")
-            removed = self._service.remove_whole(
+            removed = self._service.items.remove_whole(
                 self._queue, many("leases", request.leases), many("counts", request.counts)
             )
         else:
-            removed = self._service.remove(self._queue, *_held(request))
+            removed = self._service.items.remove(self._queue, *_held(request))
         return respond(context, "removed", removed)
 
     @call
     def complete_context(self, context: Any) -> Answer:
         request = context.params.req
-        completed = self._service.complete(
+        completed = self._service.items.complete(
             self._queue, *_held(request), many("results", request.results)
         )
         return respond(context, "completed", completed)
@@ -118,7 +118,7 @@ class ItemMethods(QueueMethods):
     @call
     def fail_context(self, context: Any) -> Answer:
         request = context.params.req
-        outcomes = self._service.fail(
+        outcomes = self._service.items.fail(
             self._queue,
             *_held(request),
             many("errors", request.errors),
@@ -129,7 +129,7 @@ class ItemMethods(QueueMethods):
     @call
     def release_context(self, context: Any) -> Answer:
         request = context.params.req
-        released = self._service.release(self._queue, *_held(request))
+        released = self._service.items.release(self._queue, *_held(request))
         return respond(context, "released", released)
 
 

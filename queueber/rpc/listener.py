@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from queueber.rpc.fair_turns import Turns
+from queueber.rpc.fair_turns import FairTurns
 from queueber.wire.stream import SCRATCH_BYTES, Stream
 
 _log = structlog.get_logger("queueber.rpc")
@@ -25,7 +25,7 @@ _RETRY_SECONDS = 1.0
 
 
 class Listener:
-    def __init__(self, make: Callable[[memoryview], Stream], turns: Turns) -> None:
+    def __init__(self, make: Callable[[memoryview], Stream], turns: FairTurns) -> None:
         """`make` makes the stream of each connection, with a scratch buffer for all."""
         self._make = partial(make, memoryview(bytearray(SCRATCH_BYTES)))
         self._turns = turns

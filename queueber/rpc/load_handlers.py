@@ -17,7 +17,7 @@ class LoadMethods(QueueMethods):
     @call
     def beginLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        load = self._service.begin_load(
+        load = self._service.loads.begin_load(
             self._queue,
             read_load_ref(request),
             batch=request.batch,
@@ -28,7 +28,7 @@ class LoadMethods(QueueMethods):
     @call
     async def stageFile_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         request = context.params.req
-        self._service.stage_file(
+        self._service.loads.stage_file(
             self._queue,
             read_load_ref(request.load),
             read_part_ref(request.part),
@@ -40,7 +40,7 @@ class LoadMethods(QueueMethods):
     @call
     def finishPart_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        finished = self._service.finish_part(
+        finished = self._service.loads.finish_part(
             self._queue, read_load_ref(request.load), read_part(request)
         )
 
@@ -52,14 +52,14 @@ class LoadMethods(QueueMethods):
     @call
     def commitLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        committed = self._service.commit_load(
+        committed = self._service.loads.commit_load(
             self._queue, read_load_ref(request.load), read_part_refs(request.parts)
         )
         return respond_with(context, "load", committed, write_load)
 
     @call
     def abortLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        aborted = self._service.abort_load(self._queue, read_load_ref(context.params.load))
+        aborted = self._service.loads.abort_load(self._queue, read_load_ref(context.params.load))
 
         async def answer() -> None:
             context.results.aborted = await aborted
@@ -68,6 +68,6 @@ class LoadMethods(QueueMethods):
 
     @call
     async def listLoads_context(self, context: Any) -> None:  # noqa: N802  the schema's name
-        self._connection.outbox.check()
-        write_loads(context.results, self._service.list_loads(self._queue))
+        self._session.answers.check()
+        write_loads(context.results, self._service.loads.list_loads(self._queue))
         self._count(context)

@@ -10,13 +10,13 @@ from queueber.wire.results import write_log_stats, write_receipt, write_results
 class ResultMethods(QueueMethods):
     @call
     def receipt_context(self, context: Any) -> Answer:
-        receipt = self._service.receipt(self._queue, context.params.batch)
+        receipt = self._service.results.receipt(self._queue, context.params.batch)
         return respond_with(context, "receipt", receipt, write_receipt)
 
     @call
     def waitBatch_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        receipt = self._service.wait_batch(self._queue, params.batch, params.timeoutMs)
+        receipt = self._service.results.wait_for_batch(self._queue, params.batch, params.timeoutMs)
         return respond_with(context, "receipt", receipt, write_receipt)
 
     @call
@@ -32,12 +32,12 @@ class ResultMethods(QueueMethods):
         snapshot, reader, wait_ms = request.snapshot, request.reader, request.timeoutMs
         # A call that waits must not keep a long message in memory.
         context.release_params()
-        with self._connection.outbox.claim() as claim:
+        with self._session.answers.claim() as claim:
             claim.check()
             if snapshot:
-                results = self._service.read_snapshot(self._queue, snapshot, **what)
+                results = self._service.snapshots.read_snapshot(self._queue, snapshot, **what)
             else:
-                results = await self._service.read_results(
+                results = await self._service.results.read_results(
                     self._queue, reader=reader, wait_ms=wait_ms, claim=claim, **what
                 )
             write_results(context.results.init("resp"), results, with_offsets=bool(what["batch"]))
@@ -47,7 +47,7 @@ class ResultMethods(QueueMethods):
     @call
     def ackResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        acknowledged = self._service.ack_results(self._queue, params.reader, params.offset)
+        acknowledged = self._service.results.ack_results(self._queue, params.reader, params.offset)
 
         async def answer() -> None:
             await acknowledged
@@ -56,7 +56,7 @@ class ResultMethods(QueueMethods):
 
     @call
     def dropReader_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
-        dropped = self._service.drop_reader(self._queue, context.params.reader)
+        dropped = self._service.results.drop_reader(self._queue, context.params.reader)
 
         async def answer() -> None:
             context.results.dropped = await dropped
@@ -65,6 +65,8 @@ class ResultMethods(QueueMethods):
 
     @call
     async def listReaders_context(self, context: Any) -> None:  # noqa: N802  the schema's name
-        self._connection.outbox.check()
-        write_log_stats(context.results.init("log"), self._service.log_stats(self._queue))
+        self._session.answers.check()
+        write_log_stats(
+            context.results.init("log"), self._service.results.results_stats(self._queue)
+        )
         self._count(context)

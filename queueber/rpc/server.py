@@ -10,16 +10,15 @@ import capnp
 import structlog
 
 from queueber.errors import Unavailable
-from queueber.limits import INCOMING_BYTES_MAX
-from queueber.rpc.fair_turns import Turns
+from queueber.rpc.fair_turns import FairTurns
 from queueber.rpc.faults import early_fault
-from queueber.rpc.intake import Intake
 from queueber.rpc.listener import Listener
+from queueber.rpc.long_messages import MessageMemory
+from queueber.rpc.policy import LONG_MESSAGES_BYTES_MAX
 from queueber.rpc.served_stream import ServedStream
 from queueber.schema import wire
-from queueber.service.connection import Connection
 from queueber.service.loop import Loop
-from queueber.service.outbox import Outbox, Outboxes
+from queueber.service.session import Session
 
 _log = structlog.get_logger("queueber.rpc")
 
@@ -29,14 +28,16 @@ refusal."""
 
 
 _REFUSED_SECONDS = 1.0
-"""How long a connection too many stays open, to hear why it is refused."""
+"""How long a connection above the limit stays open, to be told why it is refused."""
 REFUSED_MAX = 100
-"""So many are told at a time; more are hung up on. The files that they take must not be missing
-elsewhere."""
+"""So many are told at a time; more are closed at once. Each takes an open file."""
 
 
 class _Overloaded(wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
-    """The bootstrap object of a connection too many: refuses every call."""
+    """The bootstrap object of a connection above the limit: refuses every call."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def __getattr__(self, name: str) -> Any:
         if not name.endswith("_context"):
@@ -44,7 +45,7 @@ class _Overloaded(wire.Service.Server):  # type: ignore[misc]  # capnp is untype
 
         def refuse(context: Any) -> None:
             text = "the server has as many connections as it may; connect again in a moment"
-            raise early_fault(Unavailable(text))
+            raise early_fault(Unavailable(text), self._session)
 
         return refuse
 
@@ -54,9 +55,9 @@ class RpcServer:
 
     def __init__(
         self,
-        bootstrap: Callable[[Connection], Any],
+        bootstrap: Callable[[Session], Any],
         *,
-        outboxes: Outboxes,
+        new_session: Callable[[], Session],
         connections_max: int,
         message_bytes_max: int,
         loop: Loop,
@@ -64,9 +65,9 @@ class RpcServer:
         """`bootstrap` makes the object that a new connection is given. Its `connection_ended` is
         called when the connection is over, unless the server ends itself."""
         self._bootstrap = bootstrap
-        self._outboxes = outboxes
-        self._intake = Intake(INCOMING_BYTES_MAX)
-        self._turns = Turns(loop)
+        self._new_session = new_session
+        self._memory = MessageMemory(LONG_MESSAGES_BYTES_MAX)
+        self._turns = FairTurns(loop)
         self._listener = Listener(self._connect, self._turns)
         self._call_later = loop.call_later
         self._connections_max = connections_max
@@ -79,9 +80,9 @@ class RpcServer:
         return await self._listener.start(host, port)
 
     def _connect(self, scratch: memoryview) -> ServedStream:
-        connection = Connection(Outbox(self._outboxes))
-        inner = capnp.AsyncIoStream._connect(partial(self._connected, connection))
-        return ServedStream(inner, scratch, connection, self._intake, self._turns)
+        session = self._new_session()
+        inner = capnp.AsyncIoStream._connect(partial(self._connected, session))
+        return ServedStream(inner, scratch, session, self._memory, self._turns)
 
     def stop_accepting(self) -> None:
         self._listener.close()
@@ -93,19 +94,20 @@ class RpcServer:
         for stream in streams:
             stream.close()
 
-    async def _connected(self, connection: Connection, stream: Any) -> None:
+    async def _connected(self, session: Session, stream: Any) -> None:
         if len(self._bootstraps) < self._connections_max:
-            bootstrap = self._bootstraps[stream] = self._bootstrap(connection)
+            bootstrap = self._bootstraps[stream] = self._bootstrap(session)
             try:
                 await self._serve(stream, bootstrap)
             finally:
                 self._ended(stream)
         elif self._refused < REFUSED_MAX:
-            _log.warning("connection_refused", connections=len(self._bootstraps))
+            connections = len(self._bootstraps)
+            _log.warning("connection_refused", connections=connections, **session.who)
             self._call_later(_REFUSED_SECONDS, stream.close)
             self._refused += 1
             try:
-                await self._serve(stream, _Overloaded())
+                await self._serve(stream, _Overloaded(session))
             finally:
                 self._refused -= 1
 

@@ -11,13 +11,15 @@ from queueber.wire.states import read_state
 class SnapshotMethods(QueueMethods):
     @call
     async def openSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
-        write_snapshot(context.results.init("snapshot"), self._service.open_snapshot(self._queue))
+        write_snapshot(
+            context.results.init("snapshot"), self._service.snapshots.open_snapshot(self._queue)
+        )
 
     @call
     async def scanSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         request = context.params.req
-        self._connection.outbox.check()
-        items, next_after = self._service.scan_snapshot(
+        self._session.answers.check()
+        items, next_after = self._service.snapshots.scan_snapshot(
             self._queue,
             request.snapshot,
             read_state(request.state),
@@ -32,4 +34,6 @@ class SnapshotMethods(QueueMethods):
 
     @call
     async def closeSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
-        context.results.closed = self._service.close_snapshot(self._queue, context.params.id)
+        context.results.closed = self._service.snapshots.close_snapshot(
+            self._queue, context.params.id
+        )

@@ -175,6 +175,9 @@ interface Service extends(Queue) {
   # In order of name, those after `after`; a limit of 0 means as many as the server allows.
 
   describe @5 () -> (server :ServerInfo);
+
+  hello @6 (name :Text) -> ();
+  # What the caller calls itself, for the server's log.
 }
 
 struct RemoveManyRequest {

@@ -1,4 +1,4 @@
-"""Aside: work that takes long, in a thread of its own, while calls are served."""
+"""The background thread: does work that takes long while calls are served."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +9,11 @@ from queueber.service.loop import Future, Loop
 T = TypeVar("T")
 
 
-class Aside:
+class BackgroundThread:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         # One thread: what runs here reads whole files, and two of them would only share the disk.
-        self._executor = ThreadPoolExecutor(1, "queueber-aside")
+        self._executor = ThreadPoolExecutor(1, "queueber-background")
 
     async def run(self, work: Callable[[], T]) -> T:
         """What the work returns, or raises."""

@@ -4,16 +4,17 @@ Kept in memory only: a server that restarts has lost the connections, but the ho
 work, and come back to finish under the leases that they have.
 """
 
-from queueber.db.families import Family
-from queueber.db.store.contract import Store
-from queueber.engine.kernel.state import QueueState
+from queueber.engine.queue.isolation import HeldTogether, has_quarantined, held_by
+from queueber.engine.queue.queue_state import QueueState
 
 _LOOK_AFTER = 1000
 
+OfQueues = list[tuple[QueueState, list[bytes]]]
+"""Leases by queue."""
+
 
 class BoundLeases:
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._leases: dict[object, dict[bytes, QueueState]] = {}
         self._look_at: dict[object, int] = {}
         self._queues: dict[object, set[QueueState]] = {}
@@ -30,17 +31,19 @@ class BoundLeases:
         """How many leases are kept of a connection; some may have ended."""
         return len(self._leases.get(connection, ()))
 
-    def queues(self, connection: object) -> set[QueueState]:
-        """Where the connection has, or had, leases."""
-        return self._queues.get(connection, set())
-
-    def of(self, connection: object) -> list[tuple[QueueState, list[bytes]]]:
+    def of(self, connection: object) -> OfQueues:
         """The leases of a connection by queue, as far as they have not ended."""
         if connection in self._leases:
             self._drop_ended(connection)
-        return _by_queue(self._leases.get(connection, {}))
+        return self._by_queue(connection)
 
-    def take(self, connection: object) -> list[tuple[QueueState, list[bytes]]]:
+    def _by_queue(self, connection: object) -> OfQueues:
+        queues: dict[QueueState, list[bytes]] = {}
+        for lease_id, queue in self._leases.get(connection, {}).items():
+            queues.setdefault(queue, []).append(lease_id)
+        return list(queues.items())
+
+    def take(self, connection: object) -> OfQueues:
         """The same, of a connection that is over."""
         left = self.of(connection)
         self._leases.pop(connection, None)
@@ -48,22 +51,28 @@ class BoundLeases:
         self._queues.pop(connection, None)
         return left
 
+    def held_together(self, queue: QueueState, connection: object | None) -> HeldTogether | None:
+        """What a connection holds, if a poll of the queue needs to know: if there is a quarantined
+        item in this queue, or in another of which it has leases."""
+        if connection is None:
+            return None
+        queues = {queue, *self._queues.get(connection, ())}
+        if not any(map(has_quarantined, queues)):
+            return None
+        return self.held_under(self.of(connection))
+
+    def held_under(self, of_queues: OfQueues) -> HeldTogether:
+        """The items that are held under these leases."""
+        held = HeldTogether()
+        for queue, leases in of_queues:
+            held.merge(held_by(queue, leases))
+        return held
+
     def _drop_ended(self, connection: object) -> None:
         """Nobody tells us when a lease ends, so now and then we look which are left."""
-        leases = list(self._leases[connection].items())
-        keys = [queue.prefix + lease_id for lease_id, queue in leases]
-        entries = self._store.get_many(Family.LEASES, keys) if keys else []
-        left = {
-            lease_id: queue
-            for (lease_id, queue), entry in zip(leases, entries, strict=True)
-            if entry is not None and not queue.is_deleted
-        }
+        left: dict[bytes, QueueState] = {}
+        for queue, leases in self._by_queue(connection):
+            held_of = [] if queue.is_deleted else queue.leases.read(leases)
+            left |= {i: queue for i, (_, held) in zip(leases, held_of, strict=False) if held}
         self._leases[connection] = left
         self._look_at[connection] = 2 * len(left) + _LOOK_AFTER
-
-
-def _by_queue(leases: dict[bytes, QueueState]) -> list[tuple[QueueState, list[bytes]]]:
-    queues: dict[QueueState, list[bytes]] = {}
-    for lease_id, queue in leases.items():
-        queues.setdefault(queue, []).append(lease_id)
-    return list(queues.items())

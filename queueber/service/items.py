@@ -1,18 +1,23 @@
-"""Items: adding them, and what becomes of those that are leased."""
+"""Items: adding them, what becomes of those that are leased, and what operators do with them."""
 
 from collections.abc import Awaitable, Sequence
 
-import structlog
-
-from queueber.engine.kernel.state import QueueState
+from queueber.engine.loads.staging import add_rows
 from queueber.engine.queue.add import add
+from queueber.engine.queue.cancel import cancel
 from queueber.engine.queue.complete import complete
 from queueber.engine.queue.extend import extend
 from queueber.engine.queue.fail import fail
+from queueber.engine.queue.peek import peek
+from queueber.engine.queue.purge import purge
+from queueber.engine.queue.queue_state import QueueTx
+from queueber.engine.queue.redrive import redrive, redrive_first
 from queueber.engine.queue.release import release
 from queueber.engine.queue.remove import remove, remove_whole
-from queueber.model import Added, FailOutcome, NewItems
-from queueber.service.polls import Polls
+from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
+from queueber.model import Added, FailOutcome, ItemInfo, ItemState, NewItems
+from queueber.service.queue_handle import QueueHandle
+from queueber.service.shell import Shell
 from queueber.service.validate.arguments import (
     check_counts,
     check_ids,
@@ -22,115 +27,156 @@ from queueber.service.validate.arguments import (
 )
 from queueber.service.validate.items import (
     BACKOFF_DELAY_MS,
+    check_cursor,
     check_delays_ms,
     check_errors,
     check_new_items,
     check_results,
 )
 
-_log = structlog.get_logger("queueber.service")
 
+class Items:
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
 
-class Items(Polls):
-    def add(self, queue: QueueState, items: NewItems) -> Awaitable[Added]:
-        self._check_alive(queue)
+    def add(self, queue: QueueHandle, items: NewItems) -> Awaitable[Added]:
+        limits = self._shell.limits
         check_new_items(
             items,
-            item_bytes_max=self.limits.item_bytes_max,
-            message_bytes_max=self.limits.message_bytes_max,
+            item_bytes_max=limits.item_bytes_max,
+            message_bytes_max=limits.message_bytes_max,
         )
-        added = add(self._engine, queue, items, self._clock.now_ms())
-        _log.debug("added", queue=queue.name, ids=added.ids)
-        self._settle(queue)
-        return self._durable(added)
+        shell = self._shell
+        if items.origin is not None:
+            loads = shell.engine.loads.of(queue.state)
+            return shell.write(queue, add_rows, loads, items, event="added")
+        return shell.write(queue, add, items, event="added")
+
+    # --- how a lease's items end ------------------------------------------------------------------
 
     def remove(
-        self, queue: QueueState, ids: Sequence[bytes], leases: Sequence[bytes]
+        self, queue: QueueHandle, ids: Sequence[bytes], leases: Sequence[bytes]
     ) -> Awaitable[list[bool]]:
-        leases = self._check_outcome(queue, ids, leases)
-        removed = remove(self._engine, queue, ids, leases, self._clock.now_ms())
-        _log.debug("removed", queue=queue.name, ids=ids, removed=removed)
-        self._settle(queue)
-        return self._durable(removed)
+        leases = _check_outcome(ids, leases)
+        return self._shell.write(queue, remove, ids, leases, event="removed")
 
     def remove_whole(
-        self, queue: QueueState, leases: Sequence[bytes], counts: Sequence[int]
+        self, queue: QueueHandle, leases: Sequence[bytes], counts: Sequence[int]
     ) -> Awaitable[list[bool]]:
-        """All that each lease was given with, if it still holds that; for each, whether it did."""
-        self._check_alive(queue)
+        """All items that each lease was given with, if it still holds them; for each, whether it
+        did."""
         check_many("leases", len(leases))
         check_ids("leases", leases)
         check_counts(counts, len(leases))
-        removed = remove_whole(self._engine, queue, leases, counts, self._clock.now_ms())
-        _log.debug("removed", queue=queue.name, leases=leases, removed=removed)
-        self._settle(queue)
-        return self._durable(removed)
+        return self._shell.write(queue, remove_whole, leases, counts, event="removed")
 
     def complete(
         self,
-        queue: QueueState,
+        queue: QueueHandle,
         ids: Sequence[bytes],
         leases: Sequence[bytes],
         results: Sequence[bytes],
     ) -> Awaitable[list[bool]]:
-        leases = self._check_outcome(queue, ids, leases)
-        check_results(results, len(ids), self.limits.item_bytes_max)
-        completed = complete(self._engine, queue, ids, leases, results, self._clock.now_ms())
-        _log.debug("completed", queue=queue.name, ids=ids, completed=completed)
-        if any(completed):
-            self._signals.fire((queue.queue_id, None))
-        self._settle(queue)
-        return self._durable(completed)
+        leases = _check_outcome(ids, leases)
+        check_results(results, len(ids), self._shell.limits.item_bytes_max)
+        completed = self._shell.write(queue, complete, ids, leases, results, event="completed")
+        self._shell.wakeups.fire((queue.state.queue_id, None))
+        return completed
 
     def fail(
         self,
-        queue: QueueState,
+        queue: QueueHandle,
         ids: Sequence[bytes],
         leases: Sequence[bytes],
         errors: Sequence[str],
         delays_ms: Sequence[int],
     ) -> Awaitable[list[FailOutcome]]:
         """A delay of -1, or none at all, is the queue's backoff."""
-        leases = self._check_outcome(queue, ids, leases)
+        leases = _check_outcome(ids, leases)
         errors = one_for_each("errors", errors, len(ids))
         check_errors(errors)
         delays_ms = one_for_each("delaysMs", delays_ms or [BACKOFF_DELAY_MS], len(ids))
         check_delays_ms(delays_ms)
         chosen = [None if delay_ms == BACKOFF_DELAY_MS else delay_ms for delay_ms in delays_ms]
-        outcomes = fail(self._engine, queue, ids, leases, errors, chosen, self._clock.now_ms())
-        _log.debug("failed", queue=queue.name, ids=ids, outcomes=outcomes)
-        self._settle(queue)
-        return self._durable(outcomes)
+        return self._shell.write(queue, fail, ids, leases, errors, chosen, event="failed")
 
     def release(
-        self, queue: QueueState, ids: Sequence[bytes], leases: Sequence[bytes]
+        self, queue: QueueHandle, ids: Sequence[bytes], leases: Sequence[bytes]
     ) -> Awaitable[list[bool]]:
-        leases = self._check_outcome(queue, ids, leases)
-        released = release(self._engine, queue, ids, leases, self._clock.now_ms())
-        _log.debug("released", queue=queue.name, ids=ids, released=released)
-        self._settle(queue)
-        return self._durable(released)
+        leases = _check_outcome(ids, leases)
+        return self._shell.write(queue, release, ids, leases, event="released")
 
     def extend(
-        self, queue: QueueState, leases: Sequence[bytes], leases_ms: Sequence[int]
+        self, queue: QueueHandle, leases: Sequence[bytes], leases_ms: Sequence[int]
     ) -> Awaitable[list[bool]]:
-        self._check_alive(queue)
         check_many("leases", len(leases))
         check_ids("leases", leases)
         leases_ms = one_for_each("leaseValiditiesMs", leases_ms, len(leases))
         for lease_ms in leases_ms:
             check_lease_ms(lease_ms)
-        extended = extend(self._engine, queue, leases, leases_ms, self._clock.now_ms())
-        _log.debug("extended", queue=queue.name, leases=leases, extended=extended)
-        self._tell_sweeper()
-        return self._durable(extended)
+        return self._shell.write(queue, extend, leases, leases_ms, event="extended")
 
-    def _check_outcome(
-        self, queue: QueueState, ids: Sequence[bytes], leases: Sequence[bytes]
-    ) -> Sequence[bytes]:
-        """The leases, one for each id."""
-        self._check_alive(queue)
+    # --- what operators do ------------------------------------------------------------------------
+
+    def peek(
+        self, queue: QueueHandle, state: ItemState, after: bytes, limit: int
+    ) -> tuple[list[ItemInfo], bytes]:
+        """A page of items, and where the next one begins; empty when there is none."""
+        queue.check_alive()
+        check_cursor("after", after)
+        limit = min(limit, PEEK_ITEMS_MAX) or PEEK_ITEMS_MAX
+        shell = self._shell
+        return peek(
+            shell.engine.store, queue.state, state, after, limit, shell.limits.answer_bytes_max
+        )
+
+    def cancel(self, queue: QueueHandle, ids: Sequence[bytes]) -> Awaitable[list[bool]]:
         check_many("ids", len(ids))
         check_ids("ids", ids)
-        check_ids("leases", leases)
-        return one_for_each("leases", leases, len(ids))
+        return self._shell.write(
+            queue, cancel, ids, event="cancelled", facts=lambda done: {"items": sum(done)}
+        )
+
+    def purge(
+        self, queue: QueueHandle, state: ItemState, limit: int
+    ) -> Awaitable[tuple[int, bool]]:
+        """A slice of the items of a state; how many went, and whether there are more."""
+        limit = min(limit, PURGE_ITEMS_MAX) or PURGE_ITEMS_MAX
+        return self._shell.write(
+            queue,
+            purge,
+            state,
+            limit,
+            event="purged",
+            facts=lambda done: {"state": state.value, "items": done[0]},
+        )
+
+    def redrive(
+        self, queue: QueueHandle, ids: Sequence[bytes], limit: int
+    ) -> Awaitable[tuple[int, bool]]:
+        """Dead letters by id, or a slice of all; how many are ready, and whether there are more."""
+        if ids:
+            check_many("ids", len(ids))
+            check_ids("ids", ids)
+        else:
+            limit = min(limit, PURGE_ITEMS_MAX) or PURGE_ITEMS_MAX
+        return self._shell.write(
+            queue,
+            _redrive,
+            ids,
+            limit,
+            event="redriven",
+            facts=lambda done: {"items": done[0]},
+        )
+
+
+def _redrive(tx: QueueTx, ids: Sequence[bytes], limit: int) -> tuple[int, bool]:
+    return (redrive(tx, ids), False) if ids else redrive_first(tx, limit)
+
+
+def _check_outcome(ids: Sequence[bytes], leases: Sequence[bytes]) -> Sequence[bytes]:
+    """The leases, one for each id."""
+    check_many("ids", len(ids))
+    check_ids("ids", ids)
+    check_ids("leases", leases)
+    return one_for_each("leases", leases, len(ids))

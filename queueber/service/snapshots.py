@@ -1,13 +1,17 @@
 """Snapshots: queues as they were at one moment, kept in memory for those who read them in parts.
 
-They are gone when they are closed, when nobody has read them for a while, when their queue is
-deleted, and when the server stops.
+They end when they are closed, when nobody has read them for a while, when their queue is deleted,
+and when the server stops.
 """
+
+from dataclasses import dataclass
 
 import structlog
 
-from queueber.engine.kernel.state import QueueState
+from queueber.db.records.keys import NEVER_MS
+from queueber.db.store.contract import Snapshot
 from queueber.engine.queue.peek import look
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.results import results_of
 from queueber.engine.queue.view import View, take_view
 from queueber.errors import NotFound, ResourceExhausted
@@ -19,23 +23,40 @@ from queueber.limits import (
     SNAPSHOTS_MAX,
 )
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState, Results, SnapshotInfo
-from queueber.service.core import KeptSnapshot, ServiceCore
+from queueber.service.queue_handle import QueueHandle
+from queueber.service.shell import Shell
 from queueber.service.validate.items import check_batch, check_cursor
 
 _log = structlog.get_logger("queueber.service")
 
 
-class Snapshots(ServiceCore):
-    def open_snapshot(self, queue: QueueState) -> SnapshotInfo:
-        self._check_alive(queue)
-        now_ms = self._clock.now_ms()
-        self._make_room(now_ms)
-        view, snapshot = take_view(self._engine, queue)
+@dataclass(slots=True)
+class _Kept:
+    queue: QueueState
+    view: View
+    snapshot: Snapshot
+    used_at_ms: int
+
+
+class Snapshots:
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._kept: dict[bytes, _Kept] = {}
+        self.due_ms = NEVER_MS
+        """When one may have to end because nobody reads it."""
+
+    def open_snapshot(self, queue: QueueHandle) -> SnapshotInfo:
+        queue.check_alive()
+        shell, state = self._shell, queue.state
+        now_ms = shell.clock.now_ms()
+        self._check_count(now_ms)
+        view, snapshot = take_view(shell.engine.store, state)
         # Never used again: who has one of an earlier run of the server is told that it has ended.
-        (snapshot_id,) = self._engine.ids.mint(1, now_ms)
-        self._snapshots[snapshot_id] = KeptSnapshot(queue, view, snapshot, now_ms)
-        self._loop.call_later(SNAPSHOT_KEEP_MS / 1000, self._expire, snapshot_id)
-        _log.debug("snapshot_opened", queue=queue.name, snapshot=snapshot_id)
+        (snapshot_id,) = shell.engine.ids.mint(1, now_ms)
+        self._kept[snapshot_id] = _Kept(state, view, snapshot, now_ms)
+        self.due_ms = min(self.due_ms, now_ms + SNAPSHOT_KEEP_MS)
+        shell.wake_sweeper_for(self.due_ms)
+        _log.debug("snapshot_opened", queue=state.name, snapshot=snapshot_id)
         counters, head = view.counters, view.results.head
         return SnapshotInfo(
             id=snapshot_id,
@@ -51,7 +72,7 @@ class Snapshots(ServiceCore):
 
     def scan_snapshot(
         self,
-        queue: QueueState,
+        queue: QueueHandle,
         snapshot_id: bytes,
         state: ItemState,
         *,
@@ -71,12 +92,14 @@ class Snapshots(ServiceCore):
         if batch:
             check_batch(batch)
         limit = min(limit, SCAN_ITEMS_MAX) or SCAN_ITEMS_MAX
-        room = self.limits.answer_bytes_max
-        return look(view, state, after, limit, room, before=before, batch=batch, without=without)
+        bytes_max = self._shell.limits.answer_bytes_max
+        return look(
+            view, state, after, limit, bytes_max, before=before, batch=batch, without=without
+        )
 
     def read_snapshot(
         self,
-        queue: QueueState,
+        queue: QueueHandle,
         snapshot_id: bytes,
         *,
         offset: int,
@@ -85,62 +108,68 @@ class Snapshots(ServiceCore):
         batch: str = "",
         without: frozenset[Column] = ALL_COLUMNS,
     ) -> Results:
-        """Results that there were, also those that have been deleted since. Never waits."""
+        """Results as they stood, also those that have been deleted since. Never waits."""
         view = self._view(queue, snapshot_id)
         if batch:
             check_batch(batch)
         limit = min(limit, READ_ITEMS_MAX) or READ_ITEMS_MAX
-        room = self.limits.answer_bytes_max
-        return results_of(view, offset, limit, room, before=before, batch=batch, without=without)
+        bytes_max = self._shell.limits.answer_bytes_max
+        return results_of(
+            view, offset, limit, bytes_max, before=before, batch=batch, without=without
+        )
 
-    def close_snapshot(self, queue: QueueState, snapshot_id: bytes) -> bool:
+    def close_snapshot(self, queue: QueueHandle, snapshot_id: bytes) -> bool:
         """False when it has ended already."""
-        kept = self._snapshots.get(snapshot_id)
-        if kept is None or kept.queue is not queue:
+        kept = self._kept.get(snapshot_id)
+        if kept is None or kept.queue is not queue.state:
             return False
-        self._end_snapshot(snapshot_id, "closed")
+        self._end(snapshot_id, "closed")
         return True
 
-    def _view(self, queue: QueueState, snapshot_id: bytes) -> View:
-        self._check_alive(queue)
-        kept = self._snapshots.get(snapshot_id)
-        if kept is None or kept.queue is not queue:
+    def expire_snapshots(self, now_ms: int) -> int:
+        """End those that nobody has read for a while; returns when to look again."""
+        if now_ms >= self.due_ms:
+            for snapshot_id, kept in list(self._kept.items()):
+                if now_ms >= kept.used_at_ms + SNAPSHOT_KEEP_MS:
+                    self._end(snapshot_id, "not read any more")
+            used_at_ms = [kept.used_at_ms for kept in self._kept.values()]
+            self.due_ms = min(used_at_ms) + SNAPSHOT_KEEP_MS if used_at_ms else NEVER_MS
+        return self.due_ms
+
+    def queue_deleted(self, queue: QueueState) -> None:
+        for snapshot_id, kept in list(self._kept.items()):
+            if kept.queue is queue:
+                self._end(snapshot_id, "queue deleted")
+
+    def server_stops(self) -> None:
+        for snapshot_id in list(self._kept):
+            self._end(snapshot_id, "server stops")
+
+    def _view(self, queue: QueueHandle, snapshot_id: bytes) -> View:
+        queue.check_alive()
+        kept = self._kept.get(snapshot_id)
+        if kept is None or kept.queue is not queue.state:
             raise NotFound(
                 "snapshot: the snapshot has ended, or was never one of this queue; one that nobody "
                 f"reads ends after {SNAPSHOT_KEEP_MS // 1000} s, and all end with the server; open "
                 "another and read again"
             )
-        kept.used_at_ms = self._clock.now_ms()
+        kept.used_at_ms = self._shell.clock.now_ms()
         return kept.view
 
-    def _make_room(self, now_ms: int) -> None:
-        if len(self._snapshots) < SNAPSHOTS_MAX:
+    def _check_count(self, now_ms: int) -> None:
+        """End the one that was not read for longest if there are too many, or refuse another."""
+        if len(self._kept) < SNAPSHOTS_MAX:
             return
-        oldest = min(self._snapshots, key=lambda each: self._snapshots[each].used_at_ms)
-        if self._snapshots[oldest].used_at_ms + SNAPSHOT_YIELDS_MS > now_ms:
+        oldest = min(self._kept, key=lambda each: self._kept[each].used_at_ms)
+        if self._kept[oldest].used_at_ms + SNAPSHOT_YIELDS_MS > now_ms:
             raise ResourceExhausted(
                 f"{SNAPSHOTS_MAX} snapshots are being read, the limit; close one, or try again "
                 f"when one was not read for {SNAPSHOT_YIELDS_MS // 1000} s"
             )
-        self._end_snapshot(oldest, "made room for another")
+        self._end(oldest, "too many snapshots")
 
-    def _expire(self, snapshot_id: bytes) -> None:
-        kept = self._snapshots.get(snapshot_id)
-        if kept is None:
-            return
-        left_ms = kept.used_at_ms + SNAPSHOT_KEEP_MS - self._clock.now_ms()
-        if left_ms > 0:
-            self._loop.call_later(left_ms / 1000, self._expire, snapshot_id)
-        else:
-            self._end_snapshot(snapshot_id, "not read any more")
-
-    def _end_snapshots(self, queue: QueueState | None = None) -> None:
-        """Those of a queue, or all."""
-        for snapshot_id, kept in list(self._snapshots.items()):
-            if queue is None or kept.queue is queue:
-                self._end_snapshot(snapshot_id, "queue deleted" if queue else "server stops")
-
-    def _end_snapshot(self, snapshot_id: bytes, reason: str) -> None:
-        kept = self._snapshots.pop(snapshot_id)
+    def _end(self, snapshot_id: bytes, reason: str) -> None:
+        kept = self._kept.pop(snapshot_id)
         kept.snapshot.close()
         _log.debug("snapshot_ended", queue=kept.queue.name, snapshot=snapshot_id, reason=reason)

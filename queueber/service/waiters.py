@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from queueber.errors import QueueberError
 from queueber.model import NOTHING_POLLED, Polled
 from queueber.service.loop import Future
-from queueber.service.outbox import Claim
+from queueber.service.unread_answers import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,12 @@ class Waiters:
 
     def __init__(self) -> None:
         self._queues: dict[int, OrderedDict[Waiter, None]] = {}
-        self.total = 0
 
     def count(self, queue_id: int) -> int:
         return len(self._queues.get(queue_id, ()))
 
     def append(self, queue_id: int, waiter: Waiter) -> None:
         self._queues.setdefault(queue_id, OrderedDict())[waiter] = None
-        self.total += 1
 
     def put_back(self, queue_id: int, waiters: list[Waiter]) -> None:
         """Those that were taken from the front, and stay: they keep their places."""
@@ -80,14 +78,11 @@ class Waiters:
         if waiting is None or waiter not in waiting:
             return
         del waiting[waiter]
-        self.total -= 1
         if not waiting:
             del self._queues[queue_id]
 
     def take_queue(self, queue_id: int) -> list[Waiter]:
-        waiting = list(self._queues.pop(queue_id, ()))
-        self.total -= len(waiting)
-        return waiting
+        return list(self._queues.pop(queue_id, ()))
 
     def take_all(self) -> list[Waiter]:
         return [waiter for queue_id in list(self._queues) for waiter in self.take_queue(queue_id)]

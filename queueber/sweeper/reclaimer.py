@@ -1,4 +1,4 @@
-"""The reclaimer: gives the room of deleted queues and ended loads back, in the background.
+"""The reclaimer: frees the disk space of deleted queues and ended loads, in the background.
 
 Each slice runs in a thread while calls are served; between two of them the server may stop.
 """
@@ -30,12 +30,12 @@ class Reclaimer:
         slices = 0
         # When the disk is full, what is left is done after the next deletion, or restart.
         with contextlib.suppress(Unavailable):
-            while (prefix := service.next_reclaim()) is not None:
-                for reclaim_slice in service.reclaim_slices(prefix):
+            while (prefix := service.queues.next_reclaim()) is not None:
+                for reclaim_slice in service.queues.reclaim_slices(prefix):
                     await trio.to_thread.run_sync(reclaim_slice)
                     slices += 1
-                service.reclaimed(prefix)
-        while (directory := service.take_stale_stage()) is not None:
-            await trio.to_thread.run_sync(service.remove_stage, directory)
+                service.queues.reclaimed(prefix)
+        while (directory := service.loads.take_stale_stage()) is not None:
+            await trio.to_thread.run_sync(service.loads.remove_stage, directory)
             slices += 1
         return slices

@@ -1,20 +1,28 @@
-"""The syncer: once a second, sync what nobody waited for, and note how far that went.
+"""The syncer: once a second, sync what no call waited for, and note how far that went.
 
-With `--durability=os` it is the only one who syncs. With `sync` there is little left to sync for
-it (what sweeps wrote), but the note is what a start holds the end of the log against.
+With `--durability=os` nothing else syncs. With `sync` there is little left to sync (what sweeps
+wrote), but the next start compares the end of the log with the note.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import trio
 
-from queueber.db.store.rocks import RocksStore
 from queueber.errors import QueueberError
 from queueber.limits import SYNC_EVERY_MS
 
 
+class NotingStore(Protocol):
+    """A store that remembers how far its log was synced."""
+
+    @property
+    def is_all_noted(self) -> bool: ...
+    def note_synced(self) -> None: ...
+
+
 class Syncer:
-    def __init__(self, store: RocksStore, sync: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, store: NotingStore, sync: Callable[[], Awaitable[object]]) -> None:
         """`sync` returns once all that was written is durable."""
         self._store = store
         self._sync = sync

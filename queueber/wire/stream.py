@@ -12,6 +12,8 @@ from typing import Any
 
 import capnp
 
+from queueber.wire.flow import Event, State, after
+
 SCRATCH_BYTES = 1 << 18
 _SENT_AT_ONCE_BYTES = 1 << 16
 """So much is sent without waiting for the end of the turn."""
@@ -24,10 +26,12 @@ class Stream(asyncio.BufferedProtocol):
         """`scratch` may be shared with other streams of the same loop."""
         self._inner = inner
         self._scratch = scratch
+        self.flow = State.IDLE
         self._unread = bytearray()
-        self._is_wanted = False
         self._is_direct = False
+        """The socket is reading to where Cap'n Proto wants the bytes."""
         self._has_ended = False
+        """The other side has sent its last byte, and some are unread."""
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
 
@@ -39,7 +43,8 @@ class Stream(asyncio.BufferedProtocol):
         self._inner.connection_made(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._is_wanted and not self._unread:
+        self._is_direct = False
+        if self.flow is State.READING and not self._unread:
             wanted: memoryview = self._inner.get_buffer(sizehint)
             # A long message is read to where it belongs, without a copy.
             if len(wanted) >= len(self._scratch) and self._may_read_long(len(wanted)):
@@ -49,10 +54,9 @@ class Stream(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._is_direct:
-            self._is_direct = False
             self._inner.buffer_updated(nbytes)
             return
-        if self._is_wanted and not self._unread:
+        if self.flow is State.READING and not self._unread:
             taken = self._hand_over(self._scratch[:nbytes])
             self._unread += self._scratch[taken:nbytes]
         else:
@@ -61,7 +65,7 @@ class Stream(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _may_read_long(self, size: int) -> bool:
-        """Whether so many bytes may come; if not, they are not wanted for now."""
+        """Whether so many bytes may come now."""
         return True
 
     def eof_received(self) -> bool:
@@ -73,6 +77,7 @@ class Stream(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self.flow = after(self.flow, Event.LOST)
         self._unread.clear()
         self._unsent.clear()
         self._inner.connection_lost(exc)
@@ -86,9 +91,14 @@ class Stream(asyncio.BufferedProtocol):
     # --- from Cap'n Proto, reading ----------------------------------------------------------------
 
     def resume_reading(self) -> None:
-        self._is_wanted = True
-        if not self._unread:
-            return
+        self.flow = after(self.flow, Event.ASKED)
+        if self._unread:
+            self._hand_over_unread()
+
+    def pause_reading(self) -> None:
+        self.flow = after(self.flow, Event.ENOUGH)
+
+    def _hand_over_unread(self) -> None:
         with memoryview(self._unread) as unread:
             taken = self._hand_over(unread)
         del self._unread[:taken]
@@ -97,9 +107,6 @@ class Stream(asyncio.BufferedProtocol):
             self._transport.close()
         elif not self._has_ended and len(self._unread) < len(self._scratch):
             self._transport.resume_reading()
-
-    def pause_reading(self) -> None:
-        self._is_wanted = False
 
     def _hand_over(self, data: memoryview) -> int:
         """Hand on as much as is asked for; returns how much that was."""

@@ -1,39 +1,40 @@
 """Bugs that are planted on purpose: a simulation that finds none of them would be worth nothing."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
 
-from queueber.db.families import Family
-from queueber.db.store.contract import Batch
-from queueber.engine.kernel.agenda import Agenda
-from queueber.engine.kernel.transaction import Change
-from queueber.engine.log.log import Log
-from queueber.engine.open import Engine
-from queueber.engine.queue.leases import take_held
-from queueber.engine.queue.queue_state import QueueState, read_engine
+from queueber.engine.kernel.duties import Done, Duties
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.log.log import Log, append
+from queueber.engine.queue.expire import expire
+from queueber.engine.queue.leases import Leases
+from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.engine.queue.ready_index import ReadyIndex
 from queueber.engine.queue.ready_window import ReadyWindow
-from queueber.engine.records.dedup_keys import Keys
-from queueber.engine.records.producers import ProducerTurn
+from queueber.engine.queue.sweep import DUTIES
+from queueber.engine.records.batches import Batches, Side
+from queueber.engine.records.dedup_keys import KeyLookup
+from queueber.engine.records.producers import ProducerCall
 from queueber.service.commit_group import CommitGroup
-from queueber.service.core import ServiceCore
 from queueber.service.items import Items
 from queueber.service.loop import Future
 from queueber.service.polls import Polls
-from tests.support.operations import append, expire
+from queueber.service.shell import Shell
 
 Patch = pytest.MonkeyPatch
 Bug = Callable[[Patch], None]
 T = TypeVar("T")
 
 
-async def _at_once(_: ServiceCore, answer: T) -> T:
+async def _at_once(_: Shell, answer: T) -> T:
     return answer
 
 
 def answer_before_the_sync(patch: Patch) -> None:
-    patch.setattr(ServiceCore, "_durable", _at_once)
+    patch.setattr(Shell, "durable", _at_once)
 
 
 def answer_completes_before_the_sync(patch: Patch) -> None:
@@ -41,7 +42,7 @@ def answer_completes_before_the_sync(patch: Patch) -> None:
 
     def completed(service: Items, *arguments: Any) -> Any:
         with pytest.MonkeyPatch.context() as meanwhile:
-            meanwhile.setattr(ServiceCore, "_durable", _at_once)
+            meanwhile.setattr(Shell, "durable", _at_once)
             return complete(service, *arguments)
 
     patch.setattr(Items, "complete", completed)
@@ -64,14 +65,22 @@ def go_on_after_a_failed_sync(patch: Patch) -> None:
 
 
 def leave_entries_of_places_behind(patch: Patch) -> None:
-    patch.setattr(Change, "_displace", lambda *_: None)
+    patch.setattr("queueber.engine.queue.ready_index.drop_places", lambda *_: None)
 
 
 def expire_leases_early(patch: Patch) -> None:
-    def early(engine: Engine, queue: QueueState, now_ms: int, items_max: int) -> tuple[int, int]:
-        return expire(engine, queue, now_ms + 10, items_max)
+    def early(tx: QueueTx, items_max: int) -> Done:
+        tx.now_ms += 10
+        return expire(tx, items_max)
 
-    patch.setattr("queueber.engine.queue.sweep.expire", early)
+    def due_ms(queue: QueueState, _: int) -> int:
+        return queue.counters.lease_due_ms - 10
+
+    duties = [
+        replace(duty, due_ms=due_ms, run=early) if duty.name == "expire" else duty
+        for duty in DUTIES._duties
+    ]
+    patch.setattr("queueber.engine.queue.sweep.DUTIES", Duties(duties))
 
 
 def lease_items_twice(patch: Patch) -> None:
@@ -79,72 +88,64 @@ def lease_items_twice(patch: Patch) -> None:
 
 
 def accept_outcomes_of_expired_leases(patch: Patch) -> None:
-    def held(
-        engine: Engine, queue: QueueState, change: Change, ids: Any, leases: Any, _: int
-    ) -> Any:
-        return take_held(engine, queue, change, ids, leases, -1)
+    take = Leases.take
 
-    patch.setattr("queueber.engine.queue.complete.take_held", held)
+    def held(own: Leases, tx: Any, ids: Any, leases: Any, now_ms: int | None = None) -> Any:
+        return take(own, tx, ids, leases, now_ms=-1)
+
+    patch.setattr(Leases, "take", held)
 
 
 def extend_leases_in_the_answer_only(patch: Patch) -> None:
-    def extend(engine: Engine, queue: QueueState, leases: Sequence[bytes], *_: Any) -> list[bool]:
-        keys = [queue.prefix + lease for lease in leases]
-        return [entry is not None for entry in engine.store.get_many(Family.LEASES, keys)]
+    def extend(tx: QueueTx, leases: Sequence[bytes], *_: Any) -> list[bool]:
+        return [bool(held) for _, held in tx.queue.leases.read(leases)]
 
     patch.setattr("queueber.service.items.extend", extend)
 
 
 def forget_what_is_due_at_a_restart(patch: Patch) -> None:
-    def read(*arguments: Any) -> Engine:
-        engine = read_engine(*arguments)
-        engine.agenda = Agenda()
-        return engine
-
-    patch.setattr("queueber.engine.open.read_engine", read)
+    patch.setattr("queueber.engine.open._put_on_agenda", lambda *_: None)
 
 
 def write_results_apart_from_what_they_are_of(patch: Patch) -> None:
-    from queueber.engine.queue import complete as module
+    def apart(tx: QueueTx, log: Log, rows: Sequence[bytes]) -> Any:
+        own = Transaction(tx._kernel, tx.now_ms, None)
+        head = append(own, log, rows)
+        own.commit()
+        return head
 
-    complete = module.complete
-
-    def completed(engine: Engine, *arguments: Any) -> list[bool]:
-        def apart(_: Batch, log: Log, rows: Iterable[bytes], now_ms: int) -> Any:
-            batch = engine.store.batch()
-            head = append(batch, log, list(rows), now_ms)
-            engine.store.write(batch)
-            return head
-
-        patch.setattr(module, "append", apart)
-        return complete(engine, *arguments)
-
-    patch.setattr("queueber.service.items.complete", completed)
+    patch.setattr("queueber.engine.queue.complete.append", apart)
 
 
 def forget_keys(patch: Patch) -> None:
-    patch.setattr(Keys, "store", lambda *_: None)
+    patch.setattr(KeyLookup, "store", lambda *_: None)
 
 
 def store_repeats_of_producers_again(patch: Patch) -> None:
-    check = ProducerTurn._check
+    check = ProducerCall._check
 
-    def as_new(turn: ProducerTurn, *arguments: Any) -> None:
+    def as_new(turn: ProducerCall, *arguments: Any) -> None:
         check(turn, *arguments)
         turn.repeated = None
 
-    patch.setattr(ProducerTurn, "_check", as_new)
+    patch.setattr(ProducerCall, "_check", as_new)
 
 
 def pause_in_memory_only(patch: Patch) -> None:
-    def pause(_: Engine, queue: QueueState, until_ms: int) -> None:
-        queue.paused_until_ms = until_ms
+    def write_record(queue: QueueState, tx: QueueTx, settings: Any, until_ms: int) -> None:
+        tx.after_write(queue._take_record, settings, until_ms)
 
-    patch.setattr("queueber.engine.queue.pause._write", pause)
+    patch.setattr(QueueState, "write_record", write_record)
 
 
 def leave_the_dead_out_of_receipts(patch: Patch) -> None:
-    patch.setattr("queueber.engine.queue.attempts.count_ended", lambda *_: None)
+    count_ended = Batches.count_ended
+
+    def count_done(batches: Batches, tx: Any, ended: Any, side: Side) -> None:
+        if side is Side.DONE:
+            count_ended(batches, tx, ended, side)
+
+    patch.setattr(Batches, "count_ended", count_done)
 
 
 def start_ids_anew(patch: Patch) -> None:
@@ -152,7 +153,7 @@ def start_ids_anew(patch: Patch) -> None:
 
 
 def wake_nobody_after_a_sweep(patch: Patch) -> None:
-    patch.setattr(Polls, "_swept", lambda *_: None)
+    patch.setattr(Polls, "swept", lambda *_: None)
 
 
 def delete_results_that_one_reader_has_read(patch: Patch) -> None:
@@ -164,7 +165,7 @@ def lose_what_an_unheard_poll_gives_back(patch: Patch) -> None:
 
     def taken_back(*arguments: Any) -> None:
         with pytest.MonkeyPatch.context() as meanwhile:
-            meanwhile.setattr(Change, "make_ready", lambda *_: None)
+            meanwhile.setattr(ReadyIndex, "put", lambda *_: None)
             take_back(*arguments)
 
     patch.setattr(Polls, "_take_back", taken_back)

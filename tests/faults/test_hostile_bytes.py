@@ -18,7 +18,8 @@ from faults.hostile.judge import attack
 from faults.hostile.messages import bootstrap, call, framed
 from faults.hostile.raw import Raw
 from faults.hostile.witness import MemoryWatch, Witness
-from queueber.limits import CONNECTION_REFUSALS_MAX, MIB
+from queueber.limits import MIB
+from queueber.service.session import REFUSALS_MAX
 from queueber.testing import ServerProcess, running_server
 
 
@@ -100,7 +101,7 @@ def test_refusals_that_their_caller_is_never_done_with_are_bounded() -> None:
         with MemoryWatch(server) as memory:
             raw.send(bootstrap())
             reader.start()
-            for number in range(1, 3 * CONNECTION_REFUSALS_MAX, 20):
+            for number in range(1, 3 * REFUSALS_MAX, 20):
                 asks = (call(number + at, "queue", name="") for at in range(20))
                 if not raw.send(b"".join(asks)):
                     break

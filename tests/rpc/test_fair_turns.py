@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from queueber.limits import TURN_SECONDS_MAX
-from queueber.rpc.fair_turns import Turns
+from queueber.rpc.fair_turns import FairTurns
+from queueber.rpc.policy import TURN_SECONDS_MAX
 
 
 class SteppedLoop:
@@ -29,7 +29,7 @@ class SteppedLoop:
 class Rig:
     def __init__(self) -> None:
         self.loop = SteppedLoop()
-        self.turns = Turns(self.loop)  # type: ignore[arg-type]
+        self.turns = FairTurns(self.loop)  # type: ignore[arg-type]
         self.done: list[int] = []
 
     def go(self, number: int, cost: float = 0.0) -> Callable[[], None]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from queueber.rpc.fair_turns import Turns
+from queueber.rpc.fair_turns import FairTurns
 from queueber.rpc.listener import Listener
 from queueber.wire.stream import Stream
 from tests.support.stream_sides import Reader
@@ -19,7 +19,7 @@ class Rig:
         self.made: list[Stream] = []
         self.expected = 0
         self.full = asyncio.Event()
-        self.listener = Listener(self._make, Turns(asyncio.get_running_loop()))
+        self.listener = Listener(self._make, FairTurns(asyncio.get_running_loop()))
 
     def _make(self, scratch: memoryview) -> Stream:
         return Counted(self, scratch)

@@ -6,21 +6,25 @@ from collections.abc import Awaitable, Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from queueber.clock import ManualClock
-from queueber.limits import (
+from queueber.errors import InvalidArgument, InvariantViolation, Unavailable
+from queueber.limits import MIB
+from queueber.rpc.fair_turns import FairTurns
+from queueber.rpc.long_messages import MessageMemory
+from queueber.rpc.policy import (
     CALLS_WHILE_NEW,
-    CONNECTION_REFUSALS_MAX,
-    MIB,
     READS_A_TURN,
     STALLED_SECONDS_CROWDED,
     STALLED_SECONDS_MAX,
     STALLED_SLICE_BYTES,
 )
-from queueber.rpc.fair_turns import Turns
-from queueber.rpc.intake import Intake
 from queueber.rpc.served_stream import ServedStream
-from tests.support.service_rig import new_connection
+from queueber.service.admission import WAIT_SECONDS_MAX
+from queueber.service.session import CALLS_MAX, REFUSALS_MAX
+from queueber.wire.flow import Event, State
+from tests.support.service_rig import new_session
 from tests.support.stream_sides import Reader, Socket, receive
 from tests.support.virtual_loop import run_virtually, turns
 
@@ -54,13 +58,13 @@ class SlowSocket(Socket):
 
 
 class Rig:
-    def __init__(self, intake: Intake | None = None) -> None:
+    def __init__(self, memory: MessageMemory | None = None) -> None:
         self.socket, self.reader = SlowSocket(), Reader()
-        self.connection = new_connection()
-        self.intake = intake or Intake(MIB)
+        self.session = new_session()
+        self.memory = memory or MessageMemory(MIB)
         scratch = memoryview(bytearray(SCRATCH))
-        self.turns = in_turns = Turns(asyncio.get_running_loop())
-        self.stream = ServedStream(self.reader, scratch, self.connection, self.intake, in_turns)
+        self.turns = in_turns = FairTurns(asyncio.get_running_loop())
+        self.stream = ServedStream(self.reader, scratch, self.session, self.memory, in_turns)
         self.socket.stream = self.stream
         self.stream.connection_made(self.socket)
 
@@ -72,7 +76,7 @@ class Rig:
 
     @property
     def unsent(self) -> int:
-        return self.connection.outbox.bytes
+        return self.session.answers.bytes
 
 
 def on_a_loop(test: Callable[[], Awaitable[None]]) -> None:
@@ -107,12 +111,12 @@ def test_who_was_refused_too_often_is_heard_no_more_and_hung_up_on() -> None:
     async def test() -> None:
         rig = Rig()
         rig.reader.ask(8, 8)
-        for _ in range(CONNECTION_REFUSALS_MAX - 1):
-            rig.connection.refused()
+        for _ in range(REFUSALS_MAX - 1):
+            rig.session.refused(InvalidArgument("no"))
         rig.receive(b"a call..")
         assert rig.reader.read == b"a call.."
 
-        rig.connection.refused()
+        rig.session.refused(InvalidArgument("no"))
         rig.receive(b"and more")
         rig.stream.write(b"the last answer")
         await asyncio.sleep(STALLED_SECONDS_CROWDED + 0.1)
@@ -191,7 +195,7 @@ def test_one_caller_gets_so_many_reads_in_a_turn() -> None:
 def test_one_that_is_new_takes_turns_with_others_that_are(calls: int) -> None:
     async def test() -> None:
         rig = Rig()
-        rig.connection.begun_ever = calls
+        rig.session.begun_ever = calls
         rig.reader.ask(8, 8)
         for _ in range(5):
             rig.turns.wait(lambda: None)
@@ -207,29 +211,7 @@ def test_one_that_is_new_takes_turns_with_others_that_are(calls: int) -> None:
     on_a_loop(test)
 
 
-def test_delay_is_how_long_bytes_lie_here() -> None:
-    async def test() -> None:
-        rig = Rig()
-        rig.stream._unread += bytes(64)
-        rig.reader.ask(8, 8)
-        assert rig.connection.delay_seconds == 0
-        await asyncio.sleep(0.5)
-        rig.reader.ask(8, 8)
-        assert rig.connection.delay_seconds == 0.5
-        for _ in range(6):
-            rig.reader.ask(8, 8)
-        assert rig.connection.delay_seconds == 0
-        # What comes after a pause has not waited through it.
-        await asyncio.sleep(10)
-        rig.stream._unread += bytes(64)
-        rig.reader.ask(8, 8)
-        assert rig.connection.delay_seconds == 0
-        rig.lose()
-
-    on_a_loop(test)
-
-
-def test_time_in_which_answers_wait_is_no_delay_of_calls() -> None:
+def test_calls_that_lie_here_while_answers_wait_are_read_afterwards() -> None:
     async def test() -> None:
         rig = Rig()
         rig.stream._unread += bytes(64)
@@ -241,16 +223,91 @@ def test_time_in_which_answers_wait_is_no_delay_of_calls() -> None:
         while rig.socket.is_full:
             rig.socket.send(100_000)
         assert len(rig.reader.read) == 16
-        assert rig.connection.delay_seconds == 0
         rig.lose()
+
+    on_a_loop(test)
+
+
+def test_rejected_transition_changes_nothing() -> None:
+    async def test() -> None:
+        rig = Rig()
+        rig.stream._unread += bytes(8)
+
+        with pytest.raises(InvariantViolation, match="SHARE_USED in state IDLE"):
+            rig.stream._on(Event.SHARE_USED)
+
+        assert (rig.stream.flow, len(rig.stream._unread)) == (State.IDLE, 8)
+        rig.reader.ask(8, 8)
+        assert len(rig.reader.read) == 8
+        rig.lose()
+
+    on_a_loop(test)
+
+
+def test_caller_with_too_many_calls_is_not_read_until_some_have_ended() -> None:
+    async def test() -> None:
+        rig = Rig()
+        rig.session.begun_ever = CALLS_WHILE_NEW
+        for _ in range(CALLS_MAX):
+            rig.session.enter()
+        rig.reader.ask(8, 8)
+
+        rig.receive(b"a call..")
+
+        assert (bytes(rig.reader.read), rig.stream.flow) == (b"", State.TOO_MANY_CALLS)
+        rig.session.leave()
+        assert rig.reader.read == b"a call.."
+        rig.lose()
+
+    on_a_loop(test)
+
+
+def test_caller_of_a_full_server_is_held_back_for_a_while_and_then_refused() -> None:
+    async def test() -> None:
+        rig = Rig()
+        admission = rig.session._admission
+        admission.calls_max = 1
+        rig.session.begun_ever = CALLS_WHILE_NEW
+        rig.reader.ask(8, 8)
+        rig.receive(b"a call..")
+        rig.session.admit()
+        admission.enter()
+        rig.reader.ask(8, 8)
+        rig.receive(b"and one.")
+        assert (bytes(rig.reader.read), rig.stream.flow) == (b"a call..", State.TOO_MANY_CALLS)
+
+        await asyncio.sleep(WAIT_SECONDS_MAX + 0.1)
+
+        assert rig.reader.read == b"a call..and one."
+        with pytest.raises(Unavailable, match="1 calls are under way, the limit"):
+            rig.session.admit()
+        admission.leave()
+        rig.lose()
+
+    on_a_loop(test)
+
+
+def test_connection_that_is_lost_while_it_is_held_back_is_forgotten() -> None:
+    async def test() -> None:
+        rig = Rig()
+        rig.session.begun_ever = CALLS_WHILE_NEW
+        for _ in range(CALLS_MAX):
+            rig.session.enter()
+        rig.reader.ask(8, 8)
+        rig.receive(b"a call..")
+
+        rig.lose()
+        rig.session.leave()
+
+        assert (bytes(rig.reader.read), rig.stream.flow) == (b"", State.LOST)
 
     on_a_loop(test)
 
 
 def test_long_message_waits_for_room_and_comes_whole() -> None:
     async def test() -> None:
-        intake = Intake(1000)
-        first, second = Rig(intake), Rig(intake)
+        memory = MessageMemory(1000)
+        first, second = Rig(memory), Rig(memory)
         data = bytes(range(256)) * 3
         first.reader.ask(768, 768)
         second.reader.ask(768, 768)
@@ -265,7 +322,7 @@ def test_long_message_waits_for_room_and_comes_whole() -> None:
         while len(second.reader.read) < 768:
             received += second.receive(data[received:])
         assert second.reader.read == data
-        assert intake.bytes == 0
+        assert memory.bytes == 0
         first.lose()
         second.lose()
 
@@ -277,9 +334,9 @@ def test_room_of_a_message_that_never_ends_is_given_back_with_its_connection() -
         rig = Rig()
         rig.reader.ask(1000, 1000)
         rig.receive(bytes(100))
-        assert rig.intake.bytes == 1000
+        assert rig.memory.bytes == 1000
         rig.lose()
-        assert rig.intake.bytes == 0
+        assert rig.memory.bytes == 0
 
     on_a_loop(test)
 
@@ -287,11 +344,19 @@ def test_room_of_a_message_that_never_ends_is_given_back_with_its_connection() -
 def test_one_who_does_not_read_is_hung_up_on() -> None:
     async def test() -> None:
         rig = Rig()
+        rig.session.name = "slow reader"
         rig.stream.write(bytes(MIB // 4))
         await asyncio.sleep(STALLED_SECONDS_MAX - 1)
         assert not rig.socket.is_closed
-        await asyncio.sleep(2)
+        with capture_logs() as logs:
+            await asyncio.sleep(2)
         assert rig.socket.is_closed
+        (line,) = logs
+        assert (line["event"], line["caller"], line["client"]) == (
+            "connection_stalled",
+            "10.1.2.3:4567",
+            "slow reader",
+        )
 
     on_a_loop(test)
 
@@ -312,7 +377,7 @@ def test_one_who_reads_slowly_is_not() -> None:
 def test_one_who_does_not_read_is_hung_up_on_sooner_when_others_need_the_room() -> None:
     async def test() -> None:
         rig = Rig()
-        rig.connection.outbox.outboxes.bytes += 3 * MIB
+        rig.session.answers.budget.bytes += 3 * MIB
         rig.stream.write(bytes(MIB // 4))
         await asyncio.sleep(STALLED_SECONDS_CROWDED + 1)
         assert rig.socket.is_closed

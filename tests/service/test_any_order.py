@@ -64,37 +64,37 @@ class Crowd:
 
     async def release(self, number: int) -> None:
         if (polled := self.held(number)) is not None:
-            await self.rig.service.release(self.rig.queue, polled.ids, [polled.lease_id])
+            await self.rig.service.items.release(self.rig.queue, polled.ids, [polled.lease_id])
 
     async def cancel(self, number: int) -> None:
         if self.added:
             chosen = [self.added[number % len(self.added)]]
-            await self.rig.service.cancel(self.rig.queue, chosen)
+            await self.rig.service.items.cancel(self.rig.queue, chosen)
 
     async def purge(self, number: int) -> None:
         state = list(ItemState)[number % len(ItemState)]
-        await self.rig.service.purge(self.rig.queue, state, number)
+        await self.rig.service.items.purge(self.rig.queue, state, number)
 
     async def redrive(self, number: int) -> None:
-        await self.rig.service.redrive(self.rig.queue, [], number)
+        await self.rig.service.items.redrive(self.rig.queue, [], number)
 
     async def pause(self, number: int) -> None:
-        await self.rig.service.pause(self.rig.queue, number)
+        await self.rig.service.queues.pause(self.rig.queue, number)
 
     async def resume(self, number: int) -> None:
-        await self.rig.service.resume(self.rig.queue)
+        await self.rig.service.queues.resume(self.rig.queue)
 
     def disconnect(self, number: int) -> None:
-        self.rig.service.connection_ended(CONNECTIONS[number % 2])
+        self.rig.service.ended_connections.connection_ended(CONNECTIONS[number % 2])
 
     def wait_batch(self, number: int) -> None:
         batch = BATCHES[number % 2]
         with contextlib.suppress(NotFound):
-            waiting = self.rig.service.wait_batch(self.rig.queue, batch, 4 * number)
+            waiting = self.rig.service.results.wait_for_batch(self.rig.queue, batch, 4 * number)
             self.waits.append((batch, self.rig.begin(waiting)))
 
     def read(self, number: int) -> None:
-        reading = self.rig.service.read_results(
+        reading = self.rig.service.results.read_results(
             self.rig.queue, reader="", offset=0, limit=number, wait_ms=4 * number
         )
         self.reads.append(self.rig.begin(reading))
@@ -102,7 +102,7 @@ class Crowd:
     async def assert_nobody_waits_for_what_is_there(self) -> None:
         await turns(10)
         rig = self.rig
-        stats = rig.service.stats(rig.queue)
+        stats = rig.service.queues.stats(rig.queue)
         if stats.ready and not stats.paused_until_ms:
             for task, connection in self.polls:
                 # A suspect may find a connection too large a company. Then whoever asks for it anew
@@ -112,7 +112,7 @@ class Crowd:
                     assert not (await rig.poll_now(connection=connection)).ids
         for batch, waiting in self.waits:
             if not waiting.done():
-                assert not (await rig.service.receipt(rig.queue, batch)).complete
+                assert not (await rig.service.results.receipt(rig.queue, batch)).complete
         if stats.results:
             assert all(reading.done() for reading in self.reads)
 
@@ -152,7 +152,9 @@ def test_calls_of_all_kinds_in_any_order_leave_nobody_waiting_and_lose_nothing(
     acts: list[tuple[int, str, int]],
 ) -> None:
     async def body(rig: ServiceRig) -> None:
-        await rig.service.configure_queue("default", QueueSettings(attempts_max=2, backoff_ms=(3,)))
+        await rig.service.queues.configure_queue(
+            "default", QueueSettings(attempts_max=2, backoff_ms=(3,)), rig.session
+        )
         crowd = Crowd(rig)
         start_ms = rig.clock.now_ms()
         async with rig.sweeper():
@@ -170,11 +172,11 @@ def test_calls_of_all_kinds_in_any_order_leave_nobody_waiting_and_lose_nothing(
             *(task for task, _ in crowd.polls), *crowd.reads, *(task for _, task in crowd.waits),
         ]  # fmt: skip
         assert all(task.done() and (task.cancelled() or not task.exception()) for task in tasks)
-        stats = rig.service.stats(rig.queue)
+        stats = rig.service.queues.stats(rig.queue)
         left = stats.ready + stats.delayed + stats.leased + stats.dead
         assert left + stats.completed_total + stats.cancelled_total == len(crowd.added)
         assert stats.leased == 0, "all leases were short"
-        assert (stats.waiting_polls, rig.gate.calls) == (0, 0)
+        assert (stats.waiting_polls, rig.admission.calls) == (0, 0)
         assert check_store(rig.store) == []
 
     run_on_service(body)

@@ -12,7 +12,7 @@ OURS, THEIRS = object(), object()
 
 def charges(rig: ServiceRig) -> dict[bytes, tuple[int, int]]:
     """Of each ready item, how many attempts failed and how large its group may be."""
-    items, _ = rig.service.peek(rig.queue, ItemState.READY, b"", 0)
+    items, _ = rig.service.items.peek(rig.queue, ItemState.READY, b"", 0)
     return {item.id: (item.attempts, item.group_max) for item in items}
 
 
@@ -20,7 +20,7 @@ def charges(rig: ServiceRig) -> dict[bytes, tuple[int, int]]:
 async def test_connection_ended_expires_the_leases_bound_to_it_in_every_queue(
     rig: ServiceRig,
 ) -> None:
-    other = await rig.service.queue("other", must_exist=False)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     await rig.add(b"ours", b"theirs", b"nobody's")
     await rig.add(b"ours", b"theirs", queue=other)
     before_ms = rig.clock.now_ms()
@@ -29,7 +29,7 @@ async def test_connection_ended_expires_the_leases_bound_to_it_in_every_queue(
     ours_of_other = await rig.poll_now(connection=OURS, queue=other)
     await rig.poll_now(connection=THEIRS, queue=other)
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert (await rig.poll_now(9)).ids == ours.ids
     assert (await rig.poll_now(9, queue=other)).ids == ours_of_other.ids
@@ -46,10 +46,10 @@ async def test_connection_ended_with_one_item_charges_it(rig: ServiceRig) -> Non
     ids = await rig.add(b"a")
     await rig.poll_now(connection=OURS)
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert charges(rig) == {ids[0]: (1, 0)}
-    stats = rig.service.stats(rig.queue)
+    stats = rig.service.queues.stats(rig.queue)
     assert (stats.expired_total, stats.failed_total, stats.released_total) == (1, 1, 0)
 
 
@@ -61,37 +61,37 @@ async def test_connection_ended_with_several_items_counts_all_its_leases_as_one(
     ids = await rig.add(*[b"x"] * 7)
     await rig.poll_now(1, connection=OURS)
     await rig.poll_now(4, connection=OURS)
-    await rig.service.poll_many(rig.queue, [1, 1, 1], lease_ms=1000, connection=OURS)
+    await rig.service.polls.poll_many(rig.queue, [1, 1, 1], lease_ms=1000, connection=OURS)
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert charges(rig) == dict.fromkeys(ids, (0, 3))
-    stats = rig.service.stats(rig.queue)
+    stats = rig.service.queues.stats(rig.queue)
     assert (stats.expired_total, stats.failed_total, stats.leases) == (7, 0, 0)
 
 
 @on_service()
 async def test_connection_ended_counts_all_queues_together(rig: ServiceRig) -> None:
     """An item of either queue may be why its holder is gone."""
-    other = await rig.service.queue("other", must_exist=False)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     ids = await rig.add(b"a")
     await rig.add(b"b", queue=other)
     await rig.poll_now(connection=OURS)
     await rig.poll_now(connection=OURS, queue=other)
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert charges(rig) == {ids[0]: (0, 1)}
-    assert rig.service.stats(other).failed_total == 0
+    assert rig.service.queues.stats(other).failed_total == 0
 
 
 @on_service()
 async def test_connection_ended_expires_a_lease_that_was_extended(rig: ServiceRig) -> None:
     await rig.add(b"a")
     polled = await rig.poll_now(connection=OURS)
-    await rig.service.extend(rig.queue, [polled.lease_id], [99_000])
+    await rig.service.items.extend(rig.queue, [polled.lease_id], [99_000])
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert (await rig.poll_now()).ids == polled.ids
 
@@ -104,12 +104,12 @@ async def test_connection_ended_leaves_alone_what_ended_before(rig: ServiceRig) 
     released = await rig.poll_now(connection=OURS)
     expired = await rig.poll_now(connection=OURS, lease_ms=10)
     await rig.complete(done)
-    await rig.service.release(rig.queue, released.ids, [released.lease_id])
+    await rig.service.items.release(rig.queue, released.ids, [released.lease_id])
     rig.clock.advance(10)
     again = await rig.poll_now(2)
     before = dump(rig.store)
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert set(again.ids) == {*released.ids, *expired.ids}
     assert dump(rig.store) == before
@@ -120,12 +120,12 @@ async def test_connection_ended_leaves_alone_what_ended_before(rig: ServiceRig) 
 async def test_connection_ended_again_or_without_a_lease_changes_nothing(rig: ServiceRig) -> None:
     ids = await rig.add(b"a")
     await rig.poll_now(connection=OURS)
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
     again = await rig.poll_now()
     before = dump(rig.store)
 
-    rig.service.connection_ended(OURS)
-    rig.service.connection_ended(object())
+    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(object())
 
     assert again.ids == ids
     assert dump(rig.store) == before
@@ -140,7 +140,7 @@ async def test_poll_that_waited_is_bound_to_its_connection(rig: ServiceRig) -> N
     await rig.add(b"ours", b"nobody's")
     polled = await bound
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert charges(rig) == {polled.ids[0]: (1, 0)}
     assert await rig.complete(await unbound) == [True]
@@ -153,11 +153,11 @@ async def test_connection_ended_serves_a_poll_that_waits_at_once(rig: ServiceRig
     task = await rig.waiting_poll(connection=THEIRS)
     before_ms = rig.clock.now_ms()
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert (await task).ids == ids
     assert rig.clock.now_ms() == before_ms
-    rig.service.connection_ended(THEIRS)
+    rig.service.ended_connections.connection_ended(THEIRS)
     assert charges(rig) == {ids[0]: (2, 0)}
 
 
@@ -170,7 +170,7 @@ async def test_poll_cancelled_before_its_connection_ended_is_not_charged(rig: Se
     ids = await added
     await asyncio.wait([task])
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert task.cancelled()
     assert charges(rig) == {ids[0]: (0, 0)}
@@ -189,7 +189,7 @@ def test_poll_cancelled_while_it_waits_for_the_disk_is_not_charged_with_its_conn
 
             task.cancel()
             await asyncio.wait([task])
-            rig.service.connection_ended(OURS)
+            rig.service.ended_connections.connection_ended(OURS)
 
             assert charges(rig) == dict.fromkeys(ids, (0, 0))
 
@@ -202,11 +202,11 @@ async def test_connection_ended_of_a_paused_queue_serves_nobody_before_it_is_res
 ) -> None:
     ids = await rig.add(b"a")
     await rig.poll_now(connection=OURS)
-    await rig.service.pause(rig.queue, 0)
+    await rig.service.queues.pause(rig.queue, 0)
     task = await rig.waiting_poll()
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
     assert await rig.poll_now() == NOTHING_POLLED
-    await rig.service.resume(rig.queue)
+    await rig.service.queues.resume(rig.queue)
 
     assert (await task).ids == ids

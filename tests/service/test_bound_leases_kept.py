@@ -21,20 +21,20 @@ OURS = object()
 async def test_connection_ended_after_its_queue_was_deleted_spares_the_new_one(
     rig: ServiceRig,
 ) -> None:
-    doomed = await rig.service.queue("doomed", must_exist=False)
+    doomed = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     await rig.add(b"gone", queue=doomed)
     ids = await rig.add(b"kept")
     await rig.poll_now(connection=OURS, queue=doomed)
     await rig.poll_now(connection=OURS)
-    await rig.service.delete_queue("doomed")
-    anew = await rig.service.queue("doomed", must_exist=False)
+    await rig.service.queues.delete_queue("doomed", rig.session)
+    anew = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     await rig.add(b"new", queue=anew)
     held = await rig.poll_now(queue=anew)
 
-    rig.service.connection_ended(OURS)
+    rig.service.ended_connections.connection_ended(OURS)
 
     assert (await rig.poll_now(9)).ids == ids
-    assert rig.service.stats(anew).leased == len(held.ids) == 1
+    assert rig.service.queues.stats(anew).leased == len(held.ids) == 1
     assert check_store(rig.store) == []
 
 
@@ -47,7 +47,7 @@ async def test_connection_ended_on_a_full_disk_is_tried_again(rig: ServiceRig) -
         before, before_ms = dump(rig.store), rig.clock.now_ms()
         with pytest.MonkeyPatch.context() as fault:
             fault.setattr(rig.store, "write", refuse_write)
-            rig.service.connection_ended(OURS)
+            rig.service.ended_connections.connection_ended(OURS)
         assert dump(rig.store) == before
 
         assert (await task).ids == ids
@@ -58,7 +58,7 @@ async def test_connection_ended_on_a_full_disk_is_tried_again(rig: ServiceRig) -
 async def test_connection_ended_goes_on_after_a_queue_whose_leases_the_store_refused_to_end(
     rig: ServiceRig,
 ) -> None:
-    other = await rig.service.queue("other", must_exist=False)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     await rig.add(b"refused")
     ids = await rig.add(b"ended", queue=other)
     refused = await rig.poll_now(connection=OURS)
@@ -72,7 +72,7 @@ async def test_connection_ended_goes_on_after_a_queue_whose_leases_the_store_ref
 
     with pytest.MonkeyPatch.context() as fault:
         fault.setattr(rig.store, "write", refuse_once)
-        rig.service.connection_ended(OURS)
+        rig.service.ended_connections.connection_ended(OURS)
 
     assert (await rig.poll_now(9, queue=other)).ids == ids
     assert await rig.complete(refused) == [True]
@@ -91,30 +91,30 @@ async def lease_one(rig: ServiceRig) -> Polled:
 async def test_bound_leases_of_a_long_connection_are_dropped_when_they_end(
     rig: ServiceRig,
 ) -> None:
-    bound = BoundLeases(rig.store)
+    bound = BoundLeases()
     live = await lease_one(rig)
-    bound.add(OURS, rig.queue, [live.lease_id])
+    bound.add(OURS, rig.queue.state, [live.lease_id])
     for number in range(5000):
-        bound.add(OURS, rig.queue, [number.to_bytes(16)])
+        bound.add(OURS, rig.queue.state, [number.to_bytes(16)])
 
     assert bound.size(OURS) <= 1001
-    assert bound.of(OURS) == [(rig.queue, [live.lease_id])]
-    assert bound.take(OURS) == [(rig.queue, [live.lease_id])]
-    assert (bound.size(OURS), bound.queues(OURS), bound.take(OURS)) == (0, set(), [])
+    assert bound.of(OURS) == [(rig.queue.state, [live.lease_id])]
+    assert bound.take(OURS) == [(rig.queue.state, [live.lease_id])]
+    assert (bound.size(OURS), bound.take(OURS)) == (0, [])
 
 
 @on_service(limits(poll_items_max=2000))
 async def test_bound_leases_that_live_are_all_kept_however_many(rig: ServiceRig) -> None:
-    await rig.service.configure_queue("default", QueueSettings(attempts_max=9))
+    await rig.service.queues.configure_queue("default", QueueSettings(attempts_max=9), rig.session)
     await rig.add(*[b"x"] * 4000)
     for _ in range(2):
-        await rig.service.poll_many(rig.queue, [1] * 2000, lease_ms=1000, connection=OURS)
-    assert rig.service.stats(rig.queue).leases == 4000
+        await rig.service.polls.poll_many(rig.queue, [1] * 2000, lease_ms=1000, connection=OURS)
+    assert rig.service.queues.stats(rig.queue).leases == 4000
 
-    rig.service.connection_ended(OURS)
-    assert rig.service.stats(rig.queue).leases == 4000 - SWEEP_SLICE_ITEMS, "the first slice"
+    rig.service.ended_connections.connection_ended(OURS)
+    assert rig.service.queues.stats(rig.queue).leases == 4000 - SWEEP_SLICE_ITEMS, "the first slice"
     while rig.service.sweep():
         pass
 
-    assert rig.service.stats(rig.queue).leases == 0
-    assert rig.service.stats(rig.queue).ready == 4000
+    assert rig.service.queues.stats(rig.queue).leases == 0
+    assert rig.service.queues.stats(rig.queue).ready == 4000

@@ -14,11 +14,11 @@ from tests.support.virtual_loop import turns
 
 
 def assert_all_ready(rig: ServiceRig, count: int) -> None:
-    stats = rig.service.stats(rig.queue)
+    stats = rig.service.queues.stats(rig.queue)
     assert (stats.ready, stats.leased, stats.leases) == (count, 0, 0)
     # Nobody had them, so nobody failed: no attempt is charged, and no group is made smaller.
     assert (stats.expired_total, stats.failed_total) == (0, 0)
-    items, _ = rig.service.peek(rig.queue, ItemState.READY, b"", 0)
+    items, _ = rig.service.items.peek(rig.queue, ItemState.READY, b"", 0)
     assert [(item.attempts, item.group_max) for item in items] == [(0, 0)] * count
     assert check_store(rig.store) == []
 
@@ -33,7 +33,7 @@ async def test_poll_cancelled_while_it_waits_takes_nothing(rig: ServiceRig) -> N
 
     assert task.cancelled()
     assert dump(rig.store) == before
-    assert rig.service.stats(rig.queue).waiting_polls == 0
+    assert rig.service.queues.stats(rig.queue).waiting_polls == 0
     await rig.add(b"a")
     assert_all_ready(rig, 1)
 
@@ -50,7 +50,7 @@ async def test_poll_cancelled_in_the_turn_of_the_add_leaves_the_item_to_the_next
 
     assert (await next_one).ids == ids
     assert gone.cancelled()
-    assert rig.service.stats(rig.queue).expired_total == 0
+    assert rig.service.queues.stats(rig.queue).expired_total == 0
 
 
 @on_service()
@@ -59,7 +59,7 @@ async def test_poll_cancelled_in_the_turn_in_which_it_was_served_gives_the_item_
 ) -> None:
     task = await rig.waiting_poll()
 
-    added = rig.service.add(rig.queue, NewItems([b"a", b"b"]))
+    added = rig.service.items.add(rig.queue, NewItems([b"a", b"b"]))
     task.cancel()
     await added
     await asyncio.wait([task])
@@ -74,7 +74,7 @@ async def test_poll_cancelled_in_the_turn_in_which_it_was_served_passes_the_item
 ) -> None:
     gone, next_one, last = [await rig.waiting_poll(wait_ms=500) for _ in range(3)]
 
-    added = rig.service.add(rig.queue, NewItems([b"a"]))
+    added = rig.service.items.add(rig.queue, NewItems([b"a"]))
     gone.cancel()
     ids = (await added).ids
 
@@ -88,7 +88,7 @@ async def test_poll_cancelled_in_the_turn_in_which_it_was_served_passes_the_item
 async def test_poll_cancelled_before_its_first_turn_takes_nothing(rig: ServiceRig) -> None:
     await rig.add(b"a")
 
-    polled = rig.service.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
+    polled = rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
     polled.close()
 
     assert_all_ready(rig, 1)
@@ -103,18 +103,18 @@ async def test_poll_cancelled_as_its_time_is_up_changes_nothing(rig: ServiceRig)
     await asyncio.wait([task])
 
     assert dump(rig.store) == before
-    assert rig.service.stats(rig.queue).waiting_polls == 0
+    assert rig.service.queues.stats(rig.queue).waiting_polls == 0
 
 
 @on_service()
 async def test_poll_cancelled_when_its_queue_was_just_deleted_does_no_harm(
     rig: ServiceRig,
 ) -> None:
-    doomed = await rig.service.queue("doomed", must_exist=False)
+    doomed = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     task = await rig.waiting_poll(queue=doomed)
 
-    added = rig.service.add(doomed, NewItems([b"a"]))
-    deleted = rig.service.delete_queue("doomed")
+    added = rig.service.items.add(doomed, NewItems([b"a"]))
+    deleted = rig.service.queues.delete_queue("doomed", rig.session)
     task.cancel()
     await added
     assert await deleted
@@ -129,7 +129,7 @@ async def test_poll_cancelled_when_the_store_refuses_to_take_back_lets_the_lease
 ) -> None:
     """Nothing is lost: the item is with a lease that nobody knows, and that expires."""
     task = await rig.waiting_poll(lease_ms=5000)
-    added = rig.service.add(rig.queue, NewItems([b"a"]))
+    added = rig.service.items.add(rig.queue, NewItems([b"a"]))
     task.cancel()
     with pytest.MonkeyPatch.context() as fault:
         fault.setattr(rig.store, "write", refuse_write)
@@ -137,7 +137,7 @@ async def test_poll_cancelled_when_the_store_refuses_to_take_back_lets_the_lease
         await asyncio.wait([task])
 
     assert check_store(rig.store) == []
-    assert rig.service.stats(rig.queue).leased == 1
+    assert rig.service.queues.stats(rig.queue).leased == 1
     rig.clock.advance(5000)
     assert (await rig.poll_now()).ids == ids
     assert task.cancelled() or isinstance(task.exception(), Unavailable)
@@ -151,7 +151,7 @@ def test_poll_cancelled_while_it_waits_for_the_commit_is_taken_back() -> None:
 
     async def body(rig: ServiceRig) -> None:
         with rig.loop.time_stands_still():
-            adding = rig.begin(rig.service.add(rig.queue, NewItems([b"a", b"b"])))
+            adding = rig.begin(rig.service.items.add(rig.queue, NewItems([b"a", b"b"])))
             sync.let()
             await adding
             task = rig.begin_poll(2)
@@ -171,12 +171,12 @@ def test_poll_many_cancelled_while_it_waits_for_the_commit_is_taken_back() -> No
 
     async def body(rig: ServiceRig) -> None:
         with rig.loop.time_stands_still():
-            adding = rig.begin(rig.service.add(rig.queue, NewItems([b"a", b"b", b"c"])))
+            adding = rig.begin(rig.service.items.add(rig.queue, NewItems([b"a", b"b", b"c"])))
             sync.let()
             await adding
-            task = rig.begin(rig.service.poll_many(rig.queue, [1, 1, 1], lease_ms=1000))
+            task = rig.begin(rig.service.polls.poll_many(rig.queue, [1, 1, 1], lease_ms=1000))
             await sync.wait_begun(2)
-            assert rig.service.stats(rig.queue).leases == 3
+            assert rig.service.queues.stats(rig.queue).leases == 3
 
             task.cancel()
             await asyncio.wait([task])
@@ -192,7 +192,7 @@ def test_waiting_poll_cancelled_while_it_waits_for_the_commit_passes_the_item_on
     async def body(rig: ServiceRig) -> None:
         gone, next_one = await rig.waiting_poll(), await rig.waiting_poll()
         with rig.loop.time_stands_still():
-            adding = rig.begin(rig.service.add(rig.queue, NewItems([b"a"])))
+            adding = rig.begin(rig.service.items.add(rig.queue, NewItems([b"a"])))
             await turns()
             await sync.wait_begun(1)
 
@@ -213,15 +213,17 @@ def test_poll_cancelled_while_it_waits_for_the_commit_of_a_queue_that_went_does_
 
     async def body(rig: ServiceRig) -> None:
         with rig.loop.time_stands_still():
-            finding = rig.begin(rig.service.queue("doomed", must_exist=False))
+            finding = rig.begin(
+                rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
+            )
             sync.let()
             doomed = await finding
-            adding = rig.begin(rig.service.add(doomed, NewItems([b"a"])))
+            adding = rig.begin(rig.service.items.add(doomed, NewItems([b"a"])))
             sync.let()
             await adding
             task = rig.begin_poll(queue=doomed)
             await sync.wait_begun(3)
-            deleting = rig.begin(rig.service.delete_queue("doomed"))
+            deleting = rig.begin(rig.service.queues.delete_queue("doomed", rig.session))
             await turns()
 
             task.cancel()

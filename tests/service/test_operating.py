@@ -15,7 +15,7 @@ ID = bytes(16)
 
 async def one_of_each(rig: ServiceRig) -> dict[ItemState, bytes]:
     """An item of every state."""
-    await rig.service.configure_queue("default", QueueSettings(attempts_max=1))
+    await rig.service.queues.configure_queue("default", QueueSettings(attempts_max=1), rig.session)
     (dead,) = await rig.add(b"dead")
     await rig.fail(await rig.poll_now())
     (held,) = await rig.add(b"held")
@@ -32,7 +32,7 @@ async def one_of_each(rig: ServiceRig) -> dict[ItemState, bytes]:
 
 def counts(rig: ServiceRig) -> tuple[int, int, int, int]:
     """Ready, delayed, in progress and dead."""
-    stats = rig.service.stats(rig.queue)
+    stats = rig.service.queues.stats(rig.queue)
     return stats.ready, stats.delayed, stats.leased, stats.dead
 
 
@@ -45,7 +45,7 @@ async def test_peek_shows_the_items_of_a_state_and_changes_nothing(rig: ServiceR
     before = dump(rig.store)
 
     for state, item_id in ids.items():
-        (item,), after = rig.service.peek(rig.queue, state, b"", 0)
+        (item,), after = rig.service.items.peek(rig.queue, state, b"", 0)
         assert (item.id, after) == (item_id, b"")
     assert dump(rig.store) == before
 
@@ -54,8 +54,8 @@ async def test_peek_shows_the_items_of_a_state_and_changes_nothing(rig: ServiceR
 async def test_peek_goes_on_where_a_page_ended_up_to_the_last(rig: ServiceRig) -> None:
     ids = await rig.add(*[b"x"] * 5)
 
-    first, after = rig.service.peek(rig.queue, ItemState.READY, b"", 3)
-    rest, end = rig.service.peek(rig.queue, ItemState.READY, after, 3)
+    first, after = rig.service.items.peek(rig.queue, ItemState.READY, b"", 3)
+    rest, end = rig.service.items.peek(rig.queue, ItemState.READY, after, 3)
 
     assert [item.id for item in first + rest] == ids
     assert (len(first), end) == (3, b"")
@@ -66,9 +66,9 @@ async def test_peek_without_a_limit_or_with_a_large_one_is_a_page(rig: ServiceRi
     await rig.add(*[b""] * (PEEK_ITEMS_MAX + 1))
 
     for limit in (0, 10 * PEEK_ITEMS_MAX):
-        items, after = rig.service.peek(rig.queue, ItemState.READY, b"", limit)
+        items, after = rig.service.items.peek(rig.queue, ItemState.READY, b"", limit)
         assert len(items) == PEEK_ITEMS_MAX
-        assert len(rig.service.peek(rig.queue, ItemState.READY, after, limit)[0]) == 1
+        assert len(rig.service.items.peek(rig.queue, ItemState.READY, after, limit)[0]) == 1
 
 
 # --- cancel and purge -----------------------------------------------------------------------------
@@ -78,11 +78,11 @@ async def test_peek_without_a_limit_or_with_a_large_one_is_a_page(rig: ServiceRi
 async def test_cancel_takes_items_of_every_state_and_answers_for_each(rig: ServiceRig) -> None:
     ids = await one_of_each(rig)
 
-    cancelled = await rig.service.cancel(rig.queue, [*ids.values(), ID])
+    cancelled = await rig.service.items.cancel(rig.queue, [*ids.values(), ID])
 
     assert cancelled == [True] * 4 + [False]
     assert counts(rig) == (0, 0, 0, 0)
-    assert rig.service.stats(rig.queue).cancelled_total == 4
+    assert rig.service.queues.stats(rig.queue).cancelled_total == 4
     assert check_store(rig.store) == []
 
 
@@ -93,7 +93,7 @@ async def test_cancel_of_an_item_in_progress_refuses_the_outcome_of_its_holder(
     await rig.add(b"gone", b"kept")
     polled = await rig.poll_now(2)
 
-    await rig.service.cancel(rig.queue, polled.ids[:1])
+    await rig.service.items.cancel(rig.queue, polled.ids[:1])
 
     assert await rig.complete(polled) == [False, True]
 
@@ -106,7 +106,7 @@ async def test_purge_takes_one_state_only(rig: ServiceRig) -> None:
     for place, state in enumerate(
         (ItemState.READY, ItemState.DELAYED, ItemState.LEASED, ItemState.DEAD)
     ):
-        assert await rig.service.purge(rig.queue, state, 0) == (1, False)
+        assert await rig.service.items.purge(rig.queue, state, 0) == (1, False)
         left[place] = 0
         assert counts(rig) == tuple(left)
         assert check_store(rig.store) == []
@@ -116,10 +116,13 @@ async def test_purge_takes_one_state_only(rig: ServiceRig) -> None:
 async def test_purge_takes_a_slice_and_says_whether_there_is_more(rig: ServiceRig) -> None:
     await rig.add(*[b""] * (PURGE_ITEMS_MAX + 5))
 
-    assert await rig.service.purge(rig.queue, ItemState.READY, 2) == (2, True)
-    assert await rig.service.purge(rig.queue, ItemState.READY, 10**9) == (PURGE_ITEMS_MAX, True)
-    assert await rig.service.purge(rig.queue, ItemState.READY, 0) == (3, False)
-    assert await rig.service.purge(rig.queue, ItemState.READY, 0) == (0, False)
+    assert await rig.service.items.purge(rig.queue, ItemState.READY, 2) == (2, True)
+    assert await rig.service.items.purge(rig.queue, ItemState.READY, 10**9) == (
+        PURGE_ITEMS_MAX,
+        True,
+    )
+    assert await rig.service.items.purge(rig.queue, ItemState.READY, 0) == (3, False)
+    assert await rig.service.items.purge(rig.queue, ItemState.READY, 0) == (0, False)
 
 
 @on_service()
@@ -128,7 +131,7 @@ async def test_item_that_was_cancelled_while_it_was_delayed_wakes_nobody(rig: Se
         ids = await rig.add(b"a", b"b", delay_ms=100)
         tasks = [await rig.waiting_poll(wait_ms=1000) for _ in range(2)]
 
-        await rig.service.cancel(rig.queue, ids[:1])
+        await rig.service.items.cancel(rig.queue, ids[:1])
 
         assert (await tasks[0]).ids == ids[1:]
         assert await tasks[1] == NOTHING_POLLED
@@ -138,7 +141,7 @@ async def test_item_that_was_cancelled_while_it_was_delayed_wakes_nobody(rig: Se
 
 
 async def dead_letters(rig: ServiceRig, count: int) -> list[bytes]:
-    await rig.service.configure_queue("default", QueueSettings(attempts_max=1))
+    await rig.service.queues.configure_queue("default", QueueSettings(attempts_max=1), rig.session)
     ids = await rig.add(*[b"x"] * count)
     await rig.fail(await rig.poll_now(count))
     return ids
@@ -148,7 +151,7 @@ async def dead_letters(rig: ServiceRig, count: int) -> list[bytes]:
 async def test_redrive_by_id_brings_back_those_that_are_dead(rig: ServiceRig) -> None:
     ids = await dead_letters(rig, 3)
 
-    assert await rig.service.redrive(rig.queue, [*ids[:2], ids[0], ID], 1) == (2, False)
+    assert await rig.service.items.redrive(rig.queue, [*ids[:2], ids[0], ID], 1) == (2, False)
 
     polled = await rig.poll_now(9)
     assert polled.ids == ids[:2]
@@ -162,9 +165,9 @@ async def test_redrive_of_all_takes_a_slice_and_says_whether_there_is_more(
 ) -> None:
     ids = await dead_letters(rig, 5)
 
-    assert await rig.service.redrive(rig.queue, [], 2) == (2, True)
-    assert await rig.service.redrive(rig.queue, [], 0) == (3, False)
-    assert await rig.service.redrive(rig.queue, [], 0) == (0, False)
+    assert await rig.service.items.redrive(rig.queue, [], 2) == (2, True)
+    assert await rig.service.items.redrive(rig.queue, [], 0) == (3, False)
+    assert await rig.service.items.redrive(rig.queue, [], 0) == (0, False)
 
     assert (await rig.poll_now(9)).ids == ids
 
@@ -175,7 +178,7 @@ async def test_redrive_serves_the_polls_that_wait_in_order(rig: ServiceRig) -> N
     tasks = [await rig.waiting_poll(2), await rig.waiting_poll(2)]
     before_ms = rig.clock.now_ms()
 
-    await rig.service.redrive(rig.queue, [], 0)
+    await rig.service.items.redrive(rig.queue, [], 0)
 
     assert [list((await task).ids) for task in tasks] == [ids[:2], ids[2:]]
     assert rig.clock.now_ms() == before_ms
@@ -188,12 +191,12 @@ async def test_operation_that_the_store_refuses_changes_nothing(rig: ServiceRig)
     with pytest.MonkeyPatch.context() as fault:
         fault.setattr(rig.store, "write", refuse_write)
         with pytest.raises(Unavailable):
-            rig.service.cancel(rig.queue, list(ids.values()))
+            rig.service.items.cancel(rig.queue, list(ids.values()))
         for state in ItemState:
             with pytest.raises(Unavailable):
-                rig.service.purge(rig.queue, state, 0)
+                rig.service.items.purge(rig.queue, state, 0)
         with pytest.raises(Unavailable):
-            rig.service.redrive(rig.queue, [], 0)
+            rig.service.items.redrive(rig.queue, [], 0)
 
     assert dump(rig.store) == before
     assert counts(rig) == was

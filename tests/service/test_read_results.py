@@ -15,7 +15,7 @@ from tests.support.virtual_loop import turns
 def read(
     rig: ServiceRig, reader: str = "", *, offset: int = 0, limit: int = 0, wait_ms: int = 0
 ) -> Awaitable[Results]:
-    return rig.service.read_results(
+    return rig.service.results.read_results(
         rig.queue, reader=reader, offset=offset, limit=limit, wait_ms=wait_ms
     )
 
@@ -70,9 +70,9 @@ async def test_read_results_past_the_end_is_refused_at_once(rig: ServiceRig) -> 
     with pytest.raises(InvalidArgument, match="offset is 2; the limit is 1"):
         read(rig, offset=2, wait_ms=1000)
     with pytest.raises(InvalidArgument, match="offset is 2; the limit is 1"):
-        rig.service.ack_results(rig.queue, "reader", 2)
+        rig.service.results.ack_results(rig.queue, "reader", 2)
 
-    assert rig.service.log_stats(rig.queue).readers == {}
+    assert rig.service.results.results_stats(rig.queue).readers == {}
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -110,11 +110,11 @@ async def test_reader_goes_on_where_it_acknowledged_and_not_where_it_read(
 
     assert texts(await read(rig, "reader", limit=2)) == [b"0", b"1"]
     assert texts(await read(rig, "reader", limit=2)) == [b"0", b"1"]
-    await rig.service.ack_results(rig.queue, "reader", 1)
+    await rig.service.results.ack_results(rig.queue, "reader", 1)
 
     assert texts(await read(rig, "reader")) == [b"1", b"2"]
     assert texts(await read(rig, "another")) == [b"0", b"1", b"2"]
-    assert rig.service.log_stats(rig.queue).readers == {"reader": 1}
+    assert rig.service.results.results_stats(rig.queue).readers == {"reader": 1}
 
 
 @on_service()
@@ -122,20 +122,22 @@ async def test_reader_that_acknowledges_less_than_before_stays_where_it_was(
     rig: ServiceRig,
 ) -> None:
     await complete_each(rig, b"0", b"1", b"2")
-    await rig.service.ack_results(rig.queue, "reader", 2)
+    await rig.service.results.ack_results(rig.queue, "reader", 2)
 
-    await rig.service.ack_results(rig.queue, "reader", 1)
+    await rig.service.results.ack_results(rig.queue, "reader", 1)
 
     assert texts(await read(rig, "reader")) == [b"2"]
 
 
 @on_service()
 async def test_reader_of_what_was_deleted_is_told_how_many_it_missed(rig: ServiceRig) -> None:
-    await rig.service.configure_queue("default", QueueSettings(result_age_ms=DAY_MS))
+    await rig.service.queues.configure_queue(
+        "default", QueueSettings(result_age_ms=DAY_MS), rig.session
+    )
     await complete_each(rig, b"0", b"1")
     rig.clock.advance(DAY_MS // 2)
     await complete_each(rig, b"2")
-    await rig.service.ack_results(rig.queue, "slow", 1)
+    await rig.service.results.ack_results(rig.queue, "slow", 1)
     rig.clock.advance(DAY_MS // 2)
     assert rig.service.sweep()
 
@@ -155,17 +157,17 @@ async def test_ack_of_the_last_reader_deletes_through_the_sweeper_without_time_p
     rig: ServiceRig,
 ) -> None:
     await complete_each(rig, b"0", b"1", b"2")
-    await rig.service.ack_results(rig.queue, "slow", 0)
+    await rig.service.results.ack_results(rig.queue, "slow", 0)
     async with rig.sweeper():
         before_ms = rig.clock.now_ms()
-        await rig.service.ack_results(rig.queue, "quick", 3)
+        await rig.service.results.ack_results(rig.queue, "quick", 3)
         await turns(10)
-        assert rig.service.log_stats(rig.queue).first_offset == 0
+        assert rig.service.results.results_stats(rig.queue).first_offset == 0
 
-        await rig.service.ack_results(rig.queue, "slow", 2)
+        await rig.service.results.ack_results(rig.queue, "slow", 2)
         await turns(10)
 
-        assert rig.service.log_stats(rig.queue).first_offset == 2
+        assert rig.service.results.results_stats(rig.queue).first_offset == 2
         assert rig.clock.now_ms() == before_ms
         assert texts(await read(rig, offset=2)) == [b"2"]
 
@@ -175,15 +177,15 @@ async def test_drop_of_the_slowest_reader_deletes_what_the_others_have_read(
     rig: ServiceRig,
 ) -> None:
     await complete_each(rig, b"0", b"1", b"2")
-    await rig.service.ack_results(rig.queue, "slow", 0)
-    await rig.service.ack_results(rig.queue, "quick", 3)
+    await rig.service.results.ack_results(rig.queue, "slow", 0)
+    await rig.service.results.ack_results(rig.queue, "quick", 3)
     assert not rig.service.sweep()
 
-    assert await rig.service.drop_reader(rig.queue, "slow")
-    assert not await rig.service.drop_reader(rig.queue, "slow")
+    assert await rig.service.results.drop_reader(rig.queue, "slow")
+    assert not await rig.service.results.drop_reader(rig.queue, "slow")
 
     assert rig.service.sweep()
-    stats = rig.service.log_stats(rig.queue)
+    stats = rig.service.results.results_stats(rig.queue)
     assert (stats.first_offset, stats.next_offset, stats.bytes) == (3, 3, 0)
     assert stats.readers == {"quick": 3}
 
@@ -196,8 +198,8 @@ async def test_ack_in_the_middle_of_a_block_keeps_all_of_it_and_leaves_nothing_d
     await rig.complete(await rig.poll_now(3))
     rig.service.next_due_in_ms()
 
-    await rig.service.ack_results(rig.queue, "reader", 2)
+    await rig.service.results.ack_results(rig.queue, "reader", 2)
 
     assert not rig.service.sweep()
-    assert rig.service.log_stats(rig.queue).first_offset == 0
+    assert rig.service.results.results_stats(rig.queue).first_offset == 0
     assert len(texts(await read(rig, "reader"))) == 1

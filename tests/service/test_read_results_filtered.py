@@ -20,7 +20,7 @@ def read(
     wait_ms: int = 0,
     without: frozenset[Column] = ALL_COLUMNS,
 ) -> Awaitable[Results]:
-    return rig.service.read_results(
+    return rig.service.results.read_results(
         rig.queue,
         reader="",
         offset=offset,
@@ -111,7 +111,7 @@ async def test_read_before_an_offset_ends_there_and_waits_for_nothing_beyond(
 @on_service()
 async def test_read_before_an_offset_tells_only_what_it_missed_itself(rig: ServiceRig) -> None:
     await complete_each(rig, "a", "b", "c", "d", "e")
-    await rig.service.ack_results(rig.queue, "reader", 2)
+    await rig.service.results.ack_results(rig.queue, "reader", 2)
     rig.service.sweep()
 
     assert await read(rig, before=1) == Results([], 1, 1)
@@ -123,7 +123,7 @@ async def test_read_before_an_offset_tells_only_what_it_missed_itself(rig: Servi
 @on_service()
 async def test_read_without_columns_leaves_them_out_and_keeps_the_rest(rig: ServiceRig) -> None:
     items = NewItems([b"x"], keys=["k"], attributes=[{"a": "1"}], batch="b")
-    (item_id,) = (await rig.service.add(rig.queue, items)).ids
+    (item_id,) = (await rig.service.items.add(rig.queue, items)).ids
     await rig.complete(await rig.poll_now(), b"r")
     now_ms = rig.clock.now_ms()
 

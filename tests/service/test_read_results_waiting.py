@@ -17,7 +17,7 @@ NOTHING = Results([], 0, 0)
 def begin_read(
     rig: ServiceRig, reader: str = "", *, limit: int = 0, wait_ms: int = 30_000
 ) -> "asyncio.Task[Results]":
-    found = rig.service.read_results(
+    found = rig.service.results.read_results(
         rig.queue, reader=reader, offset=0, limit=limit, wait_ms=wait_ms
     )
     return rig.begin(found)
@@ -60,7 +60,7 @@ async def test_read_results_with_nothing_to_read_wakes_on_complete_without_time_
 async def test_read_results_wakes_its_own_queue_only(rig: ServiceRig) -> None:
     mine = rig.queue
     polled = await leased(rig)
-    rig.queue = await rig.service.queue("other", must_exist=False)
+    rig.queue = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     theirs = await waiting_read(rig, wait_ms=1000)
     rig.queue = mine
 
@@ -76,7 +76,7 @@ async def test_read_results_does_not_wake_on_what_leaves_no_result(rig: ServiceR
     task = await waiting_read(rig, wait_ms=1000)
     before_ms = rig.clock.now_ms()
     polled = await leased(rig)
-    await rig.service.remove(rig.queue, polled.ids, [polled.lease_id])
+    await rig.service.items.remove(rig.queue, polled.ids, [polled.lease_id])
     await rig.fail(await leased(rig))
     assert await rig.complete(polled) == [False]
 
@@ -100,7 +100,7 @@ async def test_read_results_in_vain_answers_nothing_when_its_time_is_up(rig: Ser
 @on_service()
 async def test_reader_that_has_acknowledged_all_waits_for_the_next_result(rig: ServiceRig) -> None:
     await rig.complete(await leased(rig), b"first")
-    await rig.service.ack_results(rig.queue, "reader", 1)
+    await rig.service.results.ack_results(rig.queue, "reader", 1)
     polled = await leased(rig)
     task = await waiting_read(rig, "reader")
 
@@ -114,7 +114,9 @@ async def test_reader_that_has_acknowledged_all_waits_for_the_next_result(rig: S
 async def test_reader_that_waits_past_what_was_deleted_is_told_what_it_missed(
     rig: ServiceRig,
 ) -> None:
-    await rig.service.configure_queue("default", QueueSettings(result_age_ms=DAY_MS))
+    await rig.service.queues.configure_queue(
+        "default", QueueSettings(result_age_ms=DAY_MS), rig.session
+    )
     await rig.complete(await leased(rig), b"old")
     rig.clock.advance(DAY_MS)
     assert rig.service.sweep()
@@ -132,11 +134,11 @@ async def test_reader_that_waits_past_what_was_deleted_is_told_what_it_missed(
 
 @on_service()
 async def test_read_results_whose_queue_is_deleted_is_not_found(rig: ServiceRig) -> None:
-    rig.queue = await rig.service.queue("doomed", must_exist=False)
+    rig.queue = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     task = await waiting_read(rig)
     before_ms = rig.clock.now_ms()
 
-    await rig.service.delete_queue("doomed")
+    await rig.service.queues.delete_queue("doomed", rig.session)
 
     with pytest.raises(NotFound, match="'doomed' was deleted"):
         await task
@@ -161,15 +163,15 @@ async def test_read_results_cancelled_leaves_nothing_behind(rig: ServiceRig) -> 
     before = dump(rig.store)
     for _ in range(3):
         task = await waiting_read(rig, "reader")
-        assert rig.gate.calls == 0
+        assert rig.admission.calls == 0
 
         task.cancel()
         await asyncio.wait([task])
 
         assert task.cancelled()
-        assert (rig.gate.calls, rig.loop.timers()) == (0, 0)
+        assert (rig.admission.calls, rig.loop.timers()) == (0, 0)
     assert dump(rig.store) == before
-    assert rig.service.log_stats(rig.queue).readers == {}
+    assert rig.service.results.results_stats(rig.queue).readers == {}
 
 
 @on_service()
@@ -181,7 +183,7 @@ async def test_read_results_whose_result_comes_before_its_first_turn_answers_at_
     before_ms = rig.clock.now_ms()
 
     task = begin_read(rig)
-    completed = rig.service.complete(rig.queue, polled.ids, [polled.lease_id], [b"r"])
+    completed = rig.service.items.complete(rig.queue, polled.ids, [polled.lease_id], [b"r"])
 
     assert await completed == [True]
     assert texts(await task) == [b"r"]

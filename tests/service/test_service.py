@@ -1,6 +1,5 @@
 """The verbs: checked by the call itself, refused without a change, answered in full."""
 
-from queueber.engine.queue.queues import delete_queue
 from queueber.limits import (
     ANSWER_BYTES,
     ITEM_WIRE_BYTES,
@@ -10,6 +9,7 @@ from queueber.limits import (
     QUEUES_MAX,
 )
 from queueber.model import NOTHING_POLLED, ItemState, QueueSettings
+from tests.support.operations import delete_queue
 from tests.support.service_rig import ServiceRig, limits, on_service
 
 ID = bytes(16)
@@ -22,7 +22,7 @@ async def test_remove_with_one_lease_for_all_is_remove_with_it_for_each(rig: Ser
     await rig.add(b"a", b"b", b"c")
     polled = await rig.poll_now(3)
 
-    removed = await rig.service.remove(rig.queue, polled.ids, [polled.lease_id])
+    removed = await rig.service.items.remove(rig.queue, polled.ids, [polled.lease_id])
 
     assert removed == [True, True, True]
 
@@ -30,21 +30,28 @@ async def test_remove_with_one_lease_for_all_is_remove_with_it_for_each(rig: Ser
 @on_service()
 async def test_remove_with_a_lease_for_each_answers_for_each(rig: ServiceRig) -> None:
     await rig.add(b"a", b"b")
-    one, two = await rig.service.poll_many(rig.queue, [1, 1], lease_ms=1000)
+    one, two = await rig.service.polls.poll_many(rig.queue, [1, 1], lease_ms=1000)
     ids = [*one.ids, *two.ids]
 
-    assert await rig.service.remove(rig.queue, ids, [one.lease_id, one.lease_id]) == [True, False]
+    assert await rig.service.items.remove(rig.queue, ids, [one.lease_id, one.lease_id]) == [
+        True,
+        False,
+    ]
 
 
 @on_service()
 async def test_remove_of_whole_leases_answers_for_each(rig: ServiceRig) -> None:
     await rig.add(b"a", b"b", b"c")
-    one, two = await rig.service.poll_many(rig.queue, [2, 1], lease_ms=1000)
+    one, two = await rig.service.polls.poll_many(rig.queue, [2, 1], lease_ms=1000)
     leases = [one.lease_id, two.lease_id, ID]
 
-    assert await rig.service.remove_whole(rig.queue, leases, [2, 2, 1]) == [True, False, False]
+    assert await rig.service.items.remove_whole(rig.queue, leases, [2, 2, 1]) == [
+        True,
+        False,
+        False,
+    ]
 
-    assert await rig.service.remove(rig.queue, two.ids, [two.lease_id]) == [True]
+    assert await rig.service.items.remove(rig.queue, two.ids, [two.lease_id]) == [True]
 
 
 @on_service()
@@ -52,10 +59,10 @@ async def test_extend_with_one_duration_for_all_is_extend_with_it_for_each(
     rig: ServiceRig,
 ) -> None:
     await rig.add(b"a", b"b")
-    answers = await rig.service.poll_many(rig.queue, [1, 1], lease_ms=1000)
+    answers = await rig.service.polls.poll_many(rig.queue, [1, 1], lease_ms=1000)
     leases = [answer.lease_id for answer in answers]
 
-    assert await rig.service.extend(rig.queue, [*leases, ID], [5000]) == [True, True, False]
+    assert await rig.service.items.extend(rig.queue, [*leases, ID], [5000]) == [True, True, False]
     rig.clock.advance(4999)
     assert (await rig.poll_now(2)) == NOTHING_POLLED
     rig.clock.advance(1)
@@ -67,17 +74,17 @@ async def test_poll_of_zero_items_is_poll_of_one(rig: ServiceRig) -> None:
     ids = await rig.add(b"a", b"b", b"c")
 
     assert (await rig.poll_now(0)).ids == ids[:1]
-    answers = await rig.service.poll_many(rig.queue, [0, 0], lease_ms=1000)
+    answers = await rig.service.polls.poll_many(rig.queue, [0, 0], lease_ms=1000)
     assert [list(answer.ids) for answer in answers] == [ids[1:2], ids[2:]]
 
 
 @on_service()
 async def test_poll_with_a_lease_of_zero_has_the_lease_of_its_queue(rig: ServiceRig) -> None:
-    rig.queue = await rig.service.queue("other", must_exist=False)
-    await rig.service.configure_queue("other", QueueSettings(lease_ms=700))
+    rig.queue = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
+    await rig.service.queues.configure_queue("other", QueueSettings(lease_ms=700), rig.session)
     await rig.add(b"a", b"b")
     first = await rig.poll_now(lease_ms=0)
-    (second,) = await rig.service.poll_many(rig.queue, [1], lease_ms=0)
+    (second,) = await rig.service.polls.poll_many(rig.queue, [1], lease_ms=0)
 
     rig.clock.advance(699)
     assert await rig.poll_now() == NOTHING_POLLED
@@ -90,7 +97,7 @@ async def test_poll_with_a_lease_of_zero_has_the_lease_of_its_queue(rig: Service
 async def test_poll_many_with_nothing_ready_does_not_wait(rig: ServiceRig) -> None:
     before_ms = rig.clock.now_ms()
 
-    answers = await rig.service.poll_many(rig.queue, [1, 2], lease_ms=1000)
+    answers = await rig.service.polls.poll_many(rig.queue, [1, 2], lease_ms=1000)
 
     assert answers == [NOTHING_POLLED] * 2
     assert rig.clock.now_ms() == before_ms
@@ -107,7 +114,7 @@ async def test_poll_keeps_its_answer_within_a_message(rig: ServiceRig) -> None:
         await rig.add(*[b"x" * size] * 3)
 
     first = await rig.poll_now(100)
-    answers = await rig.service.poll_many(rig.queue, [1] * 6, lease_ms=1000)
+    answers = await rig.service.polls.poll_many(rig.queue, [1] * 6, lease_ms=1000)
 
     assert len(first.ids) == 4
     assert [len(answer.ids) for answer in answers] == [1, 1, 0, 0, 0, 0]
@@ -119,9 +126,9 @@ async def test_an_answer_that_is_long_takes_no_further_item(rig: ServiceRig) -> 
     for _ in range(5):
         await rig.add(bytes(MIB * 3 // 4))
 
-    peeked, after = rig.service.peek(rig.queue, ItemState.READY, b"", 100)
-    peeked_next, _ = rig.service.peek(rig.queue, ItemState.READY, after, 100)
-    answers = await rig.service.poll_many(rig.queue, [1] * 5, lease_ms=1000)
+    peeked, after = rig.service.items.peek(rig.queue, ItemState.READY, b"", 100)
+    peeked_next, _ = rig.service.items.peek(rig.queue, ItemState.READY, after, 100)
+    answers = await rig.service.polls.poll_many(rig.queue, [1] * 5, lease_ms=1000)
     rest = await rig.poll_now(100)
 
     assert (len(peeked), len(peeked_next)) == (3, 2)
@@ -135,47 +142,49 @@ async def test_an_answer_that_is_long_takes_no_further_item(rig: ServiceRig) -> 
 
 @on_service()
 async def test_default_queue_is_always_there(rig: ServiceRig) -> None:
-    assert rig.service.default_queue.name == "default"
-    assert await rig.service.queue("default", must_exist=True) is rig.service.default_queue
+    assert rig.queue.name == "default"
+    opened = await rig.service.queues.open_queue("default", rig.session, must_exist=True)
+    assert opened == rig.queue
 
 
 @on_service()
 async def test_queue_that_is_missing_is_created_once(rig: ServiceRig) -> None:
-    first = await rig.service.queue("new", must_exist=False)
-    second = await rig.service.queue("new", must_exist=False)
+    first = await rig.service.queues.open_queue("new", rig.session, must_exist=False)
+    second = await rig.service.queues.open_queue("new", rig.session, must_exist=False)
 
-    assert first is second
-    assert await rig.service.queue("new", must_exist=True) is first
+    assert first == second
+    assert await rig.service.queues.open_queue("new", rig.session, must_exist=True) == first
 
 
 @on_service()
 async def test_queue_that_has_settings_is_handed_out_as_it_is(rig: ServiceRig) -> None:
     settings = QueueSettings(items_max=3)
-    await rig.service.create_queue("new", settings)
+    await rig.service.queues.create_queue("new", settings, rig.session)
 
-    assert (await rig.service.queue("new", must_exist=False)).settings == settings
+    opened = await rig.service.queues.open_queue("new", rig.session, must_exist=False)
+    assert opened.state.settings == settings
 
 
 @on_service()
 async def test_create_configure_and_delete_queue_answer_what_they_did(rig: ServiceRig) -> None:
     settings = QueueSettings(item_bytes_max=10)
 
-    assert await rig.service.create_queue("new", settings)
-    assert not await rig.service.create_queue("new", settings)
-    await rig.service.configure_queue("new", QueueSettings(items_max=1))
-    assert rig.engine.queue("new").settings == QueueSettings(items_max=1)
-    assert await rig.service.delete_queue("new")
-    assert not await rig.service.delete_queue("new")
+    assert await rig.service.queues.create_queue("new", settings, rig.session)
+    assert not await rig.service.queues.create_queue("new", settings, rig.session)
+    await rig.service.queues.configure_queue("new", QueueSettings(items_max=1), rig.session)
+    assert rig.engine.queues.get("new").settings == QueueSettings(items_max=1)
+    assert await rig.service.queues.delete_queue("new", rig.session)
+    assert not await rig.service.queues.delete_queue("new", rig.session)
 
 
 @on_service()
 async def test_list_queues_goes_by_name_in_pages(rig: ServiceRig) -> None:
     for name in ("delta", "alpha", "charlie"):
-        await rig.service.queue(name, must_exist=False)
+        await rig.service.queues.open_queue(name, rig.session, must_exist=False)
     everything = ["alpha", "charlie", "default", "delta"]
 
     def listed(after: str, limit: int) -> tuple[list[str], bool]:
-        stats, more = rig.service.list_queues(after, limit)
+        stats, more = rig.service.queues.list_queues(after, limit)
         return [each.name for each in stats], more
 
     assert listed("", 0) == (everything, False)
@@ -191,7 +200,7 @@ async def test_list_queues_goes_by_name_in_pages(rig: ServiceRig) -> None:
 async def test_stats_count_the_polls_that_wait(rig: ServiceRig) -> None:
     tasks = [await rig.waiting_poll(wait_ms=100) for _ in range(3)]
 
-    (stats,), _ = rig.service.list_queues("", 1)
+    (stats,), _ = rig.service.queues.list_queues("", 1)
     assert stats.waiting_polls == 3
 
     await rig.service.drain()
@@ -205,4 +214,4 @@ async def test_service_on_a_store_without_its_default_queue_creates_it(rig: Serv
     again = ServiceRig(rig.store, rig.clock, rig.loop, limits(), None)
 
     assert again.queue.name == "default"
-    assert again.queue.queue_id > rig.queue.queue_id
+    assert again.queue.state.queue_id > rig.queue.state.queue_id

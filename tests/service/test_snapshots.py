@@ -1,5 +1,7 @@
 """Snapshots: kept for those who read them, and for no longer than they may be."""
 
+import asyncio
+
 import pytest
 
 from queueber.errors import InvalidArgument, NotFound, ResourceExhausted
@@ -16,7 +18,7 @@ from tests.support.virtual_loop import turns
 
 
 def scan(rig: ServiceRig, snapshot_id: bytes, state: ItemState = ItemState.READY) -> list[bytes]:
-    page, _ = rig.service.scan_snapshot(rig.queue, snapshot_id, state)
+    page, _ = rig.service.snapshots.scan_snapshot(rig.queue, snapshot_id, state)
     return [each.id for each in page]
 
 
@@ -26,7 +28,7 @@ async def test_snapshot_tells_what_there_was_and_keeps_it(rig: ServiceRig) -> No
     await rig.complete(await rig.poll_now(), b"done")
     await rig.add(b"d", delay_ms=1000)
     before = dump(rig.store)
-    info = rig.service.open_snapshot(rig.queue)
+    info = rig.service.snapshots.open_snapshot(rig.queue)
 
     assert dump(rig.store) == before
     assert (info.ready, info.delayed, info.leased, info.dead) == (2, 1, 0, 0)
@@ -34,11 +36,11 @@ async def test_snapshot_tells_what_there_was_and_keeps_it(rig: ServiceRig) -> No
     assert info.taken_at_ms == rig.clock.now_ms()
 
     await rig.complete(await rig.poll_now(2), b"later")
-    await rig.service.ack_results(rig.queue, "reader", 3)
+    await rig.service.results.ack_results(rig.queue, "reader", 3)
     rig.service.sweep()
 
     assert scan(rig, info.id) == ids[1:]
-    found = rig.service.read_snapshot(rig.queue, info.id, offset=0, limit=0)
+    found = rig.service.snapshots.read_snapshot(rig.queue, info.id, offset=0, limit=0)
     assert [each.result for each in found.results] == [b"done"]
     assert (found.next_offset, found.missed) == (1, 0)
 
@@ -46,10 +48,14 @@ async def test_snapshot_tells_what_there_was_and_keeps_it(rig: ServiceRig) -> No
 @on_service()
 async def test_page_of_a_snapshot_is_small_whatever_is_asked_for(rig: ServiceRig) -> None:
     await rig.add(*[b"x"] * (SCAN_ITEMS_MAX + 1))
-    info = rig.service.open_snapshot(rig.queue)
+    info = rig.service.snapshots.open_snapshot(rig.queue)
 
-    page, after = rig.service.scan_snapshot(rig.queue, info.id, ItemState.READY, limit=10**6)
-    rest, end = rig.service.scan_snapshot(rig.queue, info.id, ItemState.READY, after=after)
+    page, after = rig.service.snapshots.scan_snapshot(
+        rig.queue, info.id, ItemState.READY, limit=10**6
+    )
+    rest, end = rig.service.snapshots.scan_snapshot(
+        rig.queue, info.id, ItemState.READY, after=after
+    )
 
     assert (len(page), len(rest), end) == (SCAN_ITEMS_MAX, 1, b"")
 
@@ -59,63 +65,83 @@ async def test_page_of_a_snapshot_is_small_whatever_is_asked_for(rig: ServiceRig
 
 @on_service()
 async def test_snapshot_that_nobody_reads_ends(rig: ServiceRig) -> None:
-    info = rig.service.open_snapshot(rig.queue)
-    assert info.expires_at_ms == info.taken_at_ms + SNAPSHOT_KEEP_MS
+    async with rig.sweeper():
+        info = rig.service.snapshots.open_snapshot(rig.queue)
+        assert info.expires_at_ms == info.taken_at_ms + SNAPSHOT_KEEP_MS
 
-    rig.clock.advance(SNAPSHOT_KEEP_MS - 1)
-    await turns()
-    scan(rig, info.id)  # it is read: its time begins anew
-    rig.clock.advance(SNAPSHOT_KEEP_MS - 1)
-    await turns()
-    scan(rig, info.id)
-    rig.clock.advance(SNAPSHOT_KEEP_MS)
-    await turns()
-
-    with pytest.raises(NotFound, match=r"the snapshot has ended, .* open another and read again"):
+        await asyncio.sleep(SNAPSHOT_KEEP_MS / 1000 - 0.001)
+        scan(rig, info.id)  # it is read: its time begins anew
+        await asyncio.sleep(SNAPSHOT_KEEP_MS / 1000 - 0.001)
         scan(rig, info.id)
-    assert not rig.service.close_snapshot(rig.queue, info.id)
-    assert rig.loop.timers() == 0
+        await asyncio.sleep(SNAPSHOT_KEEP_MS / 1000)
+        await turns()
+
+        with pytest.raises(
+            NotFound, match=r"the snapshot has ended, .* open another and read again"
+        ):
+            scan(rig, info.id)
+        assert not rig.service.snapshots.close_snapshot(rig.queue, info.id)
+        assert rig.loop.timers() == 0
+
+
+@on_service()
+async def test_snapshots_expire_as_a_duty_of_the_sweeper(rig: ServiceRig) -> None:
+    snapshots = rig.service.snapshots
+    first = snapshots.open_snapshot(rig.queue)
+    rig.clock.advance(1000)
+    second = snapshots.open_snapshot(rig.queue)
+
+    assert rig.service.next_due_in_ms() == SNAPSHOT_KEEP_MS - 1000
+    assert snapshots.expire_snapshots(rig.clock.now_ms()) == first.expires_at_ms
+    assert snapshots.expire_snapshots(first.expires_at_ms) == second.expires_at_ms
+    with pytest.raises(NotFound):
+        scan(rig, first.id)
+    assert scan(rig, second.id) == []
+    snapshots.close_snapshot(rig.queue, second.id)
+    rig.clock.advance(SNAPSHOT_KEEP_MS)
+    assert not rig.service.sweep()
+    assert rig.service.next_due_in_ms() is None
 
 
 @on_service()
 async def test_snapshot_that_is_closed_is_gone(rig: ServiceRig) -> None:
-    info = rig.service.open_snapshot(rig.queue)
+    info = rig.service.snapshots.open_snapshot(rig.queue)
 
-    assert rig.service.close_snapshot(rig.queue, info.id)
-    assert not rig.service.close_snapshot(rig.queue, info.id)
+    assert rig.service.snapshots.close_snapshot(rig.queue, info.id)
+    assert not rig.service.snapshots.close_snapshot(rig.queue, info.id)
     with pytest.raises(NotFound):
-        rig.service.read_snapshot(rig.queue, info.id, offset=0, limit=1)
+        rig.service.snapshots.read_snapshot(rig.queue, info.id, offset=0, limit=1)
 
 
 @on_service()
 async def test_snapshots_of_a_deleted_queue_end_with_it_and_others_stay(rig: ServiceRig) -> None:
-    await rig.service.create_queue("other", QueueSettings())
-    other = await rig.service.queue("other", must_exist=True)
-    ours = rig.service.open_snapshot(rig.queue)
+    await rig.service.queues.create_queue("other", QueueSettings(), rig.session)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=True)
+    ours = rig.service.snapshots.open_snapshot(rig.queue)
     for _ in range(SNAPSHOTS_MAX - 1):
-        rig.service.open_snapshot(other)
+        rig.service.snapshots.open_snapshot(other)
 
-    await rig.service.delete_queue("other")
+    await rig.service.queues.delete_queue("other", rig.session)
 
     assert scan(rig, ours.id) == []
     for _ in range(SNAPSHOTS_MAX - 1):
-        rig.service.open_snapshot(rig.queue)  # there is room again
+        rig.service.snapshots.open_snapshot(rig.queue)  # there is room again
 
 
 @on_service()
 async def test_snapshot_of_another_queue_is_not_to_be_had_here(rig: ServiceRig) -> None:
-    await rig.service.create_queue("other", QueueSettings())
-    other = await rig.service.queue("other", must_exist=True)
-    theirs = rig.service.open_snapshot(other)
+    await rig.service.queues.create_queue("other", QueueSettings(), rig.session)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=True)
+    theirs = rig.service.snapshots.open_snapshot(other)
 
     with pytest.raises(NotFound, match="never one of this queue"):
         scan(rig, theirs.id)
-    assert not rig.service.close_snapshot(rig.queue, theirs.id)
+    assert not rig.service.snapshots.close_snapshot(rig.queue, theirs.id)
 
 
 @on_service()
 async def test_snapshots_end_when_the_server_stops(rig: ServiceRig) -> None:
-    info = rig.service.open_snapshot(rig.queue)
+    info = rig.service.snapshots.open_snapshot(rig.queue)
 
     await rig.service.drain()
 
@@ -128,39 +154,39 @@ async def test_snapshots_end_when_the_server_stops(rig: ServiceRig) -> None:
 
 @on_service()
 async def test_one_snapshot_too_many_is_refused_while_all_are_read(rig: ServiceRig) -> None:
-    opened = [rig.service.open_snapshot(rig.queue) for _ in range(SNAPSHOTS_MAX)]
+    opened = [rig.service.snapshots.open_snapshot(rig.queue) for _ in range(SNAPSHOTS_MAX)]
 
     with pytest.raises(ResourceExhausted, match=f"{SNAPSHOTS_MAX} snapshots are being read"):
-        rig.service.open_snapshot(rig.queue)
+        rig.service.snapshots.open_snapshot(rig.queue)
 
     assert [scan(rig, each.id) for each in opened] == [[]] * SNAPSHOTS_MAX
 
 
 @on_service()
 async def test_snapshot_not_read_for_a_while_makes_room_for_a_new_one(rig: ServiceRig) -> None:
-    opened = [rig.service.open_snapshot(rig.queue) for _ in range(SNAPSHOTS_MAX)]
+    opened = [rig.service.snapshots.open_snapshot(rig.queue) for _ in range(SNAPSHOTS_MAX)]
     rig.clock.advance(SNAPSHOT_YIELDS_MS)
     for each in opened[1:]:
         scan(rig, each.id)
 
-    rig.service.open_snapshot(rig.queue)
+    rig.service.snapshots.open_snapshot(rig.queue)
 
     with pytest.raises(NotFound):
         scan(rig, opened[0].id)
     assert scan(rig, opened[1].id) == []
     with pytest.raises(ResourceExhausted):
-        rig.service.open_snapshot(rig.queue)
+        rig.service.snapshots.open_snapshot(rig.queue)
 
 
 @on_service()
 async def test_bad_cursors_and_batches_are_refused(rig: ServiceRig) -> None:
-    info = rig.service.open_snapshot(rig.queue)
+    info = rig.service.snapshots.open_snapshot(rig.queue)
 
     with pytest.raises(InvalidArgument, match="after: 65 bytes are no cursor"):
-        rig.service.scan_snapshot(rig.queue, info.id, ItemState.DEAD, after=bytes(65))
+        rig.service.snapshots.scan_snapshot(rig.queue, info.id, ItemState.DEAD, after=bytes(65))
     with pytest.raises(InvalidArgument, match="before: 65 bytes are no cursor"):
-        rig.service.scan_snapshot(rig.queue, info.id, ItemState.DEAD, before=bytes(65))
+        rig.service.snapshots.scan_snapshot(rig.queue, info.id, ItemState.DEAD, before=bytes(65))
     with pytest.raises(InvalidArgument, match=r"batch: .* the limit is 256"):
-        rig.service.scan_snapshot(rig.queue, info.id, ItemState.DEAD, batch="b" * 257)
+        rig.service.snapshots.scan_snapshot(rig.queue, info.id, ItemState.DEAD, batch="b" * 257)
     with pytest.raises(InvalidArgument, match="offset is 1; the limit is 0"):
-        rig.service.read_snapshot(rig.queue, info.id, offset=1, limit=0)
+        rig.service.snapshots.read_snapshot(rig.queue, info.id, offset=1, limit=0)

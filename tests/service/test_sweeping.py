@@ -38,7 +38,7 @@ async def test_sweep_does_what_is_due_and_says_so(rig: ServiceRig) -> None:
 
     assert rig.service.sweep()
 
-    assert rig.service.stats(rig.queue).ready == 1
+    assert rig.service.queues.stats(rig.queue).ready == 1
     assert not rig.service.sweep()
     assert rig.service.next_due_in_ms() is None
 
@@ -85,7 +85,7 @@ async def test_sweeper_is_woken_by_a_lease_that_is_due_earlier(rig: ServiceRig) 
     rig.service.next_due_in_ms()
     await rig.poll_now(lease_ms=2000)
     assert rig.sweeper_wakes == 1
-    await rig.service.poll_many(rig.queue, [1], lease_ms=500)
+    await rig.service.polls.poll_many(rig.queue, [1], lease_ms=500)
 
     assert rig.sweeper_wakes == 2
     assert rig.service.next_due_in_ms() == 500
@@ -100,9 +100,9 @@ async def test_sweeper_is_woken_by_a_lease_made_shorter_and_not_by_one_made_long
     rig.service.next_due_in_ms()
     before = rig.sweeper_wakes
 
-    await rig.service.extend(rig.queue, [polled.lease_id], [5000])
+    await rig.service.items.extend(rig.queue, [polled.lease_id], [5000])
     assert rig.sweeper_wakes == before
-    await rig.service.extend(rig.queue, [polled.lease_id], [200])
+    await rig.service.items.extend(rig.queue, [polled.lease_id], [200])
 
     assert rig.sweeper_wakes == before + 1
     assert rig.service.next_due_in_ms() == 200
@@ -135,7 +135,7 @@ async def test_sweep_of_what_the_store_refused_is_due_again_after_a_while(
     assert rig.service.next_due_in_ms() == STORE_RETRY_MS
     rig.clock.advance(STORE_RETRY_MS)
     assert rig.service.sweep()
-    assert rig.service.stats(rig.queue).ready == 1
+    assert rig.service.queues.stats(rig.queue).ready == 1
 
 
 @on_service()
@@ -148,7 +148,9 @@ async def test_poll_that_waits_gets_what_expired_although_the_store_refused_the_
     await rig.poll_now(lease_ms=100)
     task = await rig.waiting_poll()
     await rig.complete(done)
-    await rig.service.ack_results(rig.queue, "reader", 1)  # so that there is a result to delete
+    await rig.service.results.ack_results(
+        rig.queue, "reader", 1
+    )  # so that there is a result to delete
     rig.clock.advance(100)
     write, left = rig.store.write, 1
 

@@ -14,7 +14,7 @@ BATCH = "fan-out"
 
 
 async def waiting_for_batch(rig: ServiceRig, wait_ms: int = 30_000) -> "asyncio.Task[Receipt]":
-    return await rig.waiting(rig.service.wait_batch(rig.queue, BATCH, wait_ms))
+    return await rig.waiting(rig.service.results.wait_for_batch(rig.queue, BATCH, wait_ms))
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -50,12 +50,12 @@ async def test_wait_batch_that_is_woken_in_vain_does_not_begin_its_time_anew(
 ) -> None:
     """A queue that goes wakes all, for those of that queue to find out."""
     await rig.add(b"a", batch=BATCH)
-    await rig.service.queue("doomed", must_exist=False)
+    await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     task = await waiting_for_batch(rig, wait_ms=1000)
     before_ms = rig.clock.now_ms()
 
     await asyncio.sleep(0.6)
-    await rig.service.delete_queue("doomed")
+    await rig.service.queues.delete_queue("doomed", rig.session)
     await turns()
     assert not task.done()
 
@@ -68,12 +68,12 @@ async def test_wait_batch_that_is_woken_in_vain_does_not_begin_its_time_anew(
 
 @on_service()
 async def test_wait_batch_whose_queue_is_deleted_is_not_found(rig: ServiceRig) -> None:
-    rig.queue = await rig.service.queue("doomed", must_exist=False)
+    rig.queue = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     await rig.add(b"a", batch=BATCH)
     task = await waiting_for_batch(rig)
     before_ms = rig.clock.now_ms()
 
-    assert await rig.service.delete_queue("doomed")
+    assert await rig.service.queues.delete_queue("doomed", rig.session)
 
     with pytest.raises(NotFound, match="'doomed' was deleted"):
         await task
@@ -91,7 +91,7 @@ async def test_drain_answers_those_who_wait_for_a_batch_as_it_is(rig: ServiceRig
     assert task.done()
     assert not (await task).complete
     assert rig.clock.now_ms() == before_ms
-    again = rig.begin(rig.service.wait_batch(rig.queue, BATCH, 1000))
+    again = rig.begin(rig.service.results.wait_for_batch(rig.queue, BATCH, 1000))
     assert not (await again).complete
     assert rig.clock.now_ms() == before_ms, "after that nobody begins to wait"
 
@@ -109,8 +109,10 @@ async def test_wait_batch_past_the_limit_of_waiting_calls_is_refused_and_the_oth
     poll, waiting = await rig.waiting_poll(wait_ms=500), await waiting_for_batch(rig)
 
     calls = [
-        rig.begin(rig.service.wait_batch(rig.queue, BATCH, 1000)),
-        rig.begin(rig.service.read_results(rig.queue, reader="", offset=0, limit=0, wait_ms=1000)),
+        rig.begin(rig.service.results.wait_for_batch(rig.queue, BATCH, 1000)),
+        rig.begin(
+            rig.service.results.read_results(rig.queue, reader="", offset=0, limit=0, wait_ms=1000)
+        ),
         rig.begin_poll(),
     ]
     refusals = await asyncio.gather(*calls, return_exceptions=True)
@@ -119,7 +121,7 @@ async def test_wait_batch_past_the_limit_of_waiting_calls_is_refused_and_the_oth
     assert {str(refusal) for refusal in refusals} == {
         "2 calls are waiting, the limit; call again later"
     }
-    assert rig.gate.calls == 0
+    assert rig.admission.calls == 0
     await rig.complete(polled)
     assert (await waiting).complete
     assert not (await poll).ids
@@ -128,12 +130,14 @@ async def test_wait_batch_past_the_limit_of_waiting_calls_is_refused_and_the_oth
 @on_service(limits(waiting_polls_max=1))
 async def test_wait_batch_that_is_woken_in_vain_keeps_its_place(rig: ServiceRig) -> None:
     await rig.add(b"a", batch=BATCH)
-    await rig.service.queue("doomed", must_exist=False)
+    await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     task = await waiting_for_batch(rig)
 
-    await rig.service.delete_queue("doomed")
+    await rig.service.queues.delete_queue("doomed", rig.session)
     with pytest.raises(ResourceExhausted):
-        await rig.begin_poll(queue=await rig.service.queue("other", must_exist=False))
+        await rig.begin_poll(
+            queue=await rig.service.queues.open_queue("other", rig.session, must_exist=False)
+        )
 
     await rig.complete(await rig.poll_now())
     assert (await task).complete
@@ -146,7 +150,7 @@ async def test_wait_batch_without_room_to_wait_still_says_what_is_complete(
     await rig.add(b"a", batch=BATCH)
     await rig.complete(await rig.poll_now())
 
-    assert (await rig.begin(rig.service.wait_batch(rig.queue, BATCH, 1000))).complete
+    assert (await rig.begin(rig.service.results.wait_for_batch(rig.queue, BATCH, 1000))).complete
 
 
 # --- callers that hang up -------------------------------------------------------------------------
@@ -158,13 +162,13 @@ async def test_wait_batch_cancelled_leaves_nothing_behind(rig: ServiceRig) -> No
     before = dump(rig.store)
     for _ in range(3):
         task = await waiting_for_batch(rig)
-        assert rig.gate.calls == 0
+        assert rig.admission.calls == 0
 
         task.cancel()
         await asyncio.wait([task])
 
         assert task.cancelled()
-        assert (rig.gate.calls, rig.loop.timers()) == (0, 0)
+        assert (rig.admission.calls, rig.loop.timers()) == (0, 0)
     assert dump(rig.store) == before
 
 
@@ -176,7 +180,7 @@ async def test_wait_batch_cancelled_in_the_turn_of_the_last_end_harms_nobody(
     polled = await rig.poll_now()
     gone, other = await waiting_for_batch(rig), await waiting_for_batch(rig)
 
-    completed = rig.service.complete(rig.queue, polled.ids, [polled.lease_id], [b"r"])
+    completed = rig.service.items.complete(rig.queue, polled.ids, [polled.lease_id], [b"r"])
     gone.cancel()
 
     assert await completed == [True]
@@ -197,8 +201,8 @@ async def test_wait_batch_whose_batch_ends_before_its_first_turn_answers_at_once
     polled = await rig.poll_now()
     before_ms = rig.clock.now_ms()
 
-    task = rig.begin(rig.service.wait_batch(rig.queue, BATCH, 30_000))
-    completed = rig.service.complete(rig.queue, polled.ids, [polled.lease_id], [b"r"])
+    task = rig.begin(rig.service.results.wait_for_batch(rig.queue, BATCH, 30_000))
+    completed = rig.service.items.complete(rig.queue, polled.ids, [polled.lease_id], [b"r"])
 
     assert await completed == [True]
     assert (await task).complete
@@ -209,12 +213,12 @@ async def test_wait_batch_whose_batch_ends_before_its_first_turn_answers_at_once
 async def test_wait_batch_whose_queue_goes_before_its_first_turn_is_not_found_at_once(
     rig: ServiceRig,
 ) -> None:
-    rig.queue = await rig.service.queue("doomed", must_exist=False)
+    rig.queue = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     await rig.add(b"a", batch=BATCH)
     before_ms = rig.clock.now_ms()
 
-    task = rig.begin(rig.service.wait_batch(rig.queue, BATCH, 30_000))
-    deleted = rig.service.delete_queue("doomed")
+    task = rig.begin(rig.service.results.wait_for_batch(rig.queue, BATCH, 30_000))
+    deleted = rig.service.queues.delete_queue("doomed", rig.session)
 
     assert await deleted
     with pytest.raises(NotFound, match="'doomed' was deleted"):

@@ -12,7 +12,6 @@ from queueber.limits import MINUTE_MS
 from queueber.model import NOTHING_POLLED, NewItems, Polled
 from tests.support.service_rig import (
     ServiceRig,
-    new_connection,
     on_service,
     run_on_service,
 )
@@ -26,13 +25,13 @@ async def test_poll_that_waits_is_no_call_under_way(rig: ServiceRig) -> None:
     served = await rig.waiting_poll()
     timed_out = await rig.waiting_poll(wait_ms=100)
     cancelled = await rig.waiting_poll()
-    assert rig.gate.calls == 0
+    assert rig.admission.calls == 0
 
     cancelled.cancel()
     await rig.add(b"a")
     await asyncio.wait([served, timed_out, cancelled])
 
-    assert rig.gate.calls == 0
+    assert rig.admission.calls == 0
 
 
 # --- queues that go -------------------------------------------------------------------------------
@@ -40,11 +39,11 @@ async def test_poll_that_waits_is_no_call_under_way(rig: ServiceRig) -> None:
 
 @on_service()
 async def test_delete_queue_answers_its_waiting_polls_with_not_found(rig: ServiceRig) -> None:
-    doomed = await rig.service.queue("doomed", must_exist=False)
+    doomed = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     tasks = [await rig.waiting_poll(queue=doomed) for _ in range(2)]
     unconcerned = await rig.waiting_poll()
 
-    assert await rig.service.delete_queue("doomed")
+    assert await rig.service.queues.delete_queue("doomed", rig.session)
     await turns()
 
     for task in tasks:
@@ -57,14 +56,14 @@ async def test_delete_queue_answers_its_waiting_polls_with_not_found(rig: Servic
 
 @on_service()
 async def test_poll_of_a_deleted_queue_is_not_found(rig: ServiceRig) -> None:
-    doomed = await rig.service.queue("doomed", must_exist=False)
-    await rig.service.add(doomed, NewItems([b"a"]))
-    await rig.service.delete_queue("doomed")
+    doomed = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
+    await rig.service.items.add(doomed, NewItems([b"a"]))
+    await rig.service.queues.delete_queue("doomed", rig.session)
 
     with pytest.raises(NotFound, match="'doomed' was deleted"):
         rig.begin_poll(queue=doomed)
     with pytest.raises(NotFound):
-        await rig.service.poll_many(doomed, [1], lease_ms=1000)
+        await rig.service.polls.poll_many(doomed, [1], lease_ms=1000)
 
 
 @pytest.mark.parametrize("is_filled", [True, False], ids=["with items", "empty"])
@@ -75,13 +74,13 @@ def test_poll_whose_queue_is_deleted_before_its_first_turn_is_not_found(is_fille
     """
 
     async def body(rig: ServiceRig) -> None:
-        doomed = await rig.service.queue("doomed", must_exist=False)
+        doomed = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
         if is_filled:
-            await rig.service.add(doomed, NewItems([b"a"]))
+            await rig.service.items.add(doomed, NewItems([b"a"]))
         one = rig.begin_poll(queue=doomed)
-        many = rig.begin(rig.service.poll_many(doomed, [1], lease_ms=1000))
+        many = rig.begin(rig.service.polls.poll_many(doomed, [1], lease_ms=1000))
 
-        deleted = rig.service.delete_queue("doomed")
+        deleted = rig.service.queues.delete_queue("doomed", rig.session)
 
         assert await deleted
         outcomes = await asyncio.gather(one, many, return_exceptions=True)
@@ -97,7 +96,7 @@ def test_poll_whose_queue_is_deleted_before_its_first_turn_is_not_found(is_fille
 async def test_drain_answers_waiting_polls_with_nothing_and_lets_no_call_in(
     rig: ServiceRig,
 ) -> None:
-    other = await rig.service.queue("other", must_exist=False)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     tasks = [await rig.waiting_poll(), await rig.waiting_poll(queue=other)]
     before_ms = rig.clock.now_ms()
 
@@ -106,7 +105,7 @@ async def test_drain_answers_waiting_polls_with_nothing_and_lets_no_call_in(
     assert [await task for task in tasks] == [NOTHING_POLLED] * 2
     assert rig.clock.now_ms() == before_ms
     with pytest.raises(Unavailable, match="shutting down"):
-        rig.gate.check(new_connection())
+        rig.session.admit()
 
 
 @on_service()
@@ -212,11 +211,11 @@ def test_polls_adds_and_cancels_in_any_order_lose_and_double_nothing(
         assert all(task.done() for task in tasks)
         answered = [task.result() for task in tasks if not task.cancelled()]
         delivered = [each for polled in answered for each in polled.ids]
-        stats = rig.service.stats(rig.queue)
+        stats = rig.service.queues.stats(rig.queue)
         assert len(delivered) == len(set(delivered)) == stats.leased
         assert stats.ready + len(delivered) == len(added)
         assert set(delivered) <= set(added)
-        assert (stats.waiting_polls, rig.gate.calls) == (0, 0)
+        assert (stats.waiting_polls, rig.admission.calls) == (0, 0)
         assert check_store(rig.store) == []
 
     run_on_service(body)

@@ -32,7 +32,7 @@ async def test_poll_with_nothing_ready_wakes_on_add_without_time_passing(rig: Se
 
     assert (await task).ids == ids
     assert rig.clock.now_ms() == before_ms
-    assert rig.service.stats(rig.queue).leased == 2
+    assert rig.service.queues.stats(rig.queue).leased == 2
 
 
 @on_service()
@@ -46,7 +46,7 @@ async def test_poll_that_waits_in_vain_answers_nothing_when_its_time_is_up(
     assert polled == NOTHING_POLLED
     assert rig.clock.now_ms() == before_ms + 2500
     assert dump(rig.store) == before
-    assert rig.service.stats(rig.queue).waiting_polls == 0
+    assert rig.service.queues.stats(rig.queue).waiting_polls == 0
 
 
 @on_service(limits(poll_wait_ms_max=700))
@@ -77,7 +77,7 @@ async def test_poll_after_its_time_was_up_takes_no_later_item(rig: ServiceRig) -
 
     await rig.add(b"a")
 
-    assert rig.service.stats(rig.queue).ready == 1
+    assert rig.service.queues.stats(rig.queue).ready == 1
 
 
 @on_service()
@@ -116,27 +116,27 @@ async def test_poll_that_waits_for_many_is_served_with_what_comes_first(rig: Ser
 @on_service()
 async def test_only_as_many_polls_wake_as_there_are_items(rig: ServiceRig) -> None:
     tasks = [await rig.waiting_poll() for _ in range(4)]
-    assert rig.service.stats(rig.queue).waiting_polls == 4
+    assert rig.service.queues.stats(rig.queue).waiting_polls == 4
 
     ids = await rig.add(b"a", b"b")
     await turns()
 
     assert [task.done() for task in tasks] == [True, True, False, False]
     assert [list(tasks[n].result().ids) for n in range(2)] == [ids[:1], ids[1:]]
-    assert rig.service.stats(rig.queue).waiting_polls == 2
+    assert rig.service.queues.stats(rig.queue).waiting_polls == 2
     await rig.add(b"c", b"d")
     assert all(polled.ids for polled in await asyncio.gather(*tasks))
 
 
 @on_service()
 async def test_poll_of_another_queue_is_not_woken(rig: ServiceRig) -> None:
-    other = await rig.service.queue("other", must_exist=False)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     task = await rig.waiting_poll(wait_ms=100, queue=other)
 
     await rig.add(b"a")
 
     assert await task == NOTHING_POLLED
-    assert rig.service.stats(rig.queue).ready == 1
+    assert rig.service.queues.stats(rig.queue).ready == 1
 
 
 @on_service()
@@ -173,7 +173,7 @@ async def test_poll_gets_what_became_due_although_the_sweeper_has_not_looked(
     rig.clock.advance(100)
 
     # They were in one lease that expired, so each is leased alone now.
-    answers = await rig.service.poll_many(rig.queue, [2, 2], lease_ms=1000)
+    answers = await rig.service.polls.poll_many(rig.queue, [2, 2], lease_ms=1000)
     assert [list(answer.ids) for answer in answers] == [ids[:1], ids[1:]]
 
 
@@ -182,8 +182,8 @@ async def test_poll_gets_what_became_due_although_another_queue_was_due_earlier(
     rig: ServiceRig,
 ) -> None:
     """Whether it does must not depend on what is due elsewhere."""
-    other = await rig.service.queue("other", must_exist=False)
-    await rig.service.add(other, NewItems([b"theirs"], [50]))
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
+    await rig.service.items.add(other, NewItems([b"theirs"], [50]))
     ids = await rig.add(b"ours", delay_ms=60)
     rig.clock.advance(60)
 
@@ -214,15 +214,15 @@ async def test_poll_past_waiting_polls_max_is_refused_and_the_others_wait_on(
     with pytest.raises(ResourceExhausted, match="2 calls are waiting, the limit"):
         await rig.begin_poll()
 
-    assert rig.service.stats(rig.queue).waiting_polls == 2
-    assert rig.gate.calls == 0
+    assert rig.service.queues.stats(rig.queue).waiting_polls == 2
+    assert rig.admission.calls == 0
     await rig.add(b"a", b"b")
     assert all(polled.ids for polled in await asyncio.gather(*tasks))
 
 
 @on_service(limits(waiting_polls_max=1))
 async def test_waiting_polls_max_is_for_all_queues_together(rig: ServiceRig) -> None:
-    other = await rig.service.queue("other", must_exist=False)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     task = await rig.waiting_poll()
 
     with pytest.raises(ResourceExhausted):

@@ -14,6 +14,7 @@ from queueber.limits import (
     ATTRIBUTES_MAX,
     BACKOFF_STEPS_MAX,
     BATCH_NAME_BYTES_MAX,
+    CLIENT_NAME_BYTES_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     ERROR_BYTES_MAX,
@@ -374,4 +375,5 @@ METHODS: dict[str, Method] = {
     "deleteQueue": Method({"name": "missing"}, {"name": Any_("t" * (QUEUE_NAME_CHARS_MAX + 1))}),
     "listQueues": Method({}, {"after": Any_("t" * 1000), "limit": a_page}),
     "describe": Method(),
+    "hello": Method({"name": "a worker"}, {"name": text(CLIENT_NAME_BYTES_MAX)}),
 }

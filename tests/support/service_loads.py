@@ -23,7 +23,7 @@ def contents(count: int, start: int = 0) -> Rows:
 async def begin(
     rig: ServiceRig, ref: LoadRef = LOAD, *, batch: str = "", timeout_ms: int = 0
 ) -> LoadInfo:
-    return await rig.service.begin_load(rig.queue, ref, batch=batch, timeout_ms=timeout_ms)
+    return await rig.service.loads.begin_load(rig.queue, ref, batch=batch, timeout_ms=timeout_ms)
 
 
 async def stage(
@@ -33,8 +33,8 @@ async def stage(
     plan = load if file_bytes is None else replace(load, file_bytes_max=file_bytes)
     part, files = built_part(plan, ref, *rows)
     for name, held in files.items():
-        rig.service.stage_file(rig.queue, load.ref, ref, name, 0, held)
-    await rig.service.finish_part(rig.queue, load.ref, part)
+        rig.service.loads.stage_file(rig.queue, load.ref, ref, name, 0, held)
+    await rig.service.loads.finish_part(rig.queue, load.ref, part)
     return ref
 
 
@@ -48,11 +48,11 @@ async def staged(
 
 
 async def commit(rig: ServiceRig, parts: Sequence[PartRef], ref: LoadRef = LOAD) -> LoadInfo:
-    return await rig.service.commit_load(rig.queue, ref, parts)
+    return await rig.service.loads.commit_load(rig.queue, ref, parts)
 
 
 def ready(rig: ServiceRig) -> int:
-    return rig.service.stats(rig.queue).ready
+    return rig.service.queues.stats(rig.queue).ready
 
 
 def directories(rig: ServiceRig) -> list[str]:

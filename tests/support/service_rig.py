@@ -13,16 +13,16 @@ from queueber.clock import ManualClock
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import Engine, open_engine
-from queueber.engine.queue.queue_state import QueueState
 from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
 from queueber.model import FailOutcome, NewItems, Polled
-from queueber.service.background_thread import Aside
+from queueber.service.admission import Admission
+from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
-from queueber.service.connection import Connection
-from queueber.service.gate import Gate
-from queueber.service.outbox import Outbox, Outboxes
-from queueber.service.service import Service, ServiceLimits
+from queueber.service.queue_handle import QueueHandle
+from queueber.service.service import DEFAULT_QUEUE, Service, ServiceLimits
+from queueber.service.session import Session
+from queueber.service.unread_answers import AnswerBudget
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
 
@@ -45,7 +45,7 @@ def limits(**changed: int) -> ServiceLimits:
 class PollOptions(TypedDict, total=False):
     wait_ms: int
     lease_ms: int
-    queue: QueueState
+    queue: QueueHandle
     connection: object
     name: Hashable
 
@@ -58,12 +58,13 @@ class ServiceRig:
         loop: VirtualLoop,
         service_limits: ServiceLimits,
         commits: CommitGroup | None,
-        aside: Aside | None = None,
+        background: BackgroundThread | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
         self.loop = loop
-        self.gate = Gate(loop, calls_max=1000)
+        self.admission = Admission(loop, calls_max=1000)
+        self.session = Session(self.admission, AnswerBudget(), address="tests:1")
         self.sweeper_wakes = 0
         self.reclaimer_wakes = 0
         self.sweeper_woken = asyncio.Event()
@@ -72,14 +73,14 @@ class ServiceRig:
             self.engine,
             clock=clock,
             loop=loop,
-            gate=self.gate,
+            admission=self.admission,
             limits=service_limits,
             commits=commits,
             wake_sweeper=self._wake_sweeper,
             wake_reclaimer=self._wake_reclaimer,
-            aside=aside,
+            background=background,
         )
-        self.queue: QueueState = self.service.default_queue
+        self.queue: QueueHandle = self.service.queues.handle(DEFAULT_QUEUE, self.session)
 
     def _wake_sweeper(self) -> None:
         self.sweeper_wakes += 1
@@ -88,26 +89,26 @@ class ServiceRig:
     def _wake_reclaimer(self) -> None:
         self.reclaimer_wakes += 1
 
-    def restarted(self, aside: Aside | None = None) -> "ServiceRig":
+    def restarted(self, background: BackgroundThread | None = None) -> "ServiceRig":
         """A service that finds the store as this one has left it."""
-        return ServiceRig(self.store, self.clock, self.loop, self.service.limits, None, aside)
+        return ServiceRig(self.store, self.clock, self.loop, self.service.limits, None, background)
 
     # --- calls, as an adapter makes them ----------------------------------------------------------
 
     def begin(self, answer: Awaitable[T]) -> "asyncio.Task[T]":
-        """A call under way, counted by the gate."""
-        task = self.loop.create_task(self._through_gate(answer))
+        """A call under way, counted by its session."""
+        task = self.loop.create_task(self._counted(answer))
         if isinstance(answer, Coroutine):
             # A task that is cancelled before its first turn leaves it untouched.
             task.add_done_callback(lambda _: answer.close())
         return task
 
-    async def _through_gate(self, answer: Awaitable[T]) -> T:
-        self.gate.enter()
+    async def _counted(self, answer: Awaitable[T]) -> T:
+        self.session.enter()
         try:
             return await answer
         finally:
-            self.gate.leave()
+            self.session.leave()
 
     async def waiting(self, answer: Awaitable[T]) -> "asyncio.Task[T]":
         """A call that has begun and waits."""
@@ -126,7 +127,7 @@ class ServiceRig:
         return await self.waiting(self._poll(count, options))
 
     def _poll(self, count: int, options: PollOptions) -> Awaitable[Polled]:
-        return self.service.poll(
+        return self.service.polls.poll(
             options.get("queue") or self.queue,
             count,
             lease_ms=options.get("lease_ms", LEASE_MS),
@@ -140,19 +141,19 @@ class ServiceRig:
         return await self.begin_poll(count, **options)
 
     async def add(
-        self, *contents: bytes, delay_ms: int = 0, batch: str = "", queue: QueueState | None = None
+        self, *contents: bytes, delay_ms: int = 0, batch: str = "", queue: QueueHandle | None = None
     ) -> list[bytes]:
         delays_ms = [delay_ms] * len(contents) if delay_ms else []
         items = NewItems(contents, delays_ms, batch=batch)
-        return list((await self.service.add(queue or self.queue, items)).ids)
+        return list((await self.service.items.add(queue or self.queue, items)).ids)
 
     async def complete(self, polled: Polled, result: bytes = b"done") -> list[bool]:
         results = [result] * len(polled.ids)
-        return await self.service.complete(self.queue, polled.ids, [polled.lease_id], results)
+        return await self.service.items.complete(self.queue, polled.ids, [polled.lease_id], results)
 
     async def fail(self, polled: Polled, *delays_ms: int) -> list[FailOutcome]:
         leases, errors = [polled.lease_id], ["it failed"]
-        return await self.service.fail(self.queue, polled.ids, leases, errors, delays_ms)
+        return await self.service.items.fail(self.queue, polled.ids, leases, errors, delays_ms)
 
     # --- what the sweeper does --------------------------------------------------------------------
 
@@ -254,6 +255,7 @@ class HeldSync:
         self._may_end.release()
 
 
-def new_connection(*, bytes_max: int = MIB, all_bytes_max: int = 4 * MIB) -> Connection:
+def new_session(*, bytes_max: int = MIB, all_bytes_max: int = 4 * MIB) -> Session:
     """`bytes_max` is for answers that it has not read."""
-    return Connection(Outbox(Outboxes(bytes_max=all_bytes_max, connection_bytes_max=bytes_max)))
+    admission = Admission(asyncio.get_running_loop(), calls_max=1000)
+    return Session(admission, AnswerBudget(bytes_max=all_bytes_max, session_bytes_max=bytes_max))

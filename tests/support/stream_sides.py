@@ -40,6 +40,9 @@ class Socket:
     def abort(self) -> None:
         self.is_closed = True
 
+    def get_extra_info(self, name: str) -> object:
+        return ("10.1.2.3", 4567) if name == "peername" else None
+
     def get_write_buffer_size(self) -> int:
         return 0
 

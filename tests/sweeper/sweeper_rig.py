@@ -13,8 +13,10 @@ from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
 from queueber.ids import IdSource
 from queueber.model import NewItems
-from queueber.service.gate import Gate
-from queueber.service.service import Service
+from queueber.service.admission import Admission
+from queueber.service.service import DEFAULT_QUEUE, Service
+from queueber.service.session import Session
+from queueber.service.unread_answers import AnswerBudget
 from queueber.sweeper.loop import Sweeper
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.service_rig import limits
@@ -35,7 +37,7 @@ class WatchedService(Service):
     swept_at_ms: list[int]
 
     def sweep(self) -> bool:
-        self.swept_at_ms.append(self._clock.now_ms() - START_MS)
+        self.swept_at_ms.append(self.shell.clock.now_ms() - START_MS)
         return super().sweep()
 
 
@@ -45,17 +47,19 @@ class SweeperRig:
         self.loop = loop
         self.sweeper = Sweeper()
         self.engine = open_engine(store, IdSource(Random(1)))
+        admission = Admission(loop, calls_max=10)
+        self.session = Session(admission, AnswerBudget())
         self.service = WatchedService(
             self.engine,
             clock=TrioClock(),
             loop=loop,
-            gate=Gate(loop, calls_max=10),
+            admission=admission,
             limits=limits(),
             commits=None,
             wake_sweeper=self.sweeper.wake,
         )
         self.service.swept_at_ms = []
-        self.queue = self.service.default_queue
+        self.queue = self.service.queues.handle(DEFAULT_QUEUE, self.session)
 
     @property
     def swept_at_ms(self) -> list[int]:
@@ -71,11 +75,11 @@ class SweeperRig:
     ) -> list[bytes]:
         delays_ms = [delay_ms] * len(contents) if delay_ms else []
         items = NewItems(contents, delays_ms, keys=keys, batch=batch)
-        return list((await self.service.add(self.queue, items)).ids)
+        return list((await self.service.items.add(self.queue, items)).ids)
 
     @property
     def ready(self) -> int:
-        return self.queue.counters.ready
+        return self.queue.state.counters.ready
 
 
 @contextmanager

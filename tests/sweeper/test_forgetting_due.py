@@ -18,7 +18,7 @@ def looks_after(rig: SweeperRig, after_ms: int) -> list[int]:
 
 
 def batches(rig: SweeperRig) -> int:
-    return rig.service.stats(rig.queue).batches
+    return rig.service.queues.stats(rig.queue).batches
 
 
 # --- keys -----------------------------------------------------------------------------------------
@@ -26,7 +26,9 @@ def batches(rig: SweeperRig) -> int:
 
 def test_sweeper_forgets_a_key_at_the_very_time_that_its_window_is_over() -> None:
     async def body(rig: SweeperRig) -> None:
-        await rig.service.configure_queue("default", QueueSettings(dedup_window_ms=MINUTE_MS))
+        await rig.service.queues.configure_queue(
+            "default", QueueSettings(dedup_window_ms=MINUTE_MS), rig.session
+        )
         before = dump(rig.store)
         await rig.add(b"x", keys=["k"])
 
@@ -63,7 +65,9 @@ def test_sweeper_is_not_woken_by_a_duplicate() -> None:
 def test_sweeper_forgets_a_producer_so_long_after_its_last_call() -> None:
     async def send(rig: SweeperRig, sequence: int) -> bool:
         producer = Producer("spark", epoch=1, sequence=sequence)
-        return (await rig.service.add(rig.queue, NewItems([b"x"], producer=producer))).is_repeat
+        return (
+            await rig.service.items.add(rig.queue, NewItems([b"x"], producer=producer))
+        ).is_repeat
 
     async def body(rig: SweeperRig) -> None:
         assert not await send(rig, 1)
@@ -89,31 +93,31 @@ def test_sweeper_forgets_a_producer_so_long_after_its_last_call() -> None:
 
 
 async def _complete(rig: SweeperRig, ids: list[bytes]) -> None:
-    polled = await rig.service.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
-    await rig.service.complete(rig.queue, polled.ids, [polled.lease_id], [b""])
+    polled = await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
+    await rig.service.items.complete(rig.queue, polled.ids, [polled.lease_id], [b""])
 
 
 async def _remove(rig: SweeperRig, ids: list[bytes]) -> None:
-    polled = await rig.service.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
-    await rig.service.remove(rig.queue, polled.ids, [polled.lease_id])
+    polled = await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
+    await rig.service.items.remove(rig.queue, polled.ids, [polled.lease_id])
 
 
 async def _fail(rig: SweeperRig, ids: list[bytes]) -> None:
-    polled = await rig.service.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
-    await rig.service.fail(rig.queue, polled.ids, [polled.lease_id], ["why"], [])
+    polled = await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
+    await rig.service.items.fail(rig.queue, polled.ids, [polled.lease_id], ["why"], [])
 
 
 async def _lose_the_connection(rig: SweeperRig, ids: list[bytes]) -> None:
-    await rig.service.poll(rig.queue, 1, lease_ms=1000, wait_ms=0, connection=rig)
-    rig.service.connection_ended(rig)
+    await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0, connection=rig)
+    rig.service.ended_connections.connection_ended(rig)
 
 
 async def _cancel(rig: SweeperRig, ids: list[bytes]) -> None:
-    assert await rig.service.cancel(rig.queue, ids) == [True]
+    assert await rig.service.items.cancel(rig.queue, ids) == [True]
 
 
 async def _purge(rig: SweeperRig, ids: list[bytes]) -> None:
-    assert await rig.service.purge(rig.queue, ItemState.READY, 0) == (1, False)
+    assert await rig.service.items.purge(rig.queue, ItemState.READY, 0) == (1, False)
 
 
 ENDS: dict[str, Callable[[SweeperRig, list[bytes]], Awaitable[None]]] = {
@@ -130,7 +134,7 @@ ENDS: dict[str, Callable[[SweeperRig, list[bytes]], Awaitable[None]]] = {
 def test_sweeper_forgets_a_batch_so_long_after_its_end_however_it_ended(end: str) -> None:
     async def body(rig: SweeperRig) -> None:
         settings = QueueSettings(attempts_max=1, result_age_ms=0)
-        await rig.service.configure_queue("default", settings)
+        await rig.service.queues.configure_queue("default", settings, rig.session)
         ids = await rig.add(b"x", batch=BATCH)
         await sleep_ms(HOUR_MS)
         await ENDS[end](rig, ids)
@@ -150,7 +154,9 @@ def test_sweeper_forgets_a_batch_so_long_after_its_end_however_it_ended(end: str
 
 def test_sweeper_does_not_forget_a_batch_that_goes_on_after_its_end() -> None:
     async def body(rig: SweeperRig) -> None:
-        await rig.service.configure_queue("default", QueueSettings(result_age_ms=0))
+        await rig.service.queues.configure_queue(
+            "default", QueueSettings(result_age_ms=0), rig.session
+        )
         await _complete(rig, await rig.add(b"x", batch=BATCH))
         await sleep_ms(HOUR_MS)
         ids = await rig.add(b"y", batch=BATCH)
@@ -173,13 +179,13 @@ def test_sweeper_does_not_forget_a_batch_that_goes_on_after_its_end() -> None:
 def test_sweeper_ends_a_pause_at_the_very_time() -> None:
     async def body(rig: SweeperRig) -> None:
         await rig.add(b"x")
-        await rig.service.pause(rig.queue, HOUR_MS)
+        await rig.service.queues.pause(rig.queue, HOUR_MS)
 
         await sleep_ms(HOUR_MS - 1)
-        assert rig.queue.paused_until_ms
+        assert rig.queue.state.paused_until_ms
         await sleep_ms(1)
 
-        assert rig.queue.paused_until_ms == 0
+        assert rig.queue.state.paused_until_ms == 0
         assert looks_after(rig, 0) == [HOUR_MS, HOUR_MS]
         await sleep_ms(30 * DAY_MS)
         assert looks_after(rig, HOUR_MS) == []
@@ -190,11 +196,11 @@ def test_sweeper_ends_a_pause_at_the_very_time() -> None:
 def test_sweeper_of_a_pause_until_resumed_never_looks() -> None:
     async def body(rig: SweeperRig) -> None:
         await rig.add(b"x")
-        await rig.service.pause(rig.queue, 0)
+        await rig.service.queues.pause(rig.queue, 0)
 
         await sleep_ms(1000 * DAY_MS)
 
-        assert rig.queue.paused_until_ms
+        assert rig.queue.state.paused_until_ms
         assert rig.swept_at_ms == []
 
     run_with_sweeper(body)
@@ -202,8 +208,8 @@ def test_sweeper_of_a_pause_until_resumed_never_looks() -> None:
 
 def test_sweeper_after_a_pause_was_ended_early_looks_once_in_vain_and_rests() -> None:
     async def body(rig: SweeperRig) -> None:
-        await rig.service.pause(rig.queue, HOUR_MS)
-        await rig.service.resume(rig.queue)
+        await rig.service.queues.pause(rig.queue, HOUR_MS)
+        await rig.service.queues.resume(rig.queue)
 
         await sleep_ms(30 * DAY_MS)
 
@@ -214,11 +220,11 @@ def test_sweeper_after_a_pause_was_ended_early_looks_once_in_vain_and_rests() ->
 
 def test_pause_and_forgetting_are_due_at_their_time_after_a_restart() -> None:
     async def body(rig: SweeperRig) -> None:
-        await rig.service.pause(rig.queue, HOUR_MS)
+        await rig.service.queues.pause(rig.queue, HOUR_MS)
         await rig.add(b"x", keys=["k"])
 
         again = SweeperRig(rig.store, rig.loop)
-        window_ms = rig.queue.settings.dedup_window_ms
+        window_ms = rig.queue.state.settings.dedup_window_ms
         assert again.service.next_due_in_ms() == window_ms
         await sleep_ms(window_ms)
         await again.sweeper.run_due(again.service)
@@ -226,7 +232,7 @@ def test_pause_and_forgetting_are_due_at_their_time_after_a_restart() -> None:
         await sleep_ms(HOUR_MS - window_ms)
         await again.sweeper.run_due(again.service)
 
-        assert again.queue.paused_until_ms == 0
+        assert again.queue.state.paused_until_ms == 0
         assert again.service.next_due_in_ms() is None
 
     run_alone(body)

@@ -47,14 +47,14 @@ def test_sweeper_sleeps_until_the_very_time() -> None:
 def test_sweeper_expires_leases_at_their_time() -> None:
     async def body(rig: SweeperRig) -> None:
         await rig.add(b"a", b"b")
-        await rig.service.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
-        await rig.service.poll(rig.queue, 1, lease_ms=2000, wait_ms=0)
+        await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
+        await rig.service.polls.poll(rig.queue, 1, lease_ms=2000, wait_ms=0)
 
         await sleep_ms(1000)
-        assert (rig.ready, rig.queue.counters.leased) == (1, 1)
+        assert (rig.ready, rig.queue.state.counters.leased) == (1, 1)
         await sleep_ms(1000)
 
-        assert (rig.ready, rig.queue.counters.leased) == (2, 0)
+        assert (rig.ready, rig.queue.state.counters.leased) == (2, 0)
 
     run_with_sweeper(body)
 
@@ -92,8 +92,8 @@ def test_sweeper_is_not_woken_for_what_is_due_later() -> None:
 def test_sweeper_after_a_lease_was_removed_looks_once_in_vain_and_rests() -> None:
     async def body(rig: SweeperRig) -> None:
         await rig.add(b"a")
-        polled = await rig.service.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
-        await rig.service.remove(rig.queue, polled.ids, [polled.lease_id])
+        polled = await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0)
+        await rig.service.items.remove(rig.queue, polled.ids, [polled.lease_id])
 
         await sleep_ms(30 * DAY_MS)
 
@@ -123,7 +123,7 @@ MANY = 100_000
 
 def _add_many(rig: SweeperRig, delay_ms: int) -> None:
     for _ in range(MANY // 10_000):
-        add(rig.engine, rig.queue, NewItems([b""] * 10_000, [delay_ms] * 10_000), rig.now_ms)
+        add(rig.engine, rig.queue.state, NewItems([b""] * 10_000, [delay_ms] * 10_000), rig.now_ms)
 
 
 def _delay_many(rig: SweeperRig) -> None:
@@ -135,7 +135,7 @@ def _lease_many(rig: SweeperRig) -> None:
     for _ in range(MANY // 10_000):
         poll(
             rig.engine,
-            rig.queue,
+            rig.queue.state,
             [100] * 100,
             lease_ms=1000,
             answer_bytes_max=100 * MIB,
@@ -175,7 +175,7 @@ def test_run_due_of_many_items_lets_others_have_their_turn_between_slices(
 
 def test_run_due_that_is_cancelled_stops_between_slices() -> None:
     async def body(rig: SweeperRig) -> None:
-        add(rig.engine, rig.queue, NewItems([b""] * 5000, [1000] * 5000), rig.now_ms)
+        add(rig.engine, rig.queue.state, NewItems([b""] * 5000, [1000] * 5000), rig.now_ms)
         await trio.sleep(1)
         with trio.CancelScope() as scope:
             scope.cancel()

@@ -16,8 +16,8 @@ from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, s
 
 def delete_a_queue(rig: SweeperRig, name: str = "doomed") -> None:
     for coroutine in (
-        rig.service.create_queue(name, QueueSettings()),
-        rig.service.delete_queue(name),
+        rig.service.queues.create_queue(name, QueueSettings(), rig.session),
+        rig.service.queues.delete_queue(name, rig.session),
     ):
         coroutine.close()  # type: ignore[attr-defined]  # written already; nobody waits for the disk
 
@@ -29,11 +29,11 @@ def test_reclaims_what_was_deleted_and_sleeps_again() -> None:
             nursery.start_soon(reclaimer.run, rig.service)
             await trio.testing.wait_all_tasks_blocked()
             delete_a_queue(rig)
-            assert rig.service.next_reclaim() is not None
+            assert rig.service.queues.next_reclaim() is not None
 
             reclaimer.wake()
             with trio.fail_after(10):
-                while rig.service.next_reclaim() is not None:
+                while rig.service.queues.next_reclaim() is not None:
                     await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
 
@@ -45,7 +45,7 @@ def test_slices_run_in_other_threads_one_after_the_other(monkeypatch: pytest.Mon
         delete_a_queue(rig)
         delete_a_queue(rig, "another")
         threads: list[int] = []
-        real = rig.service.reclaim_slices
+        real = rig.service.queues.reclaim_slices
 
         def watched(prefix: bytes) -> list[Callable[[], None]]:
             def run(each: Callable[[], None]) -> None:
@@ -54,13 +54,13 @@ def test_slices_run_in_other_threads_one_after_the_other(monkeypatch: pytest.Mon
 
             return [lambda each=each: run(each) for each in real(prefix)]  # type: ignore[misc]
 
-        monkeypatch.setattr(rig.service, "reclaim_slices", watched)
+        monkeypatch.setattr(rig.service.queues, "reclaim_slices", watched)
 
         slices = await Reclaimer().run_due(rig.service)
 
         assert slices == len(threads) > 0
         assert threading.get_ident() not in threads
-        assert rig.service.next_reclaim() is None
+        assert rig.service.queues.next_reclaim() is None
 
     run_alone(body)
 
@@ -71,11 +71,11 @@ def test_full_disk_leaves_the_rest_for_later(monkeypatch: pytest.MonkeyPatch) ->
         with monkeypatch.context() as patch:
             patch.setattr(rig.engine.store, "write", refuse_write)
             await Reclaimer().run_due(rig.service)
-            assert rig.service.next_reclaim() is not None
+            assert rig.service.queues.next_reclaim() is not None
 
         await Reclaimer().run_due(rig.service)
 
-        assert rig.service.next_reclaim() is None
+        assert rig.service.queues.next_reclaim() is None
 
     run_alone(body)
 
@@ -86,8 +86,8 @@ def test_full_disk_leaves_the_rest_for_later(monkeypatch: pytest.MonkeyPatch) ->
 async def begin_a_load(rig: SweeperRig, name: str = "load", timeout_ms: int = 0) -> Path:
     """Returns the directory of its files."""
     ref = LoadRef(name)
-    load = await rig.service.begin_load(rig.queue, ref, batch="", timeout_ms=timeout_ms)
-    rig.service.stage_file(rig.queue, ref, PartRef(0, "a"), "a.sst", 0, b"x")
+    load = await rig.service.loads.begin_load(rig.queue, ref, batch="", timeout_ms=timeout_ms)
+    rig.service.loads.stage_file(rig.queue, ref, PartRef(0, "a"), "a.sst", 0, b"x")
     return Path(load.directory)
 
 
@@ -96,15 +96,15 @@ def test_files_of_loads_that_have_ended_are_removed_in_another_thread(
 ) -> None:
     async def body(rig: SweeperRig) -> None:
         aborted, kept = await begin_a_load(rig), await begin_a_load(rig, "kept")
-        assert await rig.service.abort_load(rig.queue, LoadRef("load"))
+        assert await rig.service.loads.abort_load(rig.queue, LoadRef("load"))
         threads: list[int] = []
-        remove = rig.service.remove_stage
+        remove = rig.service.loads.remove_stage
 
         def watched(directory: str) -> None:
             threads.append(threading.get_ident())
             remove(directory)
 
-        monkeypatch.setattr(rig.service, "remove_stage", watched)
+        monkeypatch.setattr(rig.service.loads, "remove_stage", watched)
 
         slices = await Reclaimer().run_due(rig.service)
 
@@ -117,7 +117,7 @@ def test_files_of_loads_that_have_ended_are_removed_in_another_thread(
 def test_files_of_a_load_that_nobody_calls_are_removed_when_its_time_is_over() -> None:
     async def body(rig: SweeperRig) -> None:
         reclaimer = Reclaimer()
-        rig.service._wake_reclaimer = reclaimer.wake
+        rig.service.shell.wake_reclaimer = reclaimer.wake
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reclaimer.run, rig.service)
             directory = await begin_a_load(rig, timeout_ms=5000)
@@ -130,16 +130,16 @@ def test_files_of_a_load_that_nobody_calls_are_removed_when_its_time_is_over() -
                 while directory.exists():
                     await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
-        assert rig.service.list_loads(rig.queue) == []
+        assert rig.service.loads.list_loads(rig.queue) == []
 
     run_with_sweeper(body)
 
 
 def test_files_of_loads_of_a_deleted_queue_are_removed() -> None:
     async def body(rig: SweeperRig) -> None:
-        rig.queue = await rig.service.queue("doomed", must_exist=False)
+        rig.queue = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
         directory = await begin_a_load(rig)
-        assert await rig.service.delete_queue("doomed")
+        assert await rig.service.queues.delete_queue("doomed", rig.session)
 
         await Reclaimer().run_due(rig.service)
 

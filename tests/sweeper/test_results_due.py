@@ -12,16 +12,16 @@ from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, s
 async def complete(rig: SweeperRig, *results: bytes) -> None:
     """One block of results."""
     await rig.add(*[b"x"] * len(results))
-    polled = await rig.service.poll(rig.queue, len(results), lease_ms=1000, wait_ms=0)
-    await rig.service.complete(rig.queue, polled.ids, [polled.lease_id], results)
+    polled = await rig.service.polls.poll(rig.queue, len(results), lease_ms=1000, wait_ms=0)
+    await rig.service.items.complete(rig.queue, polled.ids, [polled.lease_id], results)
 
 
 async def configure(rig: SweeperRig, settings: QueueSettings) -> None:
-    await rig.service.configure_queue("default", settings)
+    await rig.service.queues.configure_queue("default", settings, rig.session)
 
 
 def log(rig: SweeperRig) -> LogStats:
-    return rig.service.log_stats(rig.queue)
+    return rig.service.results.results_stats(rig.queue)
 
 
 def looks_after(rig: SweeperRig, after_ms: int) -> list[int]:
@@ -114,12 +114,12 @@ def test_sweeper_deletes_what_all_readers_have_read_at_once() -> None:
         await complete(rig, b"0")
         await complete(rig, b"1")
         await sleep_ms(2000)
-        await rig.service.ack_results(rig.queue, "slow", 0)
-        await rig.service.ack_results(rig.queue, "quick", 2)
+        await rig.service.results.ack_results(rig.queue, "slow", 0)
+        await rig.service.results.ack_results(rig.queue, "quick", 2)
         await sleep_ms(1)
         assert looks_after(rig, 1999) == []
 
-        await rig.service.ack_results(rig.queue, "slow", 1)
+        await rig.service.results.ack_results(rig.queue, "slow", 1)
         await sleep_ms(1)
 
         assert log(rig).first_offset == 1
@@ -140,7 +140,7 @@ def test_sweeper_after_a_trim_that_keeps_part_of_what_is_read_does_not_look_agai
         await complete(rig, *[b"%d" % n for n in range(3, 9)])
         await sleep_ms(2000)
 
-        await rig.service.ack_results(rig.queue, "reader", acknowledged)
+        await rig.service.results.ack_results(rig.queue, "reader", acknowledged)
         await sleep_ms(30 * DAY_MS)
 
         assert log(rig).first_offset == 3
@@ -154,7 +154,7 @@ def test_sweeper_is_not_woken_by_an_ack_that_lets_no_block_go() -> None:
         await complete(rig, b"0", b"1")
         await sleep_ms(2000)
 
-        await rig.service.ack_results(rig.queue, "reader", 1)
+        await rig.service.results.ack_results(rig.queue, "reader", 1)
         await sleep_ms(1)
 
         assert looks_after(rig, 1999) == []
@@ -171,7 +171,7 @@ def test_sweeper_whose_store_refuses_to_delete_results_tries_again_with_pauses(
     async def body(rig: SweeperRig) -> None:
         await complete(rig, b"0")
         await sleep_ms(2000)
-        await rig.service.ack_results(rig.queue, "reader", 1)
+        await rig.service.results.ack_results(rig.queue, "reader", 1)
         with monkeypatch.context() as fault:
             fault.setattr(rig.store, "write", refuse_write)
             await sleep_ms(4 * STORE_RETRY_MS)
@@ -209,7 +209,7 @@ def test_results_that_came_due_while_the_server_was_down_go_when_it_is_up() -> N
 def test_results_that_were_read_before_a_restart_go_after_it() -> None:
     async def body(rig: SweeperRig) -> None:
         await complete(rig, b"read")
-        await rig.service.ack_results(rig.queue, "reader", 1)
+        await rig.service.results.ack_results(rig.queue, "reader", 1)
 
         again = SweeperRig(rig.store, rig.loop)
         await again.sweeper.run_due(again.service)
@@ -224,7 +224,7 @@ def test_sweep_that_the_store_refuses_is_told_to_its_caller(
 ) -> None:
     async def body(rig: SweeperRig) -> None:
         await complete(rig, b"read")
-        await rig.service.ack_results(rig.queue, "reader", 1)
+        await rig.service.results.ack_results(rig.queue, "reader", 1)
         monkeypatch.setattr(rig.store, "write", refuse_write)
 
         with pytest.raises(Unavailable):

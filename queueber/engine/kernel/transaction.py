@@ -80,6 +80,10 @@ class Transaction(Generic[Q]):
         if at_ms < self._due_ms:
             self._due_ms = at_ms
 
+    def schedule(self, at_ms: int) -> None:
+        """As `due`, once it is written: only then is the time known."""
+        self._kernel.agenda.schedule(cast("Owner", self.queue).queue_id, at_ms)
+
     def before_write(self, call: Callable[..., object], *arguments: Any) -> None:
         """Call it when the operation is complete: it may still put into the batch."""
         self._before.append((call, arguments))

@@ -21,6 +21,7 @@ from queueber.db.records.loads import (
     loaded_digest,
     loaded_key,
     loads_end,
+    part_key,
     parts_end,
 )
 from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
@@ -29,7 +30,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads.load_phase import LoadPhase, next_phase
 from queueber.engine.queue.queue_state import QueueState, QueueTx, unreadable_queue
 from queueber.errors import Aborted, NotFound
-from queueber.model import LoadRef
+from queueber.model import LoadRef, PartRef
 
 
 class Load:
@@ -99,6 +100,11 @@ class Loads:
             return None
         loaded = decode_loaded(stored)
         return loaded if loaded.ref.epoch >= ref.epoch else None
+
+    def is_finished(self, ref: LoadRef, part: PartRef) -> bool:
+        """Whether the part was finished: its files must stay as they are."""
+        key = self._prefix + part_key(load_digest(ref.name), part)
+        return self._store.get(Family.LOADS, key) is not None
 
     @property
     def is_commit_under_way(self) -> bool:

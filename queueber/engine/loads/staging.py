@@ -22,7 +22,7 @@ from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import Aborted, ResourceExhausted
 from queueber.ids import range_end
 from queueber.limits import LOADS_MAX
-from queueber.model import Added, LoadRef, NewItems, Part, PartRef
+from queueber.model import Added, LoadRef, NewItems, Part
 
 
 def begin_load(
@@ -112,12 +112,6 @@ def add_rows(tx: QueueTx, loads: Loads, items: NewItems) -> Added:
     if items.origin is not None and not added.is_repeat:
         touch_load(tx, loads, items.origin.load)
     return added
-
-
-def is_finished(tx: QueueTx, ref: LoadRef, part: PartRef) -> bool:
-    """Whether the part was finished: its files must stay as they are."""
-    key = part_key(load_digest(ref.name), part)
-    return tx.store.get(Family.LOADS, tx.prefix + key) is not None
 
 
 def finish_part(tx: QueueTx, loads: Loads, ref: LoadRef, part: Part) -> LoadRecord:

@@ -3,8 +3,10 @@
 from queueber.db.records.items import unpack_attributes
 from queueber.db.records.results import decode_result, is_of_batch
 from queueber.db.store.contract import Store
+from queueber.engine.log import readers
 from queueber.engine.log.log import read
-from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.log.readers import acknowledge
+from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.view import View, live_view
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, READ_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Result, Results
@@ -77,6 +79,24 @@ def _result(offset: int, row: bytes, time_ms: int, without: frozenset[Column]) -
         batch.decode(),
         unpack_attributes(attributes) if attributes else {},
     )
+
+
+def ack_results(tx: QueueTx, reader: str, offset: int) -> None:
+    """Remember how far the reader is; results that all readers are done with are deleted soon."""
+    acknowledge(tx, tx.queue.results, reader, offset)
+    tx.after_write(_look_at_results, tx)
+
+
+def drop_reader(tx: QueueTx, reader: str) -> bool:
+    """Forget the reader, so that results no longer wait for it; False when it was not known."""
+    dropped = readers.drop_reader(tx, tx.queue.results, reader)
+    tx.after_write(_look_at_results, tx)
+    return dropped
+
+
+def _look_at_results(tx: QueueTx) -> None:
+    """What may be deleted depends on all readers, as they are now."""
+    tx.schedule(tx.queue.results_due_ms(tx.now_ms))
 
 
 def results_stats(queue: QueueState) -> LogStats:

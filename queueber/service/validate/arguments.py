@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from queueber.errors import InvalidArgument, ResourceExhausted
-from queueber.limits import ID_BYTES, LEASE_MS_MAX, MANY_MAX, QUEUE_NAME_CHARS_MAX
+from queueber.limits import (
+    CLIENT_NAME_BYTES_MAX,
+    ID_BYTES,
+    LEASE_MS_MAX,
+    MANY_MAX,
+    QUEUE_NAME_CHARS_MAX,
+)
 
 T = TypeVar("T")
 
@@ -72,6 +78,11 @@ def one_for_each(field: str, values: Sequence[T], count: int) -> Sequence[T]:
     if len(values) != count:
         raise InvalidArgument(f"{field}: {len(values)} for {count}; give one, or one for each")
     return values
+
+
+def check_client_name(name: str) -> None:
+    """What a caller calls itself, for the logs."""
+    check_text("name", name, CLIENT_NAME_BYTES_MAX)
 
 
 def check_text(field: str, text: str, bytes_max: int) -> None:

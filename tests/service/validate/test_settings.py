@@ -133,15 +133,15 @@ def test_check_settings_with_one_delay_out_of_range_name_it_and_the_range(delay_
 
 @on_service(limits(item_bytes_max=ITEM_BYTES_MAX))
 async def test_settings_that_are_refused_create_and_change_nothing(rig: ServiceRig) -> None:
-    kept = rig.queue.settings
+    kept = rig.queue.state.settings
     before = dump(rig.store)
     wrong = QueueSettings(result_age_ms=RESULT_AGE_MS_MAX + DAY_MS)
 
     with pytest.raises(InvalidArgument, match=r"^resultAgeMs: "):
-        rig.service.create_queue("new", wrong)
+        rig.service.queues.create_queue("new", wrong, rig.session)
     with pytest.raises(InvalidArgument, match=r"^resultAgeMs: "):
-        rig.service.configure_queue("default", wrong)
+        rig.service.queues.configure_queue("default", wrong, rig.session)
 
     assert dump(rig.store) == before
-    assert rig.queue.settings == kept
-    assert [stats.name for stats in rig.service.list_queues("", 0)[0]] == ["default"]
+    assert rig.queue.state.settings == kept
+    assert [stats.name for stats in rig.service.queues.list_queues("", 0)[0]] == ["default"]

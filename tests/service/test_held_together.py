@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from queueber.engine.integrity.check_store import check_store
-from queueber.limits import SUSPECT_PATIENCE_MS
+from queueber.limits import QUARANTINE_PATIENCE_MS
 from queueber.model import NOTHING_POLLED, ItemState, Polled
 from tests.support.service_rig import ServiceRig, on_service, run_on_service
 from tests.support.virtual_loop import turns
@@ -17,7 +17,7 @@ async def suspects(rig: ServiceRig, count: int) -> list[bytes]:
     """So many items that may go only in groups of half as many."""
     ids = await rig.add(*[b"suspect"] * count)
     await rig.poll_now(count, connection=GONE)
-    rig.service.connection_ended(GONE)
+    rig.service.ended_connections.connection_ended(GONE)
     return ids
 
 
@@ -41,7 +41,7 @@ async def test_suspect_is_not_given_to_a_connection_that_holds_too_many(rig: Ser
     ids = await suspects(rig, 2)
 
     assert await rig.poll_now(connection=OURS) == NOTHING_POLLED
-    assert await rig.service.poll_many(rig.queue, [1], lease_ms=9, connection=OURS) == [
+    assert await rig.service.polls.poll_many(rig.queue, [1], lease_ms=9, connection=OURS) == [
         NOTHING_POLLED
     ]
     assert (await rig.poll_now(connection=THEIRS)).ids == ids[:1]
@@ -55,7 +55,7 @@ async def test_connection_that_holds_a_suspect_is_given_no_more_than_it_allows(
     ids = await suspects(rig, 6)
     assert (await rig.poll_now(2, connection=OURS)).ids == ids[:2]
 
-    answers = await rig.service.poll_many(rig.queue, [5, 5], lease_ms=1000, connection=OURS)
+    answers = await rig.service.polls.poll_many(rig.queue, [5, 5], lease_ms=1000, connection=OURS)
 
     assert [list(answer.ids) for answer in answers] == [ids[2:3], []]
 
@@ -63,7 +63,7 @@ async def test_connection_that_holds_a_suspect_is_given_no_more_than_it_allows(
 @on_service()
 async def test_suspects_of_another_queue_do_not_matter(rig: ServiceRig) -> None:
     await suspects(rig, 2)
-    other = await rig.service.queue("other", must_exist=False)
+    other = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
     ids = await rig.add(b"a", b"b", queue=other)
 
     for item_id in ids:
@@ -81,10 +81,12 @@ async def test_poll_without_a_connection_is_a_company_of_its_own(rig: ServiceRig
 
 LOSSES: dict[str, Callable[[ServiceRig, Polled], Awaitable[object]]] = {
     "complete": lambda rig, polled: rig.complete(polled),
-    "remove": lambda rig, polled: rig.service.remove(rig.queue, polled.ids, [polled.lease_id]),
+    "remove": lambda rig, polled: rig.service.items.remove(
+        rig.queue, polled.ids, [polled.lease_id]
+    ),
     "fail": lambda rig, polled: rig.fail(polled),
-    "cancel": lambda rig, polled: rig.service.cancel(rig.queue, polled.ids),
-    "purge": lambda rig, _: rig.service.purge(rig.queue, ItemState.LEASED, 0),
+    "cancel": lambda rig, polled: rig.service.items.cancel(rig.queue, polled.ids),
+    "purge": lambda rig, _: rig.service.items.purge(rig.queue, ItemState.LEASED, 0),
 }
 
 
@@ -128,7 +130,7 @@ async def test_poll_that_waits_for_smaller_company_holds_nobody_up_and_keeps_its
     await rig.poll_now(2, connection=GONE)
     tasks = [await rig.waiting_poll(connection=who) for who in (OURS, THEIRS, OURS)]
 
-    rig.service.connection_ended(GONE)
+    rig.service.ended_connections.connection_ended(GONE)
     await turns()
     assert [task.done() for task in tasks] == [False, True, False]
     await rig.complete(held)
@@ -136,7 +138,7 @@ async def test_poll_that_waits_for_smaller_company_holds_nobody_up_and_keeps_its
 
     assert [task.done() for task in tasks] == [True, True, False]
     assert len({*(await tasks[0]).ids, *(await tasks[1]).ids}) == 2
-    assert rig.service.stats(rig.queue).waiting_polls == 1
+    assert rig.service.queues.stats(rig.queue).waiting_polls == 1
     await rig.complete(await tasks[0])
     ids = await rig.add(b"plain")
     assert (await tasks[2]).ids == ids
@@ -179,7 +181,7 @@ async def test_poll_that_waits_is_served_what_is_behind_a_suspect_when_another_p
 ) -> None:
     await holding(rig)
     first, second = await suspects(rig, 2)
-    rig.clock.advance(SUSPECT_PATIENCE_MS + 1)
+    rig.clock.advance(QUARANTINE_PATIENCE_MS + 1)
     plain = await rig.add(b"plain")
     task = await rig.waiting_poll(connection=OURS)
     before_ms = rig.clock.now_ms()
@@ -200,12 +202,12 @@ async def test_poll_that_waits_is_served_what_is_behind_a_suspect_when_one_behin
     await rig.poll_now(2, connection=GONE)
     ours = await rig.waiting_poll(connection=OURS)
     theirs = [await rig.waiting_poll(), await rig.waiting_poll()]
-    await rig.service.pause(rig.queue, 0)
-    rig.service.connection_ended(GONE)
+    await rig.service.queues.pause(rig.queue, 0)
+    rig.service.ended_connections.connection_ended(GONE)
     plain = await rig.add(b"plain")
     before_ms = rig.clock.now_ms()
 
-    await rig.service.resume(rig.queue)
+    await rig.service.queues.resume(rig.queue)
 
     assert [len((await task).ids) for task in theirs] == [1, 1]
     assert (await ours).ids == plain

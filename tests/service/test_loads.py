@@ -12,7 +12,7 @@ from queueber.errors import Aborted, InvalidArgument, NotFound, ResourceExhauste
 from queueber.ids import origin_of
 from queueber.limits import HOUR_MS, LOAD_TIMEOUT_MS, LOADS_MAX
 from queueber.model import LoadRef, LoadState, NewItems, Origin, PartRef, QueueSettings
-from queueber.service.background_thread import Aside
+from queueber.service.background_thread import BackgroundThread
 from tests.support.dumps import dump
 from tests.support.loading import built_part
 from tests.support.rig import refuse_write
@@ -39,22 +39,24 @@ async def test_load_is_begun_staged_and_committed(rig: ServiceRig) -> None:
         await stage(rig, load, PartRef(0, "first"), contents(3)),
         await stage(rig, load, PartRef(7, "second"), contents(2)),
     ]
-    assert (ready(rig), rig.service.list_loads(rig.queue)[0].rows) == (0, 5)
-    assert not (await rig.service.receipt(rig.queue, "b")).complete
+    assert (ready(rig), rig.service.loads.list_loads(rig.queue)[0].rows) == (0, 5)
+    assert not (await rig.service.results.receipt(rig.queue, "b")).complete
 
     committed = await commit(rig, parts)
 
     assert (committed.state, committed.rows, committed.batch) == (LoadState.COMMITTED, 5, "b")
     polled = await rig.poll_now(10)
     assert [origin_of(each) for each in polled.ids] == [(0, 0), (0, 1), (0, 2), (7, 0), (7, 1)]
-    assert (await rig.service.receipt(rig.queue, "b")).added == 5
-    assert rig.service.list_loads(rig.queue) == []
+    assert (await rig.service.results.receipt(rig.queue, "b")).added == 5
+    assert rig.service.loads.list_loads(rig.queue) == []
     assert check_store(rig.store) == []
 
 
 @on_service()
 async def test_load_tells_all_that_the_builder_of_a_part_needs(rig: ServiceRig) -> None:
-    await rig.service.configure_queue("default", QueueSettings(item_bytes_max=500))
+    await rig.service.queues.configure_queue(
+        "default", QueueSettings(item_bytes_max=500), rig.session
+    )
 
     load = await begin(rig)
 
@@ -74,7 +76,7 @@ async def test_whoever_begins_it_again_joins_it(rig: ServiceRig) -> None:
     again = await begin(rig, timeout_ms=9000)
 
     assert again == replace(first, expires_at_ms=first.expires_at_ms + 1000)
-    assert len(rig.service.list_loads(rig.queue)) == 1
+    assert len(rig.service.loads.list_loads(rig.queue)) == 1
 
 
 @on_service()
@@ -86,7 +88,7 @@ async def test_committed_load_is_found_committed_and_its_commit_may_be_repeated(
 
     assert await commit(rig, parts) == committed
     assert await begin(rig) == committed
-    assert not await rig.service.abort_load(rig.queue, LOAD)
+    assert not await rig.service.loads.abort_load(rig.queue, LOAD)
     assert ready(rig) == committed.rows == 10
 
 
@@ -99,7 +101,7 @@ async def test_only_the_named_attempt_of_a_partition_counts(rig: ServiceRig) -> 
     await commit(rig, [second])
 
     assert ready(rig) == 5
-    assert directories(rig) == [rig.service.take_stale_stage()]
+    assert directories(rig) == [rig.service.loads.take_stale_stage()]
 
 
 @on_service()
@@ -107,21 +109,21 @@ async def test_aborted_load_leaves_nothing_but_a_directory_to_be_removed(rig: Se
     before = dump(rig.store)
     await staged(rig, batch="b")
 
-    assert await rig.service.abort_load(rig.queue, LOAD)
+    assert await rig.service.loads.abort_load(rig.queue, LOAD)
 
     assert rig.reclaimer_wakes > 0
-    directory = rig.service.take_stale_stage()
+    directory = rig.service.loads.take_stale_stage()
     assert directory is not None
-    rig.service.remove_stage(directory)
-    assert (directories(rig), rig.service.take_stale_stage()) == ([], None)
+    rig.service.loads.remove_stage(directory)
+    assert (directories(rig), rig.service.loads.take_stale_stage()) == ([], None)
     assert {name: dump(rig.store)[name] for name in ("items", "loads")} == {
         name: before[name] for name in ("items", "loads")
     }
     with pytest.raises(NotFound, match="knows no batch 'b'"):
-        rig.service.receipt(rig.queue, "b")
+        rig.service.results.receipt(rig.queue, "b")
     with pytest.raises(NotFound, match=r"load: 'load' is not under way in queue 'default'"):
         await commit(rig, [PART])
-    assert not await rig.service.abort_load(rig.queue, LOAD)
+    assert not await rig.service.loads.abort_load(rig.queue, LOAD)
 
 
 @on_service()
@@ -129,7 +131,7 @@ async def test_a_later_epoch_drops_the_one_before(rig: ServiceRig) -> None:
     await staged(rig, LoadRef("load", 1), batch="old")
     await rig.add(b"x", batch="old")
     await rig.complete(await rig.poll_now())
-    waiting = await rig.waiting(rig.service.wait_batch(rig.queue, "old", 10_000))
+    waiting = await rig.waiting(rig.service.results.wait_for_batch(rig.queue, "old", 10_000))
 
     second = await begin(rig, LoadRef("load", 2))
 
@@ -137,7 +139,9 @@ async def test_a_later_epoch_drops_the_one_before(rig: ServiceRig) -> None:
     assert waiting.done(), "the batch of the first epoch has ended with it"
     assert waiting.result().complete
     assert rig.reclaimer_wakes == 1
-    assert [each.ref.epoch for each in rig.service.list_loads(rig.queue)] == [second.ref.epoch]
+    assert [each.ref.epoch for each in rig.service.loads.list_loads(rig.queue)] == [
+        second.ref.epoch
+    ]
     with pytest.raises(Aborted, match="is in epoch 2, and epoch 1 is over"):
         await begin(rig, LoadRef("load", 1))
 
@@ -164,7 +168,7 @@ async def test_only_so_many_loads_are_under_way(rig: ServiceRig) -> None:
         await begin(rig, LoadRef("one more"))
 
     assert (dump(rig.store), directories(rig)) == (before, held)
-    assert len(rig.service.list_loads(rig.queue)) == LOADS_MAX
+    assert len(rig.service.loads.list_loads(rig.queue)) == LOADS_MAX
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -177,10 +181,10 @@ async def test_bytes_may_come_in_any_order_and_twice(rig: ServiceRig) -> None:
     for name, held in files.items():
         for offset in (1000, 0, 1000, 500):
             chunk = held[offset : offset + 500] if offset < 1000 else held[offset:]
-            rig.service.stage_file(rig.queue, LOAD, PART, name, offset, chunk)
+            rig.service.loads.stage_file(rig.queue, LOAD, PART, name, offset, chunk)
 
-    await rig.service.finish_part(rig.queue, LOAD, part)
-    await rig.service.finish_part(rig.queue, LOAD, part)
+    await rig.service.loads.finish_part(rig.queue, LOAD, part)
+    await rig.service.loads.finish_part(rig.queue, LOAD, part)
     await commit(rig, [PART])
 
     assert ready(rig) == 100
@@ -196,12 +200,12 @@ async def test_file_of_a_finished_part_is_not_changed_any_more(rig: ServiceRig) 
     before = on_disk.read_bytes()
 
     # A call that was repeated, and came late, is nothing to complain of.
-    rig.service.stage_file(rig.queue, LOAD, PART, name, 10, before[10:20])
+    rig.service.loads.stage_file(rig.queue, LOAD, PART, name, 10, before[10:20])
     for offset, data in ((0, bytes(10)), (len(held), b"more")):
         with pytest.raises(Aborted, match=r"attempt 'first' at partition 0 is finished"):
-            rig.service.stage_file(rig.queue, LOAD, PART, name, offset, data)
+            rig.service.loads.stage_file(rig.queue, LOAD, PART, name, offset, data)
     with pytest.raises(Aborted, match="stage it as another attempt"):
-        rig.service.stage_file(rig.queue, LOAD, PART, "other.sst", 0, b"x")
+        rig.service.loads.stage_file(rig.queue, LOAD, PART, "other.sst", 0, b"x")
 
     assert on_disk.read_bytes() == before
     assert [each.name for each in part.files] == sorted(files)
@@ -215,25 +219,25 @@ async def test_part_whose_files_are_not_what_is_said_of_them_changes_nothing(
     part, files = built_part(load, PART, contents(5))
     name, held = next(iter(files.items()))
     for each, its_bytes in files.items():
-        rig.service.stage_file(rig.queue, LOAD, PART, each, 0, its_bytes)
+        rig.service.loads.stage_file(rig.queue, LOAD, PART, each, 0, its_bytes)
     before = dump(rig.store)
 
-    rig.service.stage_file(rig.queue, LOAD, PART, name, 0, bytes([held[0] ^ 1]))
+    rig.service.loads.stage_file(rig.queue, LOAD, PART, name, 0, bytes([held[0] ^ 1]))
     with pytest.raises(InvalidArgument, match=f"files: '{name}' does not have the announced check"):
-        await rig.service.finish_part(rig.queue, LOAD, part)
+        await rig.service.loads.finish_part(rig.queue, LOAD, part)
     with pytest.raises(InvalidArgument, match="files: those of items have 5 entries, not 6"):
-        rig.service.finish_part(rig.queue, LOAD, replace(part, rows=6, delayed=1))
+        rig.service.loads.finish_part(rig.queue, LOAD, replace(part, rows=6, delayed=1))
     with pytest.raises(InvalidArgument, match="attempt 'first' at partition 0 was not finished"):
         await commit(rig, [PART])
 
     assert dump(rig.store) == before
-    rig.service.stage_file(rig.queue, LOAD, PART, name, 0, held[:1])
-    await rig.service.finish_part(rig.queue, LOAD, part)
+    rig.service.loads.stage_file(rig.queue, LOAD, PART, name, 0, held[:1])
+    await rig.service.loads.finish_part(rig.queue, LOAD, part)
     await commit(rig, [PART])
     assert ready(rig) == 5
 
 
-class HeldAside(Aside):
+class HeldThread(BackgroundThread):
     """Work that waits until the test lets it."""
 
     def __init__(self, rig: ServiceRig) -> None:
@@ -247,28 +251,29 @@ class HeldAside(Aside):
 
 @on_service()
 async def test_load_that_ends_while_its_part_is_checked_takes_no_part(rig: ServiceRig) -> None:
-    aside = HeldAside(rig)
-    again = rig.restarted(aside)
+    background = HeldThread(rig)
+    again = rig.restarted(background)
     load = await begin(again)
     part, files = built_part(load, PART, contents(5))
     for name, held in files.items():
-        again.service.stage_file(again.queue, LOAD, PART, name, 0, held)
+        again.service.loads.stage_file(again.queue, LOAD, PART, name, 0, held)
     finishing = [
-        await again.waiting(again.service.finish_part(again.queue, LOAD, part)) for _ in range(2)
+        await again.waiting(again.service.loads.finish_part(again.queue, LOAD, part))
+        for _ in range(2)
     ]
     with pytest.raises(Aborted, match="is finished"):
-        again.service.stage_file(again.queue, LOAD, PART, part.files[0].name, 0, b"x")
+        again.service.loads.stage_file(again.queue, LOAD, PART, part.files[0].name, 0, b"x")
 
-    assert await again.service.abort_load(again.queue, LOAD)
-    directory = again.service.take_stale_stage()
+    assert await again.service.loads.abort_load(again.queue, LOAD)
+    directory = again.service.loads.take_stale_stage()
     assert directory is not None
-    again.service.remove_stage(directory)
-    aside.may_go.set()
+    again.service.loads.remove_stage(directory)
+    background.may_go.set()
 
     for each in finishing:
         with pytest.raises(NotFound, match="is not under way"):
             await each
-    aside.close()
+    background.close()
     assert check_store(rig.store) == []
 
 
@@ -276,22 +281,22 @@ async def test_load_that_ends_while_its_part_is_checked_takes_no_part(rig: Servi
 async def test_load_that_is_begun_anew_while_a_part_is_checked_does_not_get_it(
     rig: ServiceRig,
 ) -> None:
-    aside = HeldAside(rig)
-    again = rig.restarted(aside)
+    background = HeldThread(rig)
+    again = rig.restarted(background)
     load = await begin(again)
     part, files = built_part(load, PART, contents(5))
     for name, held in files.items():
-        again.service.stage_file(again.queue, LOAD, PART, name, 0, held)
-    finishing = await again.waiting(again.service.finish_part(again.queue, LOAD, part))
+        again.service.loads.stage_file(again.queue, LOAD, PART, name, 0, held)
+    finishing = await again.waiting(again.service.loads.finish_part(again.queue, LOAD, part))
 
-    assert await again.service.abort_load(again.queue, LOAD)
+    assert await again.service.loads.abort_load(again.queue, LOAD)
     await begin(again)
-    aside.may_go.set()
+    background.may_go.set()
 
     with pytest.raises(NotFound, match="was dropped meanwhile, and begun anew; join it"):
         await finishing
-    aside.close()
-    assert again.service.list_loads(again.queue)[0].rows == 0
+    background.close()
+    assert again.service.loads.list_loads(again.queue)[0].rows == 0
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -304,29 +309,29 @@ async def test_load_that_nobody_calls_is_dropped_and_its_files_with_it(rig: Serv
         await asyncio.sleep(3599)
         await stage(rig, load, PART, contents(5))  # somebody calls: its time begins anew
         await asyncio.sleep(3599)
-        assert len(rig.service.list_loads(rig.queue)) == 1
+        assert len(rig.service.loads.list_loads(rig.queue)) == 1
         woken = rig.reclaimer_wakes
         await asyncio.sleep(2)
 
-    assert rig.service.list_loads(rig.queue) == []
+    assert rig.service.loads.list_loads(rig.queue) == []
     assert rig.reclaimer_wakes > woken
-    assert rig.service.take_stale_stage() == load.id_head.hex()
+    assert rig.service.loads.take_stale_stage() == load.id_head.hex()
     with pytest.raises(NotFound, match="knows no batch 'b'"):
-        rig.service.receipt(rig.queue, "b")
+        rig.service.results.receipt(rig.queue, "b")
     assert check_store(rig.store) == []
 
 
 @on_service()
 async def test_loads_of_a_deleted_queue_go_with_it(rig: ServiceRig) -> None:
-    queue = await rig.service.queue("doomed", must_exist=False)
-    load = await rig.service.begin_load(queue, LOAD, batch="", timeout_ms=0)
+    queue = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
+    load = await rig.service.loads.begin_load(queue, LOAD, batch="", timeout_ms=0)
 
-    assert await rig.service.delete_queue("doomed")
+    assert await rig.service.queues.delete_queue("doomed", rig.session)
 
     assert rig.reclaimer_wakes == 1
-    assert rig.service.take_stale_stage() == load.id_head.hex()
+    assert rig.service.loads.take_stale_stage() == load.id_head.hex()
     with pytest.raises(NotFound, match="was deleted"):
-        rig.service.list_loads(queue)
+        rig.service.loads.list_loads(queue)
 
 
 @on_service()
@@ -336,16 +341,16 @@ async def test_directories_without_a_record_are_removed_at_start(rig: ServiceRig
 
     again = rig.restarted()
 
-    assert again.service.take_stale_stage() == "ab12"
-    assert again.service.take_stale_stage() is None
-    assert [each.ref for each in again.service.list_loads(again.queue)] == [load.ref]
+    assert again.service.loads.take_stale_stage() == "ab12"
+    assert again.service.loads.take_stale_stage() is None
+    assert [each.ref for each in again.service.loads.list_loads(again.queue)] == [load.ref]
 
 
 @on_service()
 async def test_directory_that_was_lost_is_made_again(rig: ServiceRig) -> None:
     """A crash came after the load was written, and before its directory was."""
     load = await begin(rig)
-    rig.service.remove_stage(load.id_head.hex())
+    rig.service.loads.remove_stage(load.id_head.hex())
 
     await stage(rig, load, PART, contents(5))
     await begin(rig)
@@ -367,10 +372,10 @@ async def test_bad_names_and_numbers_are_refused_and_change_nothing(rig: Service
     before, files = dump(rig.store), files_of(rig.store.loads_path)
 
     def begun(ref: LoadRef, batch: str = "", timeout_ms: int = 0) -> object:
-        return service.begin_load(queue, ref, batch=batch, timeout_ms=timeout_ms)
+        return service.loads.begin_load(queue, ref, batch=batch, timeout_ms=timeout_ms)
 
     def sent(ref: PartRef = PART, name: str = "a.sst", offset: int = 0, data: bytes = b"") -> None:
-        service.stage_file(queue, LOAD, ref, name, offset, data)
+        service.loads.stage_file(queue, LOAD, ref, name, offset, data)
 
     cases: dict[str, Callable[[], object]] = {
         r"load: it is empty; give 1 to 256 bytes": lambda: begun(LoadRef("")),
@@ -391,13 +396,17 @@ async def test_bad_names_and_numbers_are_refused_and_change_nothing(rig: Service
         r"offset: 'a.sst' would have 268435457 bytes; the limit of a file is 268435456": lambda: (
             sent(offset=(256 << 20) - 1, data=b"xx")
         ),
-        r"attempt: .* the limit is 256": lambda: service.finish_part(
+        r"attempt: .* the limit is 256": lambda: service.loads.finish_part(
             queue, LOAD, replace(part, ref=PartRef(0, long))
         ),
-        r"levels: 1; give 10": lambda: service.finish_part(queue, LOAD, replace(part, levels=[1])),
-        r"partition: 16777216": lambda: service.commit_load(queue, LOAD, [PartRef(1 << 24, "a")]),
-        r"load: it is empty;": lambda: service.commit_load(queue, LoadRef(""), []),
-        r"load: it is empty": lambda: service.abort_load(queue, LoadRef("")),
+        r"levels: 1; give 10": lambda: service.loads.finish_part(
+            queue, LOAD, replace(part, levels=[1])
+        ),
+        r"partition: 16777216": lambda: service.loads.commit_load(
+            queue, LOAD, [PartRef(1 << 24, "a")]
+        ),
+        r"load: it is empty;": lambda: service.loads.commit_load(queue, LoadRef(""), []),
+        r"load: it is empty": lambda: service.loads.abort_load(queue, LoadRef("")),
     }
     for told, call in cases.items():
         with pytest.raises(InvalidArgument, match=told):
@@ -417,7 +426,7 @@ async def test_load_that_the_store_refuses_is_not_begun(rig: ServiceRig) -> None
             await begin(rig)
 
     assert (dump(rig.store), directories(rig)) == (before, [])
-    assert rig.service.list_loads(rig.queue) == []
+    assert rig.service.loads.list_loads(rig.queue) == []
 
 
 # --- adds that belong to a load -------------------------------------------------------------------
@@ -428,7 +437,7 @@ async def test_adds_with_an_origin_have_ids_that_tell_it(rig: ServiceRig) -> Non
     await begin(rig)
     origin = Origin(LOAD, partition=3, row=40)
 
-    added = await rig.service.add(rig.queue, NewItems([b"a", b"b"], origin=origin))
+    added = await rig.service.items.add(rig.queue, NewItems([b"a", b"b"], origin=origin))
 
     assert [origin_of(each) for each in added.ids] == [(3, 40), (3, 41)]
     assert check_store(rig.store) == []
@@ -437,17 +446,17 @@ async def test_adds_with_an_origin_have_ids_that_tell_it(rig: ServiceRig) -> Non
 @on_service()
 async def test_adds_with_an_origin_are_refused_after_the_end_of_the_load(rig: ServiceRig) -> None:
     await begin(rig)
-    await rig.service.abort_load(rig.queue, LOAD)
+    await rig.service.loads.abort_load(rig.queue, LOAD)
     before = dump(rig.store)
 
     with pytest.raises(NotFound, match="load: 'load' is not under way"):
-        rig.service.add(rig.queue, NewItems([b"a"], origin=Origin(LOAD, 0, 0)))
+        rig.service.items.add(rig.queue, NewItems([b"a"], origin=Origin(LOAD, 0, 0)))
     for origin, told in (
         (Origin(LoadRef(""), 0, 0), "origin.load: it is empty"),
         (Origin(LOAD, 1 << 24, 0), "partition: 16777216 is too high"),
         (Origin(LOAD, 0, (1 << 32) - 1), r"origin.row: 4294967295 is too high for 2 items"),
     ):
         with pytest.raises(InvalidArgument, match=told):
-            rig.service.add(rig.queue, NewItems([b"a", b"b"], origin=origin))
+            rig.service.items.add(rig.queue, NewItems([b"a", b"b"], origin=origin))
 
     assert dump(rig.store) == before

@@ -1,4 +1,4 @@
-"""The methods of those who operate a queue: look into it, take items out, pause it."""
+"""The methods for operators: look into a queue, take items out of it, pause it."""
 
 from collections.abc import Awaitable
 from typing import Any
@@ -8,23 +8,25 @@ from queueber.wire.queues import write_stats
 from queueber.wire.states import read_state, write_peeked
 
 
-class OperatingMethods(QueueMethods):
+class OperatorMethods(QueueMethods):
     @call
     async def stats_context(self, context: Any) -> None:
-        write_stats(context.results.init("stats"), self._service.stats(self._queue))
+        write_stats(context.results.init("stats"), self._service.queues.stats(self._queue))
 
     @call
     async def peek_context(self, context: Any) -> None:
         request = context.params.req
         state = read_state(request.state)
-        self._connection.outbox.check()
-        items, next_after = self._service.peek(self._queue, state, request.after, request.limit)
+        self._session.answers.check()
+        items, next_after = self._service.items.peek(
+            self._queue, state, request.after, request.limit
+        )
         write_peeked(context.results.init("resp"), items, next_after)
         self._count(context)
 
     @call
     def cancel_context(self, context: Any) -> Answer:
-        cancelled = self._service.cancel(self._queue, many("ids", context.params.ids))
+        cancelled = self._service.items.cancel(self._queue, many("ids", context.params.ids))
 
         async def answer() -> None:
             context.results.cancelled = await cancelled
@@ -34,22 +36,22 @@ class OperatingMethods(QueueMethods):
     @call
     def purge_context(self, context: Any) -> Answer:
         params = context.params
-        purged = self._service.purge(self._queue, read_state(params.state), params.limit)
+        purged = self._service.items.purge(self._queue, read_state(params.state), params.limit)
         return _respond_slice(context, "purged", purged)
 
     @call
     def redrive_context(self, context: Any) -> Answer:
         params = context.params
-        redriven = self._service.redrive(self._queue, many("ids", params.ids), params.limit)
+        redriven = self._service.items.redrive(self._queue, many("ids", params.ids), params.limit)
         return _respond_slice(context, "redriven", redriven)
 
     @call
     def pause_context(self, context: Any) -> Answer:
-        return _respond_nothing(self._service.pause(self._queue, context.params.forMs))
+        return _respond_nothing(self._service.queues.pause(self._queue, context.params.forMs))
 
     @call
     def resume_context(self, context: Any) -> Answer:
-        return _respond_nothing(self._service.resume(self._queue))
+        return _respond_nothing(self._service.queues.resume(self._queue))
 
 
 async def _respond_slice(context: Any, field: str, moved: Awaitable[tuple[int, bool]]) -> None:

@@ -35,28 +35,28 @@ def refuse_after(write: Callable[[Batch], None], count: int) -> Callable[[Batch]
 @on_service()
 async def test_commit_goes_on_when_its_caller_has_gone(rig: ServiceRig) -> None:
     parts = await staged(rig, files=5)
-    committing = await rig.waiting(rig.service.commit_load(rig.queue, LOAD, parts))
+    committing = await rig.waiting(rig.service.loads.commit_load(rig.queue, LOAD, parts))
 
     committing.cancel()
     await turns(20)
 
     assert committing.cancelled()
     assert ready(rig) == 50
-    assert rig.gate.calls == 0
+    assert rig.admission.calls == 0
     assert (await begin(rig)).state is LoadState.COMMITTED
 
 
 @on_service()
 async def test_commit_that_is_asked_for_meanwhile_waits_for_the_same(rig: ServiceRig) -> None:
     parts = await staged(rig, files=5)
-    first = await rig.waiting(rig.service.commit_load(rig.queue, LOAD, parts))
-    second = await rig.waiting(rig.service.commit_load(rig.queue, LOAD, []))
+    first = await rig.waiting(rig.service.loads.commit_load(rig.queue, LOAD, parts))
+    second = await rig.waiting(rig.service.loads.commit_load(rig.queue, LOAD, []))
     first.cancel()
 
     committed = await second
 
     assert committed.rows == ready(rig) == 50
-    assert rig.service._load_commits == {}
+    assert rig.service.loads._commits == {}
 
 
 @on_service()
@@ -64,7 +64,7 @@ async def test_calls_are_served_between_the_steps_of_a_commit_and_see_nothing_of
     rig: ServiceRig,
 ) -> None:
     parts = await staged(rig, files=20)
-    committing = rig.begin(rig.service.commit_load(rig.queue, LOAD, parts))
+    committing = rig.begin(rig.service.loads.commit_load(rig.queue, LOAD, parts))
 
     served = 0
     while True:
@@ -77,7 +77,7 @@ async def test_calls_are_served_between_the_steps_of_a_commit_and_see_nothing_of
         assert found in (served, served + 200)
         if found > served:
             break
-        state = rig.service.list_loads(rig.queue)[0].state
+        state = rig.service.loads.list_loads(rig.queue)[0].state
         assert state in (LoadState.STAGING, LoadState.COMMITTING)
     await committing
 
@@ -101,7 +101,7 @@ async def test_whoever_waits_for_the_batch_of_a_load_is_told_when_its_items_have
     rig: ServiceRig,
 ) -> None:
     parts = await staged(rig, rows=2, batch="b")
-    waiting = await rig.waiting(rig.service.wait_batch(rig.queue, "b", 30_000))
+    waiting = await rig.waiting(rig.service.results.wait_for_batch(rig.queue, "b", 30_000))
 
     await commit(rig, parts)
     await turns()
@@ -114,12 +114,12 @@ async def test_whoever_waits_for_the_batch_of_a_load_is_told_when_its_items_have
 @on_service()
 async def test_nothing_is_added_to_a_load_that_is_being_committed(rig: ServiceRig) -> None:
     committing = await rig.waiting(
-        rig.service.commit_load(rig.queue, LOAD, await staged(rig, files=5))
+        rig.service.loads.commit_load(rig.queue, LOAD, await staged(rig, files=5))
     )
 
     for call in (
-        lambda: rig.service.stage_file(rig.queue, LOAD, PART, "a.sst", 0, b"x"),
-        lambda: rig.service.abort_load(rig.queue, LOAD),
+        lambda: rig.service.loads.stage_file(rig.queue, LOAD, PART, "a.sst", 0, b"x"),
+        lambda: rig.service.loads.abort_load(rig.queue, LOAD),
     ):
         with pytest.raises(Aborted, match="'load' is being committed"):
             call()
@@ -155,7 +155,7 @@ async def test_commit_that_is_refused_leaves_the_load_as_it_was(rig: ServiceRig)
             await commit(rig, parts)
 
     assert dump(rig.store) == before
-    assert rig.service.list_loads(rig.queue)[0].state is LoadState.STAGING
+    assert rig.service.loads.list_loads(rig.queue)[0].state is LoadState.STAGING
     assert (await commit(rig, parts)).rows == 10
 
 
@@ -168,11 +168,11 @@ async def test_commit_goes_on_once_the_disk_has_room_again(rig: ServiceRig) -> N
     start_ms = rig.clock.now_ms()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rig.store, "write", refuse_after(rig.store.write, 1))
-        committing = rig.begin(rig.service.commit_load(rig.queue, LOAD, parts))
+        committing = rig.begin(rig.service.loads.commit_load(rig.queue, LOAD, parts))
         while rig.clock.now_ms() < start_ms + 3 * STORE_RETRY_MS:
             await asyncio.sleep(STORE_RETRY_MS / 1000)
             assert not committing.done()
-            assert rig.service.list_loads(rig.queue)[0].state is LoadState.COMMITTING
+            assert rig.service.loads.list_loads(rig.queue)[0].state is LoadState.COMMITTING
             assert ready(rig) == 0
 
     assert (await committing).rows == ready(rig) == 30
@@ -199,7 +199,7 @@ async def test_commit_whose_files_find_no_room_goes_on_when_there_is_some(rig: S
     families = rig.store._families
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(families, Family.ITEMS, NoRoom(families[Family.ITEMS]))
-        committing = rig.begin(rig.service.commit_load(rig.queue, LOAD, parts))
+        committing = rig.begin(rig.service.loads.commit_load(rig.queue, LOAD, parts))
         await asyncio.sleep(3 * STORE_RETRY_MS / 1000)
         assert not committing.done()
 
@@ -214,7 +214,7 @@ async def test_commit_that_a_full_disk_keeps_from_its_end_is_finished_at_the_nex
     parts = await staged(rig, files=3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rig.store, "write", refuse_after(rig.store.write, 1))
-        committing = await rig.waiting(rig.service.commit_load(rig.queue, LOAD, parts))
+        committing = await rig.waiting(rig.service.loads.commit_load(rig.queue, LOAD, parts))
         await asyncio.sleep(STORE_RETRY_MS / 1000)
 
         await rig.service.drain()
@@ -233,7 +233,7 @@ async def test_commit_that_a_full_disk_keeps_from_its_end_is_finished_at_the_nex
 @on_service()
 async def test_server_that_stops_waits_for_a_commit_whose_caller_has_gone(rig: ServiceRig) -> None:
     parts = await staged(rig, files=20)
-    committing = await rig.waiting(rig.service.commit_load(rig.queue, LOAD, parts))
+    committing = await rig.waiting(rig.service.loads.commit_load(rig.queue, LOAD, parts))
     committing.cancel()
     await turns(1)
     assert ready(rig) == 0
@@ -245,11 +245,11 @@ async def test_server_that_stops_waits_for_a_commit_whose_caller_has_gone(rig: S
 
 @on_service()
 async def test_queue_that_is_deleted_ends_the_commit_of_its_load(rig: ServiceRig) -> None:
-    rig.queue = await rig.service.queue("doomed", must_exist=False)
+    rig.queue = await rig.service.queues.open_queue("doomed", rig.session, must_exist=False)
     parts = await staged(rig, files=20)
-    committing = await rig.waiting(rig.service.commit_load(rig.queue, LOAD, parts))
+    committing = await rig.waiting(rig.service.loads.commit_load(rig.queue, LOAD, parts))
 
-    assert await rig.service.delete_queue("doomed")
+    assert await rig.service.queues.delete_queue("doomed", rig.session)
 
     with pytest.raises(NotFound, match="was deleted"):
         await committing
@@ -266,7 +266,7 @@ def test_commit_is_answered_once_it_is_durable_and_the_intent_before_any_file() 
                 await sync.wait_begun(count)
                 sync.let()
             parts = await staging
-            committing = rig.begin(rig.service.commit_load(rig.queue, LOAD, parts))
+            committing = rig.begin(rig.service.loads.commit_load(rig.queue, LOAD, parts))
 
             await sync.wait_begun(3)
             await turns(20)
@@ -288,13 +288,13 @@ async def test_adds_with_keys_are_told_to_come_back_while_keys_are_looked_throug
 ) -> None:
     rows = Rows([b"x"] * 2000, keys=[f"key-{n}" for n in range(2000)])
     await stage(rig, await begin(rig), PART, rows)
-    committing = await rig.waiting(rig.service.commit_load(rig.queue, LOAD, [PART]))
+    committing = await rig.waiting(rig.service.loads.commit_load(rig.queue, LOAD, [PART]))
 
     with pytest.raises(Unavailable, match="load"):
-        rig.service.add(rig.queue, NewItems([b"x"], keys=["key-1"]))
+        rig.service.items.add(rig.queue, NewItems([b"x"], keys=["key-1"]))
     await rig.add(b"without a key")
 
     assert (await committing).rows == 2000
-    again = await rig.service.add(rig.queue, NewItems([b"x"], keys=["key-1"]))
+    again = await rig.service.items.add(rig.queue, NewItems([b"x"], keys=["key-1"]))
     assert list(again.duplicates) == [True]
     assert check_store(rig.store) == []

@@ -1,0 +1,148 @@
+"""Results: receipts of batches, the log of a queue's results, and its readers."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from queueber.engine.log.readers import reader_offset
+from queueber.engine.queue.results import ack_results, drop_reader, results_of, results_stats
+from queueber.engine.queue.view import live_view
+from queueber.limits import READ_ITEMS_MAX
+from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt
+from queueber.model import Results as FoundResults
+from queueber.service.queue_handle import QueueHandle
+from queueber.service.shell import Shell, wake
+from queueber.service.unread_answers import Claim
+from queueber.service.validate.items import check_batch, check_reader
+
+T = TypeVar("T")
+
+Look = Callable[[], tuple[T, bool]]
+"""An answer as things stand, and whether it is what the caller waits for."""
+
+
+class Results:
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    # --- batches ----------------------------------------------------------------------------------
+
+    def receipt(self, queue: QueueHandle, batch: str) -> Awaitable[Receipt]:
+        queue.check_alive()
+        check_batch(batch)
+        return self._shell.durable(queue.state.batches.receipt(batch))
+
+    def wait_for_batch(self, queue: QueueHandle, batch: str, wait_ms: int) -> Awaitable[Receipt]:
+        """The receipt once it is complete, or as it is when the time is up."""
+        check_batch(batch)
+
+        def look() -> tuple[Receipt, bool]:
+            queue.check_alive()
+            found = queue.state.batches.receipt(batch)
+            return found, found.complete
+
+        return self._wait_for(queue, batch, look, wait_ms)
+
+    # --- the log ----------------------------------------------------------------------------------
+
+    def read_results(
+        self,
+        queue: QueueHandle,
+        *,
+        reader: str,
+        offset: int,
+        limit: int,
+        wait_ms: int,
+        before: int = 0,
+        batch: str = "",
+        without: frozenset[Column] = ALL_COLUMNS,
+        claim: Claim | None = None,
+    ) -> Awaitable[FoundResults]:
+        """Results from where the reader has acknowledged, or without a reader from `offset`.
+
+        It waits for results that are not there yet. When all that are there are of another batch,
+        it answers at once how far it came.
+        """
+        queue.check_alive()
+        log = queue.state.results
+        if reader:
+            check_reader(reader)
+            offset = reader_offset(log, reader)
+        if batch:
+            check_batch(batch)
+        limit = min(limit, READ_ITEMS_MAX) or READ_ITEMS_MAX
+        bytes_max = self._shell.limits.answer_bytes_max
+        at, missed = offset, 0
+
+        def look() -> tuple[FoundResults, bool]:
+            nonlocal at, missed
+            queue.check_alive()
+            if claim is not None:
+                claim.check()
+            view = live_view(self._shell.engine.store, queue.state)
+            found = results_of(
+                view, at, limit, bytes_max, before=before, batch=batch, without=without
+            )
+            # What was passed over need not be looked at again when the next result comes.
+            at, missed = found.next_offset, missed + found.missed
+            if claim is not None:
+                claim.take(sum(len(each.result) for each in found.results))
+            is_at_end = at == log.head.next_offset and not (before and at >= before)
+            answer = FoundResults(found.results, at, missed)
+            return answer, bool(found.results) or not is_at_end
+
+        return self._wait_for(queue, None, look, wait_ms)
+
+    def ack_results(self, queue: QueueHandle, reader: str, offset: int) -> Awaitable[None]:
+        check_reader(reader)
+        return self._shell.write(queue, ack_results, reader, offset, event="acknowledged")
+
+    def drop_reader(self, queue: QueueHandle, reader: str) -> Awaitable[bool]:
+        check_reader(reader)
+        return self._shell.write(queue, drop_reader, reader, event="reader_dropped")
+
+    def results_stats(self, queue: QueueHandle) -> LogStats:
+        queue.check_alive()
+        return results_stats(queue.state)
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def _wait_for(
+        self, queue: QueueHandle, batch: str | None, look: Look[T], wait_ms: int
+    ) -> Coroutine[Any, Any, T]:
+        """Look until the answer is what the caller waits for, or the time is up.
+
+        Look again whenever the batch has ended, or without one when results have come.
+        """
+        answer, is_it = look()
+        return self._keep_looking(queue, batch, look, answer, is_it=is_it, wait_ms=wait_ms)
+
+    async def _keep_looking(
+        self,
+        queue: QueueHandle,
+        batch: str | None,
+        look: Look[T],
+        answer: T,
+        *,
+        is_it: bool,
+        wait_ms: int,
+    ) -> T:
+        shell, key = self._shell, (queue.state.queue_id, batch)
+        ends_at_ms = shell.clock.now_ms() + min(wait_ms, shell.limits.poll_wait_ms_max)
+        if not is_it:
+            # Other calls may have come between the first look and this turn.
+            answer, is_it = look()
+        while not is_it and not shell.admission.is_closed:
+            left_ms = ends_at_ms - shell.clock.now_ms()
+            if left_ms <= 0:
+                break
+            shell.check_may_wait(queue.session)
+            future = shell.loop.create_future()
+            shell.wakeups.add(key, future)
+            timer = shell.loop.call_later(left_ms / 1000, wake, future)
+            try:
+                await shell.wait(queue.session, future)
+            finally:
+                timer.cancel()
+                shell.wakeups.discard(key, future)
+            answer, is_it = look()
+        return await shell.durable(answer)

@@ -1,0 +1,179 @@
+"""A session: one caller, as every adapter sees it.
+
+It says who the caller is, admits its calls, counts the answers that the caller has not read, and
+turns what goes wrong in a call into a code and a sentence.
+"""
+
+from collections.abc import Callable
+
+import structlog
+
+from queueber.errors import (
+    Internal,
+    InvariantViolation,
+    QueueberError,
+    ResourceExhausted,
+    StorageCorrupt,
+    StorageFailed,
+)
+from queueber.service.admission import WAIT_SECONDS_MAX, Admission
+from queueber.service.loop import TimerHandle
+from queueber.service.unread_answers import AnswerBudget, UnreadAnswers
+
+_log = structlog.get_logger("queueber.service")
+
+CALLS_MAX = 4096
+"""Calls of one session under way. At the limit nothing more is read of it until some have ended."""
+WAITING_CALLS_MAX = 4096
+"""Calls of one session that wait for items or results."""
+REFUSALS_MAX = 25_000
+"""Calls of one session that were refused, ever. Cap'n Proto keeps about 4 KiB of each until its
+caller says that it is done with it, and does not tell us; so the connection ends instead."""
+
+
+def _ignore(_: BaseException) -> None:
+    """Nobody is told of a crash."""
+
+
+class Session:
+    """Also what leases are bound to that end with the caller's connection."""
+
+    def __init__(
+        self,
+        admission: Admission,
+        budget: AnswerBudget,
+        *,
+        address: str = "",
+        on_crash: Callable[[BaseException], None] = _ignore,
+    ) -> None:
+        """`on_crash` is told of errors that the server must not outlive."""
+        self._admission = admission
+        self._on_crash = on_crash
+        self.answers = UnreadAnswers(budget)
+        self.address = address
+        self.name = ""
+        self.calls = 0
+        self.arriving = 0
+        self.begun = self.begun_ever = 0
+        """Calls in this turn of the loop, and in all."""
+        self.waiting = 0
+        """Calls that wait for items or results."""
+        self.queues = 0
+        """Queues that it holds a capability of."""
+        self.refusals = 0
+        self.is_patient = False
+        """While the server is full, its adapter holds calls back. They need not be refused yet."""
+        self.hang_up: Callable[[], None] = lambda: None
+        """Ends the connection, once what is under way has been answered."""
+        self._go_on: Callable[[], None] | None = None
+        self._timer: TimerHandle | None = None
+
+    @property
+    def who(self) -> dict[str, str]:
+        """The caller, for a line of the log."""
+        return {"caller": self.address} | ({"client": self.name} if self.name else {})
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def admit(self) -> None:
+        """Let a call in, or refuse it."""
+        self.begun += 1
+        self.begun_ever += 1
+        admission = self._admission
+        admission.check_open()
+        if not self.is_patient and admission.is_full:
+            admission.refuse()
+        # A call enters in the first turn of its task, if it gets that far; it counts until then.
+        admission.arriving += 1
+        self.arriving += 1
+        admission.loop.call_soon(self._arrived)
+
+    def _arrived(self) -> None:
+        self._admission.arriving -= 1
+        self.arriving -= 1
+        if self._go_on is not None:
+            self._look()
+
+    def enter(self) -> None:
+        """A call is under way."""
+        self._admission.enter()
+        self.calls += 1
+
+    def leave(self) -> None:
+        self.calls -= 1
+        self._admission.leave()
+        if self._go_on is not None:
+            self._look()
+
+    def check_may_wait(self) -> None:
+        if self.waiting >= WAITING_CALLS_MAX:
+            raise ResourceExhausted(
+                f"{self.waiting} calls of this connection are waiting, the limit; call again when "
+                "some have ended"
+            )
+
+    # --- holding calls back -----------------------------------------------------------------------
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether the adapter may read another call."""
+        if self.calls + self.arriving >= CALLS_MAX:
+            return False
+        if not self._admission.is_full:
+            self.is_patient = True
+            return True
+        return not self.is_patient  # it has waited; the call is refused
+
+    def hold_back(self, go_on: Callable[[], None]) -> None:
+        """Call `go_on` once calls may begin, or once the caller has waited for too long."""
+        self.forget_held_back()
+        self._go_on = go_on
+        if self.calls + self.arriving < CALLS_MAX:
+            self._admission.hold_back(self._release)
+            self._timer = self._admission.loop.call_later(WAIT_SECONDS_MAX, self._lose_patience)
+
+    def _look(self) -> None:
+        """A call of its own has ended, which matters if it had too many."""
+        if self._timer is None and self.calls + self.arriving < CALLS_MAX:
+            self._release()
+
+    def _lose_patience(self) -> None:
+        self.is_patient = False
+        self._release()
+
+    def _release(self) -> None:
+        go_on = self._go_on
+        self.forget_held_back()
+        if go_on is not None:
+            go_on()
+
+    def forget_held_back(self) -> None:
+        """Nobody waits to go on any more."""
+        self._go_on = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._admission.forget(self._release)
+
+    # --- what goes wrong --------------------------------------------------------------------------
+
+    def refused(self, error: Exception) -> tuple[str, str]:
+        """A call has failed: the code and the sentence that its caller is told.
+
+        Who has been refused too often has to connect again.
+        """
+        self.refusals += 1
+        if self.refusals == REFUSALS_MAX:
+            self.hang_up()
+        if isinstance(error, InvariantViolation | StorageCorrupt | StorageFailed):
+            self.crashed(error)
+        elif not isinstance(error, QueueberError):
+            _log.error("unexpected_error", exc_info=error, **self.who)
+        if isinstance(error, QueueberError):
+            return error.code, str(error)
+        name = type(error).__name__
+        return Internal.code, f"the server failed at this call ({name}); its log says more"
+
+    def crashed(self, error: BaseException) -> None:
+        """A promise of ours is broken, or the store is: the server must not go on."""
+        self._on_crash(error)

@@ -1,0 +1,198 @@
+"""The shell around the engine: what every verb of the service does beside its own work.
+
+A verb checks its arguments, then has the shell write: the write is done when the verb returns, and
+the awaitable that it returns ends once the write is durable. So a refusal is raised by the call
+itself, and nothing is answered too early. Three verbs return before they write: a poll leases items
+in the first turn of its awaitable, because a call that never gets that far has nobody to give them
+back, and a load's parts and commits wait for files. Everything here runs on the loop's thread.
+"""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+
+from queueber.clock import Clock
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.open import Engine
+from queueber.engine.queue.queue_state import QueueState
+from queueber.errors import ResourceExhausted
+from queueber.limits import answer_bytes_max
+from queueber.service.admission import Admission
+from queueber.service.background_thread import BackgroundThread
+from queueber.service.commit_group import CommitGroup
+from queueber.service.loop import Future, Loop
+from queueber.service.queue_handle import QueueHandle
+from queueber.service.session import Session
+from queueber.service.wakeups import Wakeups
+
+_log = structlog.get_logger("queueber.service")
+
+T = TypeVar("T")
+
+Facts = Callable[[Any], dict[str, object] | None]
+"""What the log says of an answer; None: this one is not logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLimits:
+    """What an operator may set; see `config.py`."""
+
+    item_bytes_max: int
+    message_bytes_max: int
+    poll_items_max: int
+    poll_wait_ms_max: int
+    waiting_polls_max: int
+
+    @property
+    def answer_bytes_max(self) -> int:
+        return answer_bytes_max(
+            item_bytes_max=self.item_bytes_max, message_bytes_max=self.message_bytes_max
+        )
+
+
+class Shell:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        clock: Clock,
+        loop: Loop,
+        admission: Admission,
+        limits: ServiceLimits,
+        commits: CommitGroup | None,
+        wake_sweeper: Callable[[], None],
+        wake_reclaimer: Callable[[], None],
+        background: BackgroundThread | None,
+    ) -> None:
+        """`commits` is None when answers need not wait for the disk, `background` when long work
+        may block the loop."""
+        self.engine = engine
+        self._kernel = engine.kernel
+        self.clock = clock
+        self.loop = loop
+        self.admission = admission
+        self.limits = limits
+        self._commits = commits
+        self._wake_sweeper = wake_sweeper
+        self.wake_reclaimer = wake_reclaimer
+        self._background = background
+        self._sweeper_wakes_at_ms = NEVER_MS
+        self.wakeups = Wakeups()
+        self.serve_waiting_polls: Callable[[QueueState], None] = lambda _: None
+        """Set by the polls: gives them what a write has made ready."""
+        self._waiting = 0
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def write(
+        self,
+        queue: QueueHandle,
+        op: Callable[..., T],
+        *arguments: Any,
+        event: str,
+        facts: Facts | None = None,
+    ) -> Coroutine[Any, Any, T]:
+        """Do an operation of the engine; the awaitable ends once it is durable.
+
+        An event with `facts` is for operators: it is logged as such, with the caller.
+        """
+        state = queue.state
+        queue.check_alive()
+        answer = self.run(state, op, *arguments)
+        if facts is None:
+            _log.debug(event, queue=state.name, answer=answer)
+        else:
+            self.log(queue.session, event, state.name, facts(answer))
+        self.after_write(state)
+        return self.durable(answer)
+
+    def run(self, state: QueueState, op: Callable[..., T], *arguments: Any) -> T:
+        """Do an operation on a queue in a transaction of its own."""
+        tx = Transaction(self._kernel, self.clock.now_ms(), state)
+        answer = op(tx, *arguments)
+        tx.commit()
+        return answer
+
+    def run_on_queues(self, op: Callable[..., T], *arguments: Any) -> T:
+        """The same for an operation on the set of queues."""
+        tx = Transaction(self._kernel, self.clock.now_ms(), None)
+        answer = op(tx, *arguments)
+        tx.commit()
+        return answer
+
+    def log(
+        self, session: Session, event: str, queue: str, facts: dict[str, object] | None
+    ) -> None:
+        """Tell operators what a caller did."""
+        if facts is not None:
+            _log.info(event, queue=queue, **facts, **session.who)
+
+    def after_write(self, state: QueueState) -> None:
+        """Wake whoever waits for what a write may have brought."""
+        self.serve_waiting_polls(state)
+        if finished := state.batches.finished:
+            for name in sorted(finished):
+                self.wakeups.fire((state.queue_id, name))
+            finished.clear()
+        self.wake_sweeper_for(self._kernel.agenda.next_ms())
+        if self.engine.loads.stale_directories:
+            self.wake_reclaimer()
+
+    async def durable(self, answer: T) -> T:
+        if self._commits is not None:
+            await self._commits.wait()
+        return answer
+
+    # --- the sweeper ------------------------------------------------------------------------------
+
+    def wake_sweeper_for(self, due_ms: int) -> None:
+        """Wake the sweeper if it would come too late."""
+        if due_ms < self._sweeper_wakes_at_ms:
+            self._sweeper_wakes_at_ms = 0
+            self._wake_sweeper()
+
+    def sweeper_sleeps_until(self, due_ms: int) -> None:
+        self._sweeper_wakes_at_ms = due_ms
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def check_may_wait(self, session: Session) -> None:
+        if self._waiting >= self.limits.waiting_polls_max:
+            raise ResourceExhausted(
+                f"{self._waiting} calls are waiting, the limit; call again later"
+            )
+        session.check_may_wait()
+
+    async def wait(self, session: Session, future: Future) -> Any:
+        """Wait for a future without counting as a call under way."""
+        session.leave()
+        session.waiting += 1
+        self._waiting += 1
+        try:
+            return await future
+        finally:
+            self._waiting -= 1
+            session.waiting -= 1
+            session.enter()
+
+    async def in_background(self, work: Callable[[], T]) -> T:
+        return work() if self._background is None else await self._background.run(work)
+
+    async def sleep(self, ms: int) -> None:
+        over = self.loop.create_future()
+        self.loop.call_later(ms / 1000, wake, over)
+        await over
+
+    async def next_turn(self) -> None:
+        """Let other calls have a turn of the loop."""
+        turn = self.loop.create_future()
+        self.loop.call_soon(turn.set_result, None)
+        await turn
+
+
+def wake(future: Future) -> None:
+    if not future.done():
+        future.set_result(None)
