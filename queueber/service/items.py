@@ -39,12 +39,16 @@ class Items:
         self._shell = shell
 
     def add(self, queue: QueueHandle, items: NewItems) -> Awaitable[Added]:
+        """Nothing to add is answered with no ids."""
         limits = self._shell.limits
         check_new_items(
             items,
             item_bytes_max=limits.item_bytes_max,
             message_bytes_max=limits.message_bytes_max,
         )
+        if not items.contents:
+            queue.check_alive()
+            return self._shell.durable(Added([]))
         return self._shell.write(queue, add, items, event="added")
 
     # --- how a lease's items end ------------------------------------------------------------------
@@ -52,7 +56,8 @@ class Items:
     def remove(
         self, queue: QueueHandle, ids: Sequence[bytes], leases: Sequence[bytes]
     ) -> Awaitable[list[bool]]:
-        leases = _check_outcome(ids, leases)
+        """For each id whether it was removed. One of another length is held by no lease."""
+        leases = _check_leases(ids, leases)
         return self._shell.write(queue, remove, ids, leases, event="removed")
 
     def remove_whole(
@@ -173,7 +178,11 @@ def _redrive(
 
 def _check_outcome(ids: Sequence[bytes], leases: Sequence[bytes]) -> Sequence[bytes]:
     """The leases, one for each id."""
-    check_many("ids", len(ids))
     check_ids("ids", ids)
+    return _check_leases(ids, leases)
+
+
+def _check_leases(ids: Sequence[bytes], leases: Sequence[bytes]) -> Sequence[bytes]:
+    check_many("ids", len(ids))
     check_ids("leases", leases)
     return one_for_each("leases", leases, len(ids))

@@ -12,17 +12,19 @@ from queueber.engine.kernel.state import (
     QueueState,
 )
 from queueber.engine.log.log import open_log
-from queueber.errors import Aborted, ResourceExhausted
+from queueber.errors import AlreadyExists, ResourceExhausted
 from queueber.limits import QUEUES_MAX
 from queueber.model import QueueSettings, Stats
 
 
 def create_queue(engine: Engine, name: str, settings: QueueSettings, now_ms: int) -> bool:
-    """Create the queue; False when it exists with the same settings, `Aborted` with others."""
+    """Create the queue; False when it exists with these settings, `AlreadyExists` with others."""
     existing = engine.queues.get(name)
     if existing is not None:
         if existing.settings != settings:
-            raise Aborted(f"queue {name!r} exists with other settings; change them with configure")
+            raise AlreadyExists(
+                f"queue {name!r} exists with other settings; change them with configure"
+            )
         return False
     if len(engine.queues) >= QUEUES_MAX:
         raise ResourceExhausted(f"the server has {QUEUES_MAX} queues, the limit; delete one first")

@@ -12,7 +12,7 @@ from queueber.engine.loads.loads import begin_load
 from queueber.engine.queue.add import add
 from queueber.engine.queue.pause import pause
 from queueber.engine.queue.queues import configure_queue, create_queue, delete_queue
-from queueber.errors import Aborted, NotFound, ResourceExhausted
+from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.limits import QUEUES_MAX
 from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings, Stats
 from tests.support.rig import QUEUE, START_MS, Rig
@@ -79,7 +79,7 @@ def test_create_queue_again_with_other_settings_is_aborted_and_changes_nothing(r
     create(rig, "new", SETTINGS)
     disk, memory = rig.dump(), rig.memory()
 
-    with pytest.raises(Aborted, match="'new' exists with other settings"):
+    with pytest.raises(AlreadyExists, match="'new' exists with other settings"):
         create(rig, "new", QueueSettings(items_max=6))
 
     assert rig.dump() == disk
