@@ -1,7 +1,9 @@
 """The composition root: builds every object of a server, runs it, and takes it down in order."""
 
+import errno
 import gc
 import resource
+import socket
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +19,7 @@ from queueber.db.store.directory import check_data_dir
 from queueber.db.store.options import OPEN_FILES_MAX
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
+from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.model import ServerInfo
 from queueber.rpc.handlers import ServiceHandler
@@ -40,6 +43,8 @@ _FLUSH_SECONDS = 0.05
 
 
 _GARBAGE_OBJECTS = 50_000
+
+_LISTEN_ERRORS = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES, errno.EPERM)
 
 _OTHER_FILES = 100
 """Open files beside connections and the store's: log, loop, standard streams."""
@@ -65,14 +70,37 @@ class _Stop:
 def serve(config: Config, *, address_file: Path | None = None) -> None:
     """Run a server until SIGTERM or SIGINT.
 
-    Raises what stopped it, if it was a failure: after that nothing more was acknowledged.
+    Raises what stopped it, if it was a failure: after that nothing more was acknowledged. A
+    `QueueberError` says what to change when the server cannot start.
     """
     # The server makes next to no cycles: looking for them every 700 objects is in vain.
     gc.freeze()
     gc.set_threshold(_GARBAGE_OBJECTS, 20, 100)
     # A call whose connection ends before its first turn was carried out, and has nobody to answer.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-    run(partial(_serve, config, address_file))
+    try:
+        run(partial(_serve, config, address_file))
+    except Exception as error:
+        raise _explained(error, config) from error
+
+
+def _explained(error: Exception, config: Config) -> Exception:
+    # Without the groups in which trio hands it over.
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    match error:
+        case OSError(filename=str() | Path() as file):
+            return QueueberError(f"cannot use {file}: {error.strerror}")
+        case OSError() if isinstance(error, socket.gaierror) or error.errno in _LISTEN_ERRORS:
+            # asyncio puts a sentence of its own into strerror.
+            is_in_use = error.errno == errno.EADDRINUSE
+            reason = (
+                "the address is in use" if is_in_use else (error.strerror or str(error)).lower()
+            )
+            return QueueberError(
+                f"cannot listen on {config.listen}: {reason}; choose another with --listen"
+            )
+    return error
 
 
 def _allowed_connections(config: Config) -> int:

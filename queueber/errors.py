@@ -66,7 +66,7 @@ class Aborted(QueueberError):
 
 
 class AlreadyExists(QueueberError):
-    """A queue of that name exists, with other settings."""
+    """A queue of that name exists with other settings."""
 
     code = "ALREADY_EXISTS"
 

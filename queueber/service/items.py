@@ -40,6 +40,7 @@ class Items:
         self._shell = shell
 
     def add(self, queue: QueueHandle, items: NewItems) -> Awaitable[Added]:
+        """Nothing to add is answered with no ids."""
         limits = self._shell.limits
         check_new_items(
             items,
@@ -47,6 +48,9 @@ class Items:
             message_bytes_max=limits.message_bytes_max,
         )
         shell = self._shell
+        if not items.contents:
+            queue.check_alive()
+            return shell.durable(Added([]))
         if items.origin is not None:
             loads = shell.engine.loads.of(queue.state)
             return shell.write(queue, add_rows, loads, items, event="added")
@@ -57,7 +61,8 @@ class Items:
     def remove(
         self, queue: QueueHandle, ids: Sequence[bytes], leases: Sequence[bytes]
     ) -> Awaitable[list[bool]]:
-        leases = _check_outcome(ids, leases)
+        """For each id whether it was removed. One of another length is held by no lease."""
+        leases = _check_leases(ids, leases)
         return self._shell.write(queue, remove, ids, leases, event="removed")
 
     def remove_whole(
@@ -176,7 +181,11 @@ def _redrive(tx: QueueTx, ids: Sequence[bytes], limit: int) -> tuple[int, bool]:
 
 def _check_outcome(ids: Sequence[bytes], leases: Sequence[bytes]) -> Sequence[bytes]:
     """The leases, one for each id."""
-    check_many("ids", len(ids))
     check_ids("ids", ids)
+    return _check_leases(ids, leases)
+
+
+def _check_leases(ids: Sequence[bytes], leases: Sequence[bytes]) -> Sequence[bytes]:
+    check_many("ids", len(ids))
     check_ids("leases", leases)
     return one_for_each("leases", leases, len(ids))

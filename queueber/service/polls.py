@@ -18,7 +18,7 @@ from queueber.service.bound_leases import BoundLeases
 from queueber.service.queue_handle import QueueHandle, deleted
 from queueber.service.shell import Shell
 from queueber.service.unread_answers import Claim
-from queueber.service.validate.arguments import check_count, check_lease_ms, check_many
+from queueber.service.validate.arguments import check_lease_ms, check_many, check_total
 from queueber.service.waiters import Asked, PollCall, Waiter, Waiters
 
 _log = structlog.get_logger("queueber.service")
@@ -44,7 +44,8 @@ class Polls:
         name: Hashable | None = None,
         claim: Claim | None = None,
     ) -> Coroutine[Any, Any, Polled]:
-        """Lease up to `count` items; with none ready, wait for them up to `wait_ms`.
+        """Lease up to `count` items, and no more than the server allows; with none ready, wait for
+        them up to `wait_ms`.
 
         A `lease_ms` of 0 is the queue's default. With a `connection`, the lease ends when that
         does. With a `name`, the poll can be withdrawn while it waits. The memory of the answer is
@@ -52,8 +53,7 @@ class Polls:
         """
         queue.check_alive()
         limits = self._shell.limits
-        count = count or 1
-        check_count(count, limits.poll_items_max)
+        count = min(count or 1, limits.poll_items_max)
         asked = Asked([count], _lease_ms(queue, lease_ms), connection, claim)
         poll_call = PollCall()
         if name is not None:
@@ -78,8 +78,9 @@ class Polls:
         """Several polls, each under a lease of its own. Never waits."""
         queue.check_alive()
         check_many("counts", len(counts))
-        counts = [count or 1 for count in counts]
-        check_count(sum(counts), self._shell.limits.poll_items_max)
+        items_max = self._shell.limits.poll_items_max
+        counts = [min(count or 1, items_max) for count in counts]
+        check_total(counts, items_max)
         asked = Asked(counts, _lease_ms(queue, lease_ms), connection, claim)
         return self._poll_many(queue, asked)
 

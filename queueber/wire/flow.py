@@ -71,14 +71,14 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, Event.ENOUGH): State.IDLE for state in _HELD_BACK},
     **{(State.READING, begin): state for state, (begin, _) in _HELD_BACK.items()},
     **{(state, end): State.READING for state, (_, end) in _HELD_BACK.items()},
-    **{(state, Event.HUNG_UP): State.LEAVING for state in State if state is not State.LOST},
+    **{(state, Event.HUNG_UP): State.LEAVING for state in State},
     **{(state, Event.LOST): State.LOST for state in State},
-    # Cap'n Proto does not know yet.
-    **{
-        (state, event): state
-        for state in (State.LEAVING, State.LOST)
-        for event in (Event.ASKED, Event.ENOUGH)
-    },
+    # Cap'n Proto does not know yet, and calls may still fail.
+    (State.LEAVING, Event.ASKED): State.LEAVING,
+    (State.LEAVING, Event.ENOUGH): State.LEAVING,
+    (State.LOST, Event.ASKED): State.LOST,
+    (State.LOST, Event.ENOUGH): State.LOST,
+    (State.LOST, Event.HUNG_UP): State.LOST,
 }
 """What is not here cannot happen."""
 

@@ -25,6 +25,7 @@ CODES = {
     errors.Unauthenticated: 4,
     errors.PermissionDenied: 4,
     errors.Aborted: 4,
+    errors.AlreadyExists: 4,
     errors.Internal: 4,
     errors.OutcomeUnknown: 4,
     errors.DataDirLocked: 5,

@@ -26,6 +26,8 @@ def test_client_of_the_original_schema_passes_every_operation() -> None:
         "waiting_poll_wakes",
         "extended_lease_lasts",
         "bad_input_is_refused",
+        "what_the_original_answered_is_answered",
+        "many_removes_in_flight_are_all_answered",
         "large_items_come_in_bounded_answers",
         "ok",
     ]

@@ -232,6 +232,31 @@ def test_limits_on_waiting_polls_and_connections_refuse_with_a_code() -> None:
         asyncio.run(main())
 
 
+def test_log_says_who_called_from_where_and_under_which_name() -> None:
+    with running_server("--connections-max", "1") as server:
+
+        async def scenario(service: Any) -> None:
+            await service.createQueue("unnamed", {})
+            await service.hello("nightly job")
+            await service.deleteQueue("unnamed")
+            told = await refusal(service.hello(""))
+            assert told.startswith("INVALID_ARGUMENT: name: it is empty")
+            _, second = await open_service(server.address)
+            assert (await refusal(second.stats())).startswith("UNAVAILABLE: the server has as")
+
+        with_service(server, scenario)
+        events = [json.loads(line) for line in server.log_file.read_text().splitlines()]
+
+    named = {each["event"]: each for each in events}
+    created, deleted = named["queue_created"], named["queue_deleted"]
+    assert created["caller"].startswith("127.0.0.1:")
+    assert "client" not in created
+    assert (deleted["caller"], deleted["client"]) == (created["caller"], "nightly job")
+    refused = named["connection_refused"]["caller"]
+    assert refused.startswith("127.0.0.1:")
+    assert refused != created["caller"]
+
+
 def test_shutdown_answers_waiting_polls_and_exits_with_0() -> None:
     with running_server() as server:
 

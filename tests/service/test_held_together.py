@@ -84,7 +84,9 @@ LOSSES: dict[str, Callable[[ServiceRig, Polled], Awaitable[object]]] = {
     "remove": lambda rig, polled: rig.service.items.remove(
         rig.queue, polled.ids, [polled.lease_id]
     ),
-    "fail": lambda rig, polled: rig.fail(polled),
+    "fail": lambda rig, polled: rig.service.items.fail(
+        rig.queue, polled.ids, [polled.lease_id], ["it failed"], [1000]
+    ),
     "cancel": lambda rig, polled: rig.service.items.cancel(rig.queue, polled.ids),
     "purge": lambda rig, _: rig.service.items.purge(rig.queue, ItemState.LEASED, 0),
 }

@@ -43,6 +43,19 @@ async def test_complete_answers_for_each_and_keeps_the_results_of_those_that_wer
 
 
 @on_service()
+async def test_remove_of_an_id_of_another_length_answers_false(rig: ServiceRig) -> None:
+    polled = await leased(rig)
+    (held,) = polled.ids
+
+    removed = await rig.service.items.remove(
+        rig.queue, [b"", b"abc", held + b"x", held], [polled.lease_id]
+    )
+
+    assert removed == [False, False, False, True]
+    assert list(check_store(rig.store)) == []
+
+
+@on_service()
 async def test_fail_answers_for_each_what_became_of_it(rig: ServiceRig) -> None:
     await rig.service.queues.configure_queue("default", QueueSettings(attempts_max=2), rig.session)
     await rig.add(b"old")

@@ -54,6 +54,8 @@ def test_outcome_with_wrong_ids_or_leases_is_refused_at_once_and_changes_nothing
     verb: str, wrong: str
 ) -> None:
     error, message, ids, leases = WRONG[wrong]
+    if (verb, wrong) == ("remove", "an id of another width"):
+        pytest.skip("it is answered with false: see test_outcomes.py")
 
     async def body(rig: ServiceRig) -> None:
         await filled(rig)

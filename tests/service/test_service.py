@@ -8,7 +8,9 @@ from queueber.limits import (
     MIB,
     QUEUES_MAX,
 )
-from queueber.model import NOTHING_POLLED, ItemState, QueueSettings
+from queueber.model import NOTHING_POLLED, ItemState, NewItems, QueueSettings
+from queueber.service.queue_handle import QueueHandle
+from tests.support.dumps import dump
 from tests.support.operations import delete_queue
 from tests.support.service_rig import ServiceRig, limits, on_service
 
@@ -81,7 +83,9 @@ async def test_poll_of_zero_items_is_poll_of_one(rig: ServiceRig) -> None:
 @on_service()
 async def test_poll_with_a_lease_of_zero_has_the_lease_of_its_queue(rig: ServiceRig) -> None:
     rig.queue = await rig.service.queues.open_queue("other", rig.session, must_exist=False)
-    await rig.service.queues.configure_queue("other", QueueSettings(lease_ms=700), rig.session)
+    await rig.service.queues.configure_queue(
+        "other", QueueSettings(lease_ms=700, backoff_ms=(0,)), rig.session
+    )
     await rig.add(b"a", b"b")
     first = await rig.poll_now(lease_ms=0)
     (second,) = await rig.service.polls.poll_many(rig.queue, [1], lease_ms=0)
@@ -215,3 +219,32 @@ async def test_service_on_a_store_without_its_default_queue_creates_it(rig: Serv
 
     assert again.queue.name == "default"
     assert again.queue.state.queue_id > rig.queue.state.queue_id
+
+
+# --- nothing to do, or too much -------------------------------------------------------------------
+
+
+@on_service()
+async def test_add_of_nothing_answers_with_no_ids_and_writes_nothing(rig: ServiceRig) -> None:
+    before = dump(rig.store)
+
+    assert list((await rig.service.items.add(rig.queue, NewItems([]))).ids) == []
+
+    assert dump(rig.store) == before
+
+
+@on_service(limits(poll_items_max=3))
+async def test_poll_of_more_than_the_limit_answers_up_to_the_limit(rig: ServiceRig) -> None:
+    ids = await rig.add(*[b"x"] * 10)
+
+    polled = await rig.poll_now(1000)
+    (one,) = await rig.service.polls.poll_many(rig.queue, [1000], lease_ms=1000)
+    waiting = await rig.waiting_poll(1000, queue=await other_queue(rig))
+    await rig.add(*[b"y"] * 5, queue=await other_queue(rig))
+
+    assert (list(polled.ids), list(one.ids)) == (ids[:3], ids[3:6])
+    assert len((await waiting).ids) == 3
+
+
+async def other_queue(rig: ServiceRig) -> QueueHandle:
+    return await rig.service.queues.open_queue("other", rig.session, must_exist=False)

@@ -87,6 +87,7 @@ def many(one: Any, most: int = MANY_MAX, at_code: str = "", code: str = EXHAUSTE
 
 
 an_id = Limit(ID, bytes(17))
+an_id_that_nobody_holds = Any_(bytes(17))
 a_batch = text(BATCH_NAME_BYTES_MAX)
 a_batch_that_is_missing = text(BATCH_NAME_BYTES_MAX, MISSING)
 a_flag = Any_(True)
@@ -191,13 +192,16 @@ METHODS: dict[str, Method] = {
             "req.origin.row": Any_(U32, INVALID),
         },
     ),
-    "remove": Method({"req": {"id": ID, "lease": ID}}, {"req.id": an_id, "req.lease": an_id}),
+    "remove": Method(
+        {"req": {"id": ID, "lease": ID}},
+        {"req.id": an_id_that_nobody_holds, "req.lease": an_id},
+    ),
     "poll": Method(
         {"req": {"noWait": True, "leaseValidityMs": 1}},
         {
             "req.leaseValiditySecs": Limit(LEASE_MS_MAX // SECS - 1, U64),
             "req.leaseValidityMs": upto(LEASE_MS_MAX),
-            "req.numItems": upto(POLL_ITEMS_MAX),
+            "req.numItems": Any_(U32),
             "req.timeoutSecs": Any_(U64),
             "req.timeoutMs": Any_(U64),
             "req.noWait": a_flag,
@@ -218,6 +222,7 @@ METHODS: dict[str, Method] = {
         held,
         {
             **held_fields,
+            "req.ids[]": an_id_that_nobody_holds,
             # Either ids or counts, so that beside ids there are none.
             "req.counts": Limit([], [1]),
             "req.counts[]": Limit(1, 0, at_code=INVALID),
@@ -237,7 +242,7 @@ METHODS: dict[str, Method] = {
         {
             "req.leaseValidityMs": upto(LEASE_MS_MAX),
             "req.counts": Limit([1] * POLL_ITEMS_MAX, [1] * (MANY_MAX + 1), EXHAUSTED),
-            "req.counts[]": upto(POLL_ITEMS_MAX),
+            "req.counts[]": Any_(U32),
             "req.bound": a_flag,
         },
     ),

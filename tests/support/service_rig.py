@@ -15,7 +15,7 @@ from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import Engine, open_engine
 from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
-from queueber.model import FailOutcome, NewItems, Polled
+from queueber.model import FailOutcome, NewItems, Polled, QueueSettings
 from queueber.service.admission import Admission
 from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
@@ -24,6 +24,7 @@ from queueber.service.service import DEFAULT_QUEUE, Service, ServiceLimits
 from queueber.service.session import Session
 from queueber.service.unread_answers import AnswerBudget
 from tests.support.folders import quick_folder, remove_folder
+from tests.support.operations import create_queue
 from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
 
 T = TypeVar("T")
@@ -69,6 +70,10 @@ class ServiceRig:
         self.reclaimer_wakes = 0
         self.sweeper_woken = asyncio.Event()
         self.engine: Engine = open_engine(store, IdSource(Random(1)))
+        if DEFAULT_QUEUE not in self.engine.queues:
+            # Items that failed or were lost come back at once.
+            settings = QueueSettings(backoff_ms=(0,))
+            create_queue(self.engine, DEFAULT_QUEUE, settings, clock.now_ms())
         self.service = Service(
             self.engine,
             clock=clock,

@@ -12,13 +12,14 @@ from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
 from queueber.ids import IdSource
-from queueber.model import NewItems
+from queueber.model import NewItems, QueueSettings
 from queueber.service.admission import Admission
 from queueber.service.service import DEFAULT_QUEUE, Service
 from queueber.service.session import Session
 from queueber.service.unread_answers import AnswerBudget
 from queueber.sweeper.loop import Sweeper
 from tests.support.folders import quick_folder, remove_folder
+from tests.support.operations import create_queue
 from tests.support.service_rig import limits
 
 START_MS = 1_700_000_000_000
@@ -47,6 +48,9 @@ class SweeperRig:
         self.loop = loop
         self.sweeper = Sweeper()
         self.engine = open_engine(store, IdSource(Random(1)))
+        if DEFAULT_QUEUE not in self.engine.queues:
+            # Items that failed or were lost come back at once.
+            create_queue(self.engine, DEFAULT_QUEUE, QueueSettings(backoff_ms=(0,)), START_MS)
         admission = Admission(loop, calls_max=10)
         self.session = Session(admission, AnswerBudget())
         self.service = WatchedService(

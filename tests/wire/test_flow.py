@@ -22,7 +22,7 @@ TABLE: dict[Event, tuple[State | None, ...]] = {
     Event.MEMORY_FREE:    (N, R, S, U, R, C, L, X),
     Event.CALLS_FULL:     (None, C, None, None, None, None, None, None),
     Event.CALLS_FREE:     (N, R, S, U, M, R, L, X),
-    Event.HUNG_UP:        (L, L, L, L, L, L, L, None),
+    Event.HUNG_UP:        (L, L, L, L, L, L, L, X),
     Event.LOST:           (X, X, X, X, X, X, X, X),
 }  # fmt: skip
 """What follows each event in each state; None: that cannot be."""

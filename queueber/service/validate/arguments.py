@@ -29,9 +29,10 @@ def check_queue_name(name: str) -> None:
         )
 
 
-def check_count(count: int, poll_items_max: int) -> None:
-    if count > poll_items_max:
-        raise InvalidArgument(f"numItems: {count} is too many; the limit is {poll_items_max}")
+def check_total(counts: Sequence[int], poll_items_max: int) -> None:
+    """How many items several polls ask for together."""
+    if sum(counts) > poll_items_max:
+        raise InvalidArgument(f"numItems: {sum(counts)} is too many; the limit is {poll_items_max}")
 
 
 def check_lease_ms(lease_ms: int) -> None:

@@ -30,13 +30,13 @@ _CURSOR_BYTES_MAX = 64
 
 def check_new_items(items: NewItems, *, item_bytes_max: int, message_bytes_max: int) -> None:
     contents = items.contents
-    if not contents:
-        raise InvalidArgument("items: the call has none; add at least one")
+    if not contents and items.producer is not None:
+        raise InvalidArgument("items: the call has none; a call of a producer adds at least one")
     if len(contents) > ADD_ITEMS_MAX:
         raise ResourceExhausted(
             f"items: the call has {len(contents)}; the limit is {ADD_ITEMS_MAX}, send several calls"
         )
-    longest = max(map(len, contents))
+    longest = max(map(len, contents), default=0)
     if longest > item_bytes_max:
         raise ResourceExhausted(
             f"contents: an item has {longest} bytes; the limit is {item_bytes_max}"

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from queueber.errors import InvalidArgument, QueueberError, ResourceExhausted
 from queueber.limits import LEASE_MS_MAX, MANY_MAX, QUEUE_NAME_CHARS_MAX
 from queueber.service.validate.arguments import (
-    check_count,
     check_counts,
     check_ids,
     check_lease_ms,
     check_many,
     check_queue_name,
     check_text,
+    check_total,
     one_for_each,
 )
 
@@ -65,11 +65,11 @@ def test_check_queue_name_does_not_repeat_a_book() -> None:
 # --- polls and leases -----------------------------------------------------------------------------
 
 
-def test_check_count_up_to_the_limit_is_taken_and_one_more_is_refused() -> None:
-    check_count(100, 100)
+def test_check_total_up_to_the_limit_is_taken_and_one_more_is_refused() -> None:
+    check_total([60, 40], 100)
 
     with pytest.raises(InvalidArgument, match=r"^numItems: 101 is too many; the limit is 100$"):
-        check_count(101, 100)
+        check_total([60, 41], 100)
 
 
 def test_check_lease_ms_within_the_limits_is_taken() -> None:

@@ -57,6 +57,7 @@ Check = Callable[[], None]
 TAKEN: dict[str, Check] = {
     "an empty item": lambda: check_add(NewItems([b""])),
     "as many items, as large": lambda: check_add(NewItems([b"x" * 10] * ADD_ITEMS_MAX)),
+    "nothing": lambda: check_add(NewItems([])),
     "delays": lambda: check_add(two(delays_ms=[0, DELAY_MS_MAX])),
     "priorities": lambda: check_add(two(priorities=[0, PRIORITY_MAX])),
     "keys": lambda: check_add(two(keys=["", "ä" * (KEY_BYTES_MAX // 2)])),
@@ -84,10 +85,10 @@ def test_check_of_what_is_at_the_limit_is_taken(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[type[QueueberError], str, Check]] = {
-    "no item": (
+    "no item of a producer": (
         InvalidArgument,
-        "items: the call has none; add at least one",
-        lambda: check_add(NewItems([])),
+        "items: the call has none; a call of a producer adds at least one",
+        lambda: check_add(NewItems([], producer=Producer("p", 0, 1))),
     ),
     "too many items": (
         ResourceExhausted,
