@@ -65,6 +65,12 @@ class Aborted(QueueberError):
     code = "ABORTED"
 
 
+class AlreadyExists(QueueberError):
+    """A queue of that name exists with other settings."""
+
+    code = "ALREADY_EXISTS"
+
+
 class Internal(QueueberError):
     """A fault of the server's own; its log says more."""
 
@@ -114,6 +120,7 @@ WIRE_ERRORS: dict[str, type[QueueberError]] = {
         Unauthenticated,
         PermissionDenied,
         Aborted,
+        AlreadyExists,
         Internal,
     )
 }

@@ -23,8 +23,8 @@ from queueber.errors import (
 
 PREFIXES = ["", "remote exception: ", "message = ", "remote exception: message = "]
 CODES = [
-    "ABORTED", "INTERNAL", "INVALID_ARGUMENT", "LEASE_EXPIRED", "NOT_FOUND", "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED", "UNAUTHENTICATED", "UNAVAILABLE",
+    "ABORTED", "ALREADY_EXISTS", "INTERNAL", "INVALID_ARGUMENT", "LEASE_EXPIRED", "NOT_FOUND",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNAUTHENTICATED", "UNAVAILABLE",
 ]  # fmt: skip
 """Written out once more: a code that clients know must not change by a slip."""
 

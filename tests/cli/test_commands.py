@@ -25,6 +25,7 @@ CODES = {
     errors.Unauthenticated: 4,
     errors.PermissionDenied: 4,
     errors.Aborted: 4,
+    errors.AlreadyExists: 4,
     errors.Internal: 4,
     errors.OutcomeUnknown: 4,
     errors.DataDirLocked: 5,
@@ -97,7 +98,7 @@ def test_every_flag_that_a_refusal_may_name_exists() -> None:
     }
 
     assert set(FLAGS.values()) <= known
-    assert failure_of(errors.InvalidArgument("numItems: 9")).message == "--count: 9"
+    assert failure_of(errors.InvalidArgument("count: 9")).message == "--count: 9"
     assert failure_of(errors.InvalidArgument("batch: empty")).message == "batch: empty"
 
 

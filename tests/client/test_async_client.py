@@ -23,8 +23,8 @@ async def every_verb(address: str) -> None:
         assert [item.contents for item in lease] == [b"one", b"two"]
         assert await lease.extend(60) is True
         assert await lease.remove(ids[:1]) == [True]
-        assert await queue.remove(ids[1], lease.id) == [True]
-        assert await queue.extend(lease.id, 5) is False
+        assert await queue.remove(ids[1], lease=lease.id) == [True]
+        assert await queue.extend(5, lease=lease.id) is False
         assert not await queue.poll()
         assert (await queue.stats()).removed_total == 2
         assert (await client.server()).durability == "sync"
@@ -49,23 +49,23 @@ async def every_later_verb(address: str) -> None:
             batch="b",
         )
         assert (await queue.add(b"again", key="a")).duplicates == (True,)
-        lease = await queue.poll(4, bound=True)
+        lease = await queue.poll(4, release_on_disconnect=True)
         assert [item.batch for item in lease] == ["b"] * 4
         assert await lease.complete({ids[0]: b"result"}) == [True]
-        assert await queue.complete(ids[0], b"late", lease.id) == [False]
-        assert await lease.fail("broken", ids[1]) == [queueber.FailOutcome.DIED]
-        assert await queue.fail(ids[1], "late", lease.id) == [queueber.FailOutcome.REFUSED]
+        assert await queue.complete(ids[0], b"late", lease=lease.id) == [False]
+        assert await lease.fail("broken", ids=ids[1]) == [queueber.FailOutcome.DIED]
+        assert await queue.fail(ids[1], "late", lease=lease.id) == [queueber.FailOutcome.REFUSED]
         assert await lease.release(ids[2]) == [True]
-        assert await queue.release(ids[3], lease.id) == [True]
+        assert await queue.release(ids[3], lease=lease.id) == [True]
         assert (await queue.receipt("b")).live == 2
         assert [item.id async for item in queue.peek_all("dead")] == [ids[1]]
         assert len((await queue.peek(limit=1)).items) == 1
         assert await queue.redrive() == 1
         assert await queue.cancel(ids[1]) == [True]
         assert await queue.purge("ready") == 2
-        assert (await queue.wait_batch("b", 10)).complete
+        assert (await queue.wait_for_batch("b", 10)).complete
         assert [result.result async for result in queue.results("me")] == [b"result"]
-        assert (await queue.log_stats()).readers == {"me": 1}
+        assert (await queue.results_stats()).readers == {"me": 1}
         await queue.ack_results("me", 1)
         assert await queue.drop_reader("me") is True
         assert (await queue.read_results(1)).results == []
@@ -189,7 +189,7 @@ def test_closing_in_any_turn_leaves_nobody_hanging(
 async def cancel_as_the_answer_arrives(
     client: queueber.AsyncClient, queue: queueber.AsyncQueue
 ) -> None:
-    made = client._core.new_future
+    made = client._connected().connection.new_future
 
     def cancelling() -> "Future[object]":
         future = made()
@@ -197,7 +197,7 @@ async def cancel_as_the_answer_arrives(
         return future
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client._core, "new_future", cancelling)
+        patch.setattr(client._connected().connection, "new_future", cancelling)
         task = asyncio.ensure_future(queue.poll())
         await asyncio.wait([task])
     assert task.cancelled()

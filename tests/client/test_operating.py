@@ -202,7 +202,8 @@ def test_a_queue_that_is_not_there_cannot_be_configured_and_is_not_made(
         ({"dedup_window": 1e9}, "dedup_window: 1000000000.0 s is too long; the limit is 2592000"),
         ({"result_age": 1e9}, "result_age: 1000000000.0 s is too long; the limit is 31622400"),
         ({"backoff": [1e9]}, "backoff: 1000000000.0 s is too long; the limit is 31622400"),
-        ({"attempts_max": 0}, "attempts_max: 0"),
+        ({"attempts_max": -1}, "attempts_max: -1"),
+        ({"isolation": 1}, "isolation: 1 is neither True nor False"),
         ({"attempts_max": 1001}, "attempts_max: 1001 is too many; the limit is 1000"),
         ({"backoff": 5}, "backoff: 5 is neither"),
         ({"backoff": []}, "backoff: it has 0 delays; give 1 to 100"),
@@ -235,7 +236,7 @@ def test_bad_settings_are_refused(
         (lambda q: q.peek(after="x"), "after: 'x'"),
         (lambda q: q.purge(None), "state: None"),
         (lambda q: q.cancel(b"short"), "ids: b'short'"),
-        (lambda q: q.redrive("text"), "ids: 't'"),
+        (lambda q: q.redrive("text"), "ids: 'text'"),
         (lambda q: q.pause(0), "seconds: 0"),
     ],
 )

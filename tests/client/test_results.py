@@ -38,7 +38,7 @@ def test_a_receipt_counts_what_became_of_a_batch(queue: queueber.Queue) -> None:
 def test_waiting_for_a_batch_ends_when_it_is_complete(queue: queueber.Queue) -> None:
     queue.add([b"1", b"2"], batch="b")
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(queue.wait_batch, "b", 30)
+        waiting = pool.submit(queue.wait_for_batch, "b", 30)
         for _ in range(2):
             assert not waiting.done()
             queue.poll().complete(b"")
@@ -50,11 +50,11 @@ def test_waiting_for_a_batch_tells_how_it_stands_when_the_time_is_up(queue: queu
     queue.add(b"1", batch="b")
     started = time.monotonic()
 
-    receipt = queue.wait_batch("b", timeout=0.2)
+    receipt = queue.wait_for_batch("b", timeout=0.2)
 
     assert time.monotonic() - started >= 0.19
     assert (receipt.complete, receipt.live) == (False, 1)
-    assert not queue.wait_batch("b", 0).complete
+    assert not queue.wait_for_batch("b", 0).complete
 
 
 @pytest.mark.recovery
@@ -63,7 +63,7 @@ def test_waiting_for_a_batch_goes_on_after_the_server_was_restarted() -> None:
         queue = client.queue("kept")
         queue.add(b"1", batch="b")
         with ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(queue.wait_batch, "b")
+            waiting = pool.submit(queue.wait_for_batch, "b")
             threading.Event().wait(0.1)
             server.kill()
             server.start()
@@ -109,12 +109,12 @@ def test_a_named_reader_goes_on_where_it_has_acknowledged(queue: queueber.Queue)
 
     assert [result.result for result in queue.read_results(reader="billing").results] == [b"3"]
     assert [result.result for result in queue.read_results().results] == [b"1", b"2", b"3"]
-    log = queue.log_stats()
+    log = queue.results_stats()
     assert log.readers == {"billing": page.next_offset}
     assert log.next_offset - log.first_offset == 3
     assert queue.drop_reader("billing") is True
     assert queue.drop_reader("billing") is False
-    assert queue.log_stats().readers == {}
+    assert queue.results_stats().readers == {}
 
 
 def test_every_result_is_iterated_page_by_page(queue: queueber.Queue) -> None:
@@ -148,7 +148,7 @@ def test_an_iterating_reader_acknowledges_the_pages_that_it_was_done_with(
     [
         (lambda q: q.receipt(""), "batch: it is empty"),
         (lambda q: q.receipt(5), "batch: 5"),
-        (lambda q: q.wait_batch("b", -1), "timeout: -1"),
+        (lambda q: q.wait_for_batch("b", -1), "timeout: -1"),
         (lambda q: q.read_results(-1), "offset: -1"),
         (lambda q: q.read_results(limit=0), "limit: 0"),
         (lambda q: q.read_results(limit=10_001), "limit: 10001 is too many; the limit is 10000"),

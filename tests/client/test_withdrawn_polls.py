@@ -20,7 +20,9 @@ import pytest
 import trio
 
 import queueber
-from queueber.client import core, polling
+from queueber.client.calls import polls as poll_calls
+from queueber.client.transport import connection
+from queueber.client.transport.on_thread import ThreadConnection
 from queueber.testing import ServerProcess, running_server
 
 WAIT_SECONDS = 30.0
@@ -36,14 +38,14 @@ def fragile(client: queueber.Client, request: pytest.FixtureRequest) -> queueber
 
 @contextlib.contextmanager
 def stalled(client: queueber.Client | queueber.AsyncClient) -> Iterator[None]:
-    """The thread of the client's core stands still."""
+    """The thread of the client's connection stands still."""
     stands, go = threading.Event(), threading.Event()
 
     def stand() -> None:
         stands.set()
         go.wait(WAIT_SECONDS)
 
-    client._core.post(stand)
+    client._connected().connection.post(stand)
     assert stands.wait(WAIT_SECONDS)
     try:
         yield
@@ -144,7 +146,7 @@ def test_closing_in_asyncio_gives_back_what_is_on_its_way(
     async def main() -> None:
         client = await queueber.connect_async(server.address)
         queue = client.queue(fragile.name)
-        task = asyncio.ensure_future(queue.poll(lease=600, wait=30, bound=True))
+        task = asyncio.ensure_future(queue.poll(lease=600, wait=30, release_on_disconnect=True))
         await asyncio.to_thread(wait_until_one_waits, fragile)
         answer_the_poll(fragile)
         if is_cancelled:
@@ -176,7 +178,7 @@ def test_closing_in_trio_gives_back_what_is_on_its_way(
 
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(cancel)
-                    await queue.poll(lease=600, wait=30, bound=True)
+                    await queue.poll(lease=600, wait=30, release_on_disconnect=True)
 
     trio.run(main)
     assert_given_back(fragile)
@@ -187,15 +189,19 @@ def test_closing_gives_back_what_is_on_its_way_to_another_thread(
 ) -> None:
     client = queueber.connect(server.address)
     with ThreadPoolExecutor(2) as pool:
-        poll = pool.submit(client.queue(fragile.name).poll, lease=600, wait=30, bound=True)
+        poll = pool.submit(
+            client.queue(fragile.name).poll, lease=600, wait=30, release_on_disconnect=True
+        )
         wait_until_one_waits(fragile)
         with stalled(client):
             answer_the_poll(fragile)
             closing = pool.submit(client.close)
-            while not client._core._is_closed:
+            connected = client._connected().connection
+            assert isinstance(connected, ThreadConnection)
+            while not connected._is_closed:
                 pass
-            with client._core._lock:
-                """The core has been told."""
+            with connected._lock:
+                """The connection has been told."""
         closing.result()
 
         with pytest.raises(queueber.Unavailable, match="closed"):
@@ -210,7 +216,7 @@ def test_a_release_that_is_under_way_is_done_before_the_client_closes(
         client = await queueber.connect_async(server.address)
         queue = client.queue(fragile.name)
         fragile.add(b"x")
-        lease = await queue.poll(bound=True)
+        lease = await queue.poll(release_on_disconnect=True)
         releasing = asyncio.ensure_future(lease.release())
         await asyncio.sleep(0)
         await client.aclose()
@@ -224,7 +230,7 @@ def test_a_release_that_is_under_way_is_done_before_the_client_closes(
 def test_closing_waits_no_longer_than_it_says_for_a_server_that_stands_still(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(core, "_CLOSE_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(connection, "_CLOSE_SECONDS_MAX", 0.05)
     with running_server() as server, ThreadPoolExecutor(1) as pool:
         client = queueber.connect(server.address)
         poll = pool.submit(client.queue().poll, wait=30)
@@ -294,7 +300,7 @@ def test_a_server_that_cannot_withdraw_polls_is_hung_up_on() -> None:
 
     async def main() -> None:
         lone: Any = SimpleNamespace(token=1, task=asyncio.ensure_future(asyncio.sleep(3600)))
-        await polling._tell_withdrawn(lone, SimpleNamespace(withdrawPoll=refuse))
+        await poll_calls._tell_withdrawn(lone, SimpleNamespace(withdrawPoll=refuse))
         await asyncio.wait([lone.task])
 
         assert lone.task.cancelled()
