@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "generate_blocking.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "generate_blocking.py"
 API = SCRIPT.parents[1] / "queueber" / "client" / "api"
 
 
