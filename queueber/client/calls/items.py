@@ -46,21 +46,16 @@ class ItemCalls:
         return read_stats(response.stats)
 
     def peek(self, state: State, *, limit: int, after: bytes) -> "Future[PeekPage]":
-        to_number("limit", limit, least=1, limit=PEEK_ITEMS_MAX)
-        to_cursor("after", after)
-        return self._connection.submit(partial(self._peek, to_state(state), limit, after))
-
-    async def _peek(self, state: ItemState, limit: int, after: bytes) -> PeekPage:
-        def send(queue: Any) -> Any:
-            request = queue.peek_request()
-            body = request.init("req")
-            body.state = wire_state(state)
-            body.limit = limit
-            body.after = after
-            return request.send()
-
-        response = await self._queue.call(send, is_repeatable=True)
-        return PeekPage(*read_peeked(response.resp))
+        asked = {
+            "state": wire_state(to_state(state)),
+            "limit": to_number("limit", limit, least=1, limit=PEEK_ITEMS_MAX),
+            "after": to_cursor("after", after),
+        }
+        return self._queue.ask(
+            lambda queue: queue.peek(asked),
+            lambda response: PeekPage(*read_peeked(response.resp)),
+            is_repeatable=True,
+        )
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -116,16 +111,12 @@ class ItemCalls:
 
     def pause(self, seconds: Seconds | None) -> "Future[None]":
         for_ms = 0 if seconds is None else to_some_ms("seconds", seconds, DELAY_MS_MAX)
-        return self._connection.submit(partial(self._pause, for_ms))
-
-    async def _pause(self, for_ms: int) -> None:
-        await self._queue.call(lambda queue: queue.pause(for_ms), is_repeatable=True)
+        return self._queue.ask(
+            lambda queue: queue.pause(for_ms), lambda _: None, is_repeatable=True
+        )
 
     def resume(self) -> "Future[None]":
-        return self._connection.submit(self._resume)
-
-    async def _resume(self) -> None:
-        await self._queue.call(lambda queue: queue.resume(), is_repeatable=True)
+        return self._queue.ask(lambda queue: queue.resume(), lambda _: None, is_repeatable=True)
 
 
 def _parts(ids: list[bytes]) -> list[list[bytes]]:

@@ -1,9 +1,8 @@
 """Calls about bulk loads. All of them are safe to repeat."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from queueber.client.arguments.values import (
     Seconds,
@@ -25,6 +24,8 @@ from queueber.wire.loads import (
     write_part_refs,
 )
 
+T = TypeVar("T")
+
 _CHECK_SECONDS_MAX = 600.0
 """How long the server may take to check a part's files, or to commit."""
 
@@ -32,25 +33,22 @@ _CHECK_SECONDS_MAX = 600.0
 class LoadCalls:
     def __init__(self, queue: RemoteQueue) -> None:
         self._queue = queue
-        self._connection = queue.connection
 
     def begin(
         self, ref: LoadRef, *, batch: str | None, timeout: Seconds | None
     ) -> "Future[LoadInfo]":
         name = "" if batch is None else to_batch(batch)
         timeout_ms = 0 if timeout is None else to_some_ms("timeout", timeout, LOAD_TIMEOUT_MS_MAX)
-        return self._connection.submit(partial(self._begin, ref, name, timeout_ms))
 
-    async def _begin(self, ref: LoadRef, batch: str, timeout_ms: int) -> LoadInfo:
         def send(queue: Any) -> Any:
             request = queue.beginLoad_request()
             body = request.init("req")
             write_load_ref(body, ref)
-            body.batch = batch
+            body.batch = name
             body.timeoutMs = timeout_ms
             return request.send()
 
-        return read_load((await self._call(send)).load)
+        return self._ask(send, lambda response: read_load(response.load))
 
     def stage(
         self, ref: LoadRef, part: PartRef, file: str, offset: int, data: bytes
@@ -59,11 +57,7 @@ class LoadCalls:
         to_text("file", file, LOAD_NAME_BYTES_MAX, is_needed=True)
         if not isinstance(data, bytes):
             raise InvalidArgument(f"data: {type(data).__name__} is not bytes")
-        return self._connection.submit(partial(self._stage, ref, part, file, offset, data))
 
-    async def _stage(
-        self, ref: LoadRef, part: PartRef, file: str, offset: int, data: bytes
-    ) -> None:
         def send(queue: Any) -> Any:
             request = queue.stageFile_request()
             body = request.init("req")
@@ -74,12 +68,9 @@ class LoadCalls:
             body.data = data
             return request.send()
 
-        await self._call(send)
+        return self._ask(send, lambda _: None)
 
     def finish_part(self, ref: LoadRef, part: Part) -> "Future[None]":
-        return self._connection.submit(partial(self._finish_part, ref, part))
-
-    async def _finish_part(self, ref: LoadRef, part: Part) -> None:
         def send(queue: Any) -> Any:
             request = queue.finishPart_request()
             body = request.init("req")
@@ -87,38 +78,32 @@ class LoadCalls:
             write_part(body, part)
             return request.send()
 
-        await self._call(send, _CHECK_SECONDS_MAX)
+        return self._ask(send, lambda _: None, _CHECK_SECONDS_MAX)
 
     def commit(self, ref: LoadRef, parts: Sequence[PartRef]) -> "Future[LoadInfo]":
         chosen = [to_part_ref(part) for part in parts]
-        return self._connection.submit(partial(self._commit, ref, chosen))
 
-    async def _commit(self, ref: LoadRef, parts: Sequence[PartRef]) -> LoadInfo:
         def send(queue: Any) -> Any:
             request = queue.commitLoad_request()
             body = request.init("req")
             write_load_ref(body.init("load"), ref)
-            write_part_refs(body, parts)
+            write_part_refs(body, chosen)
             return request.send()
 
-        return read_load((await self._call(send, _CHECK_SECONDS_MAX)).load)
+        return self._ask(send, lambda response: read_load(response.load), _CHECK_SECONDS_MAX)
 
     def abort(self, ref: LoadRef) -> "Future[bool]":
-        return self._connection.submit(partial(self._abort, ref))
-
-    async def _abort(self, ref: LoadRef) -> bool:
         def send(queue: Any) -> Any:
             request = queue.abortLoad_request()
             write_load_ref(request.init("load"), ref)
             return request.send()
 
-        return bool((await self._call(send)).aborted)
+        return self._ask(send, lambda response: bool(response.aborted))
 
     def all(self) -> "Future[list[LoadInfo]]":
-        return self._connection.submit(self._all)
+        return self._ask(lambda queue: queue.listLoads(), read_loads)
 
-    async def _all(self) -> list[LoadInfo]:
-        return read_loads(await self._call(lambda queue: queue.listLoads()))
-
-    def _call(self, send: Any, work_seconds: float = 0.0) -> Coroutine[Any, Any, Any]:
-        return self._queue.call(send, is_repeatable=True, work_seconds=work_seconds)
+    def _ask(
+        self, send: Callable[[Any], Any], read: Callable[[Any], T], work_seconds: float = 0.0
+    ) -> "Future[T]":
+        return self._queue.ask(send, read, is_repeatable=True, work_seconds=work_seconds)

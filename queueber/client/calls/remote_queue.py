@@ -3,15 +3,16 @@
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from queueber.client.transport.batcher import Batcher, Operation
-from queueber.client.transport.connection import Connection
+from queueber.client.transport.connection import Connection, Terms
 from queueber.client.transport.link import Link
 from queueber.errors import ResourceExhausted
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 
 class RemoteQueue:
@@ -40,23 +41,24 @@ class RemoteQueue:
         """The queue's capability on this link."""
         return link.queue(self.name, must_exist=self._must_exist)
 
+    def ask(
+        self, send: Callable[[Any], Any], read: Callable[[Any], T], **terms: Unpack[Terms]
+    ) -> "Future[T]":
+        """Send one call and read its response. May be called from any thread."""
+
+        async def ask() -> T:
+            return read(await self.call(send, **terms))
+
+        return self.connection.submit(ask)
+
     async def call(
         self,
         send: Callable[[Any], Any],
-        *,
-        is_repeatable: bool,
-        wait_seconds: float = 0.0,
-        work_seconds: float = 0.0,
-        is_wanted: Callable[[], bool] = lambda: True,
+        **terms: Unpack[Terms],
     ) -> Any:
         """Send a call to the queue; see `Connection.call`."""
         return await self.connection.call(
-            lambda link: send(self.capability(link)),
-            is_repeatable=is_repeatable,
-            queue=self.name,
-            wait_seconds=wait_seconds,
-            work_seconds=work_seconds,
-            is_wanted=is_wanted,
+            lambda link: send(self.capability(link)), queue=self.name, **terms
         )
 
     def check_size(self, field: str, parts: int, size: int) -> None:

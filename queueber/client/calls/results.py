@@ -94,11 +94,12 @@ class ResultCalls:
         self._queue = queue
 
     def receipt(self, batch: str) -> "Future[Receipt]":
-        return self._queue.connection.submit(partial(self._receipt, to_batch(batch)))
-
-    async def _receipt(self, batch: str) -> Receipt:
-        response = await self._call(lambda queue: queue.receipt(batch))
-        return read_receipt(response.receipt)
+        name = to_batch(batch)
+        return self._queue.ask(
+            lambda queue: queue.receipt(name),
+            lambda response: read_receipt(response.receipt),
+            is_repeatable=True,
+        )
 
     def wait_for_batch(self, batch: str, timeout: Seconds | None) -> "Future[Receipt]":
         timeout_ms = None if timeout is None else to_ms("timeout", timeout)
@@ -154,27 +155,27 @@ class ResultCalls:
                 return replace(read, missed=missed)
 
     def ack_results(self, reader: str, offset: int) -> "Future[None]":
+        name = to_reader(reader)
         to_number("offset", offset)
-        return self._queue.connection.submit(partial(self._ack, to_reader(reader), offset))
-
-    async def _ack(self, reader: str, offset: int) -> None:
-        await self._call(lambda queue: queue.ackResults(reader, offset))
+        return self._queue.ask(
+            lambda queue: queue.ackResults(name, offset), lambda _: None, is_repeatable=True
+        )
 
     def drop_reader(self, reader: str) -> "Future[bool]":
-        return self._queue.connection.submit(partial(self._drop, to_reader(reader)))
-
-    async def _drop(self, reader: str) -> bool:
+        name = to_reader(reader)
         # Not safe to repeat: the second time the answer would be False.
-        response = await self._queue.call(
-            lambda queue: queue.dropReader(reader), is_repeatable=False
+        return self._queue.ask(
+            lambda queue: queue.dropReader(name),
+            lambda response: bool(response.dropped),
+            is_repeatable=False,
         )
-        return bool(response.dropped)
 
     def stats(self) -> "Future[LogStats]":
-        return self._queue.connection.submit(self._stats)
-
-    async def _stats(self) -> LogStats:
-        return read_log_stats((await self._call(lambda queue: queue.listReaders())).log)
+        return self._queue.ask(
+            lambda queue: queue.listReaders(),
+            lambda response: read_log_stats(response.log),
+            is_repeatable=True,
+        )
 
     def _call(self, send: Any, wait_ms: int = 0) -> Coroutine[Any, Any, Any]:
         return self._queue.call(send, is_repeatable=True, wait_seconds=wait_ms / SECOND_MS)

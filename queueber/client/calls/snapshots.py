@@ -50,12 +50,12 @@ class SnapshotCalls:
         self._queue = queue
 
     def open(self) -> "Future[SnapshotInfo]":
-        return self._queue.connection.submit(self._open)
-
-    async def _open(self) -> SnapshotInfo:
         # Safe to repeat: a snapshot that nobody reads expires.
-        response = await self._queue.call(lambda queue: queue.openSnapshot(), is_repeatable=True)
-        return read_snapshot(response.snapshot)
+        return self._queue.ask(
+            lambda queue: queue.openSnapshot(),
+            lambda response: read_snapshot(response.snapshot),
+            is_repeatable=True,
+        )
 
     def scan(
         self, snapshot: bytes, state: State, **options: Unpack[ScanOptions]
@@ -89,14 +89,12 @@ class SnapshotCalls:
             asked = replace(asked, offset=read.next_offset)
 
     def close(self, snapshot: bytes) -> "Future[bool]":
-        return self._queue.connection.submit(partial(self._close, snapshot))
-
-    async def _close(self, snapshot: bytes) -> bool:
         # Not safe to repeat: the second time the answer would be False.
-        response = await self._queue.call(
-            lambda queue: queue.closeSnapshot(snapshot), is_repeatable=False
+        return self._queue.ask(
+            lambda queue: queue.closeSnapshot(snapshot),
+            lambda response: bool(response.closed),
+            is_repeatable=False,
         )
-        return bool(response.closed)
 
 
 def _to_scan(

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from itertools import count
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Required, TypedDict, TypeVar
 
 import capnp
 
@@ -50,6 +50,20 @@ class Sender(Protocol):
 
     def end(self) -> None:
         """Fail every call that was not sent."""
+
+
+class Terms(TypedDict, total=False):
+    """How a call is sent."""
+
+    is_repeatable: Required[bool]
+    """Whether the call may be sent again after a lost connection, when it may have worked."""
+    wait_seconds: float
+    """How long the call asks the server to wait."""
+    work_seconds: float
+    """How long the server may work on it: a connection that is lost during that time gets the full
+    retry time again."""
+    is_wanted: Callable[[], bool]
+    """A call that is not wanted any more is not retried."""
 
 
 class Connection(ABC):
@@ -172,11 +186,7 @@ class Connection(ABC):
         """Send a call and return its answer; retry it while that is safe and time is left.
 
         A call that the server refused for now is retried. After a lost connection it is retried
-        only if it `is_repeatable`; else `OutcomeUnknown` is raised. A call that is not wanted any
-        more is not retried.
-
-        `wait_seconds` is how long the call asks the server to wait, `work_seconds` how long the
-        server may work on it: a connection lost during that time gets the full retry time again.
+        only if it `is_repeatable`; else `OutcomeUnknown` is raised. See `Terms`.
         """
         retries = self.new_retries(wait_seconds)
         last_try_at = retries.give_up_at + work_seconds
