@@ -87,9 +87,11 @@ def to_number(field: str, number: object, *, least: int = 0, limit: int = (1 << 
     return number
 
 
-def to_count(count: object) -> int:
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count < 1 << 32:
+def to_count(count: object, limit: int) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InvalidArgument(f"count: {count!r} is not a number of items, 1 or more")
+    if count > limit:
+        raise InvalidArgument(f"count: {count} is too many; the limit is {limit}")
     return count
 
 

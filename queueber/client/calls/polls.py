@@ -70,9 +70,10 @@ class PollCalls:
         self, count: int, *, lease: Seconds | None, wait: Seconds, release_on_disconnect: bool
     ) -> "Future[Polled]":
         terms = _Terms(to_lease_ms(lease), bool(release_on_disconnect))
-        limit_ms = self._connection.server.poll_wait_ms_max or None  # an older server tells none
-        wait_ms = to_ms("wait", wait, limit_ms, whose="the limit of this server")
-        payload = _Poll(to_count(count), wait_ms, terms)
+        # Servers cut what is above their limits without a word, so it is refused here.
+        server = self._connection.server
+        wait_ms = to_ms("wait", wait, server.poll_wait_ms_max, whose="the limit of this server")
+        payload = _Poll(to_count(count, server.poll_items_max), wait_ms, terms)
         operation = self._queue.operation(payload, payload.count)
         self._connection.post(partial(self._put, operation))
         return operation.future
