@@ -113,7 +113,7 @@ class Callers:
         if not self._leases:
             return 0
         taken = self._leases.popleft()
-        return sum(await queue.remove(taken.ids, taken.id))
+        return sum(await queue.remove(taken.ids, lease=taken.id))
 
 
 async def _obey(orders: "Connection[Tally | None, str]", plan: Plan) -> None:

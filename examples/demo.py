@@ -157,7 +157,7 @@ def watch(
     accidents = faults(server, workers)
     bar = progress.add_task("done or dead", total=None)
     while True:
-        receipt = queue.wait_batch(BATCH, timeout=LOOK_SECONDS)
+        receipt = queue.wait_for_batch(BATCH, timeout=LOOK_SECONDS)
         progress.update(bar, completed=receipt.done + receipt.dead, total=receipt.added)
         if receipt.complete:
             return receipt

@@ -51,13 +51,13 @@ class ObservedQueue:
 
     def extend(self, lease: bytes, seconds: float) -> bool:
         with self._call("extend", leases=[lease.hex()], leases_ms=[seconds * 1000]) as call:
-            is_done = self._queue.extend(lease, seconds)
+            is_done = self._queue.extend(seconds, lease=lease)
             call.answered(**records.done([is_done]))
         return is_done
 
     def remove(self, ids: Sequence[bytes], lease: bytes) -> list[bool]:
         with self._call("remove", **records.under_lease(ids, lease)) as call:
-            found = self._queue.remove(list(ids), lease)
+            found = self._queue.remove(list(ids), lease=lease)
             call.answered(**records.done(found))
         return found
 
@@ -66,7 +66,7 @@ class ObservedQueue:
         with self._call(
             "complete", **records.under_lease(ids, lease), results=records.all_printed(given)
         ) as call:
-            found = self._queue.complete(ids, given, lease)
+            found = self._queue.complete(ids, given, lease=lease)
             call.answered(**records.done(found))
         return found
 
@@ -75,13 +75,13 @@ class ObservedQueue:
     ) -> list[FailOutcome]:
         delays_ms = [-1 if delay is None else delay * 1000] * len(ids)
         with self._call("fail", **records.under_lease(ids, lease), delays_ms=delays_ms) as call:
-            found = self._queue.fail(list(ids), "it failed", lease, delay=delay)
+            found = self._queue.fail(list(ids), "it failed", lease=lease, delay=delay)
             call.answered(**records.outcomes(found))
         return found
 
     def release(self, ids: Sequence[bytes], lease: bytes) -> list[bool]:
         with self._call("release", **records.under_lease(ids, lease)) as call:
-            found = self._queue.release(list(ids), lease)
+            found = self._queue.release(list(ids), lease=lease)
             call.answered(**records.done(found))
         return found
 
@@ -145,7 +145,7 @@ def read_final_state(queue: queueber.Queue, batches: Sequence[str] = ()) -> Fina
         list(queue.results()),
         {batch: _receipt(queue, batch) for batch in batches},
         queue.stats(),
-        first_offset=queue.log_stats().first_offset,
+        first_offset=queue.results_stats().first_offset,
     )
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from faults import records
 from faults.recorder import Recorder
-from queueber.client.async_queue import AsyncQueue
-from queueber.client.lease import AsyncLease
+from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
 from queueber.worker.display import make_journal
 from queueber.worker.handlers import Handler
@@ -32,40 +31,44 @@ class ObservedWorkQueue:
     def _call(self, operation: str, **arguments: Any) -> Any:
         return self._recorder.call(self._client, operation, self.name, **arguments)
 
-    async def poll(self, count: int, *, lease: float, wait: float, bound: bool) -> AsyncLease:
-        with self._call("poll", lease_ms=lease * 1000, bound=bound) as call:
-            found = await self._queue.poll(count, lease=lease, wait=wait, bound=bound)
+    async def poll(
+        self, count: int, *, lease: float, wait: float, release_on_disconnect: bool
+    ) -> AsyncLease:
+        with self._call("poll", lease_ms=lease * 1000, bound=release_on_disconnect) as call:
+            found = await self._queue.poll(
+                count, lease=lease, wait=wait, release_on_disconnect=release_on_disconnect
+            )
             contents = [item.contents for item in found]
             call.answered(**records.polled(found.id, found.ids, contents))
         return found
 
-    async def extend(self, lease: bytes, seconds: float) -> bool:
+    async def extend(self, seconds: float, *, lease: bytes) -> bool:
         with self._call("extend", leases=[lease.hex()], leases_ms=[seconds * 1000]) as call:
-            is_done = await self._queue.extend(lease, seconds)
+            is_done = await self._queue.extend(seconds, lease=lease)
             call.answered(**records.done([is_done]))
         return is_done
 
     async def complete(
-        self, ids: Sequence[bytes], results: Sequence[bytes], lease: bytes
+        self, ids: Sequence[bytes], results: Sequence[bytes], *, lease: bytes
     ) -> list[bool]:
         printed = records.all_printed(results)
         with self._call("complete", **records.under_lease(ids, lease), results=printed) as call:
-            found = await self._queue.complete(ids, results, lease)
+            found = await self._queue.complete(ids, results, lease=lease)
             call.answered(**records.done(found))
         return found
 
     async def fail(
-        self, ids: Sequence[bytes], error: Sequence[str], lease: bytes, *, delay: float | None
+        self, ids: Sequence[bytes], error: Sequence[str], *, lease: bytes, delay: float | None
     ) -> list[FailOutcome]:
         delays_ms = [-1 if delay is None else delay * 1000] * len(ids)
         with self._call("fail", **records.under_lease(ids, lease), delays_ms=delays_ms) as call:
-            found = await self._queue.fail(ids, error, lease, delay=delay)
+            found = await self._queue.fail(ids, error, lease=lease, delay=delay)
             call.answered(**records.outcomes(found))
         return found
 
-    async def release(self, ids: Sequence[bytes], lease: bytes) -> list[bool]:
+    async def release(self, ids: Sequence[bytes], *, lease: bytes) -> list[bool]:
         with self._call("release", **records.under_lease(ids, lease)) as call:
-            found = await self._queue.release(ids, lease)
+            found = await self._queue.release(ids, lease=lease)
             call.answered(**records.done(found))
         return found
 

@@ -48,11 +48,11 @@ class Steady:
         timer.call(lambda: queue.add(contents, key=keys, batch=batch))
         lease = timer.call(lambda: queue.poll(ITEMS, lease=60))
         completed, removed = lease.ids[::2], lease.ids[1::2]
-        timer.call(lambda: queue.complete(completed, [b"done"] * len(completed), lease.id))
+        timer.call(lambda: queue.complete(completed, [b"done"] * len(completed), lease=lease.id))
         if random.random() < 0.2:
-            timer.call(lambda: queue.fail(removed[:1], "not now", lease.id, delay=0.5))
+            timer.call(lambda: queue.fail(removed[:1], "not now", lease=lease.id, delay=0.5))
             del removed[:1]
-        timer.call(lambda: queue.remove(removed, lease.id))
+        timer.call(lambda: queue.remove(removed, lease=lease.id))
         if random.random() < 0.05:
             for _ in queue.results("soak"):
                 pass

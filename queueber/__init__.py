@@ -6,33 +6,40 @@
 The names below are the public ones. Importing them needs no RocksDB.
 """
 
-from queueber.client.adding import AddedIds
-from queueber.client.async_client import AsyncClient, connect_async
-from queueber.client.async_queue import AsyncQueue
-from queueber.client.client import Client, connect
-from queueber.client.lease import AsyncLease, Lease
-from queueber.client.leased import Item
-from queueber.client.load import AsyncLoad, Load
-from queueber.client.operating import PeekPage
-from queueber.client.producer import AsyncProducer, Producer
-from queueber.client.queue import Queue
-from queueber.client.settings import Backoff
-from queueber.client.snapshot import AsyncSnapshot, Snapshot
+from queueber.client import (
+    AddedIds,
+    AsyncClient,
+    AsyncLease,
+    AsyncLoad,
+    AsyncProducer,
+    AsyncQueue,
+    AsyncSnapshot,
+    Backoff,
+    Client,
+    Item,
+    Lease,
+    Load,
+    PeekPage,
+    Producer,
+    Queue,
+    Snapshot,
+    connect,
+    connect_async,
+)
 from queueber.errors import (
     Aborted,
+    AlreadyExists,
     Internal,
     InvalidArgument,
-    LeaseExpired,
     NotFound,
     OutcomeUnknown,
-    PermissionDenied,
     QueueberError,
     ResourceExhausted,
-    Unauthenticated,
     Unavailable,
 )
 from queueber.model import (
     FailOutcome,
+    ItemColumns,
     ItemInfo,
     ItemState,
     LoadInfo,
@@ -44,6 +51,7 @@ from queueber.model import (
     QueueSettings,
     Receipt,
     Result,
+    ResultColumns,
     Results,
     Rows,
     ServerInfo,
@@ -59,6 +67,7 @@ from queueber.worker.worker import Worker
 __all__ = [
     "Aborted",
     "AddedIds",
+    "AlreadyExists",
     "AsyncClient",
     "AsyncLease",
     "AsyncLoad",
@@ -71,10 +80,10 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "Item",
+    "ItemColumns",
     "ItemInfo",
     "ItemState",
     "Lease",
-    "LeaseExpired",
     "Load",
     "LoadInfo",
     "LoadRef",
@@ -85,7 +94,6 @@ __all__ = [
     "OutcomeUnknown",
     "PartRef",
     "PeekPage",
-    "PermissionDenied",
     "Producer",
     "Queue",
     "QueueSettings",
@@ -93,6 +101,7 @@ __all__ = [
     "Receipt",
     "ResourceExhausted",
     "Result",
+    "ResultColumns",
     "Results",
     "Retry",
     "Rows",
@@ -100,7 +109,6 @@ __all__ = [
     "Snapshot",
     "SnapshotInfo",
     "Stats",
-    "Unauthenticated",
     "Unavailable",
     "WorkItem",
     "Worker",

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from bench.measure import Shape, bench_parser, filesystem, fsync_p50_us, progress, scratch
 from bench.peers.contest import CALLERS, SIZES, Contender, Plan, spread, started, turns
-from bench.peers.limit import measure_limit
 from bench.peers.page import show, write_page
 from bench.peers.registry import PEERS
 from bench.peers.results import Result
@@ -83,6 +82,16 @@ def _line(contender: Contender) -> dict[str, object]:
     }
 
 
+def _limits(folder: Path, repeat: int) -> dict[str, list[float]]:
+    # Imported here: it needs the store of this tree, and the rest also measures older clients.
+    from bench.peers.limit import measure_limit
+
+    limits: dict[str, list[float]] = {}
+    for shape in [Shape(items, size) for size in SIZES for items in CALLERS]:
+        limits |= measure_limit(folder, shape, repeat)
+    return limits
+
+
 def main() -> None:
     arguments = _arguments()
     peers = [PEERS[name] for name in PEERS if name in arguments.peers]
@@ -97,10 +106,7 @@ def main() -> None:
                 run()
                 bar.advance(task)
             lines = {each.peer.name: _line(each) for each in contenders}
-        limits: dict[str, list[float]] = {}
-        for shape in [Shape(items, size) for size in SIZES for items in CALLERS]:
-            if not arguments.no_limit:
-                limits |= measure_limit(folder, shape, plan.repeat)
+        limits = {} if arguments.no_limit else _limits(folder, plan.repeat)
     result = Result(
         taken_at=datetime.now(UTC).isoformat(timespec="minutes"),
         command=" ".join(["python -m bench.peers", *sys.argv[1:]]),

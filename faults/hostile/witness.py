@@ -37,7 +37,7 @@ def add_poll_remove(client: queueber.Client, timer: Timer) -> None:
     queue = client.queue("witness")
     timer.call(lambda: queue.add(b"x" * 100))
     lease = timer.call(lambda: queue.poll(1, lease=60))
-    assert all(timer.call(lambda: queue.remove(lease.ids, lease.id)))
+    assert all(timer.call(lambda: queue.remove(lease.ids, lease=lease.id)))
     time.sleep(0.002)
 
 

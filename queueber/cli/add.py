@@ -12,7 +12,7 @@ from queueber.cli.bulk import Bulk
 from queueber.cli.new_calls import CommonOptions
 from queueber.cli.options import Target, client_options, number, queue_option, seconds_up_to
 from queueber.cli.output import counted, echo_json
-from queueber.client.adding import AddedIds
+from queueber.client import AddedIds
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, PRIORITY_DEFAULT, PRIORITY_MAX
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from queueber.cli.exits import INTERRUPTED, Failure, failure_of
 from queueber.cli.new_calls import NewCall
 from queueber.cli.output import counted
-from queueber.client.adding import AddedIds
-from queueber.client.producer import Producer
-from queueber.client.queue import Queue
+from queueber.client import AddedIds, Producer, Queue
 from queueber.errors import Aborted, InvalidArgument, OutcomeUnknown, QueueberError, Unavailable
 
 _CALLS_MAX = 4

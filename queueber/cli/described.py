@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 
 from queueber.cli.options import limit_in_seconds
 from queueber.cli.output import field_name
-from queueber.client.leased import Item
-from queueber.client.new_items import AddOptions, to_new_items
+from queueber.client import Item
+from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, KIB, SECOND_MS
 from queueber.model import ItemInfo

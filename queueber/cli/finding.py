@@ -1,7 +1,6 @@
 """A queue by name, for commands that must not create one because of a slip of the finger."""
 
-from queueber.client.client import Client
-from queueber.client.queue import Queue
+from queueber.client import Client, Queue
 from queueber.errors import NotFound
 from queueber.model import Stats
 

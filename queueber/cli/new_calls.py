@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from queueber.cli.described import Described
-from queueber.client.new_items import AddOptions
+from queueber.client.arguments.new_items import AddOptions
 from queueber.limits import ITEM_WIRE_BYTES, MIB
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from queueber.cli.output import to_duration
-from queueber.client.client import Client, connect
+from queueber.client import Client, connect
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import ID_BYTES, SECOND_MS

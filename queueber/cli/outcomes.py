@@ -46,7 +46,7 @@ def remove(target: Target, queue: str, lease: bytes, ids: tuple[bytes, ...]) -> 
     """
     with target.connect() as client:
         removing = existing_queue(client, queue)
-        removed = _in_parts(ids, lambda part: removing.remove(part, lease))
+        removed = _in_parts(ids, lambda part: removing.remove(part, lease=lease))
     tell_done(target, ids, removed, "removed")
 
 
@@ -104,7 +104,9 @@ def complete(
         )
         pairs = zip(ids, listed, strict=True)
         for call in split_calls(pairs, lambda pair: len(pair[1]), bytes_max):
-            completed += completing.complete([i for i, _ in call], [r for _, r in call], lease)
+            completed += completing.complete(
+                [i for i, _ in call], [r for _, r in call], lease=lease
+            )
     tell_done(target, ids, completed, "completed")
 
 
@@ -152,7 +154,7 @@ def fail(
     """
     with target.connect() as client:
         failing = existing_queue(client, queue)
-        outcomes = _in_parts(ids, lambda part: failing.fail(part, error, lease, delay=delay))
+        outcomes = _in_parts(ids, lambda part: failing.fail(part, error, lease=lease, delay=delay))
     told = [_FAIL_WORDS[each] for each in outcomes]
     tell_each(target, ids, told, LEASE_ENDED, *_FAIL_WORDS.values())
 
@@ -181,7 +183,7 @@ def release(target: Target, queue: str, lease: bytes, ids: tuple[bytes, ...]) ->
     """
     with target.connect() as client:
         releasing = existing_queue(client, queue)
-        released = _in_parts(ids, lambda part: releasing.release(part, lease))
+        released = _in_parts(ids, lambda part: releasing.release(part, lease=lease))
     tell_done(target, ids, released, "released")
 
 

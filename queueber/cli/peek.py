@@ -25,7 +25,7 @@ from queueber.cli.output import (
     to_line,
     to_time,
 )
-from queueber.client.queue import Queue
+from queueber.client import Queue
 from queueber.limits import PEEK_ITEMS_MAX, PRIORITY_DEFAULT
 from queueber.model import ItemInfo, ItemState
 

@@ -25,8 +25,7 @@ from queueber.cli.output import (
     to_time,
 )
 from queueber.cli.stats import is_endless
-from queueber.client.lease import Lease
-from queueber.client.leased import Item
+from queueber.client import Item, Lease
 from queueber.limits import LEASE_MS_MAX
 from queueber.model import Stats
 
@@ -152,7 +151,7 @@ def extend(target: Target, queue: str, lease: bytes, lease_seconds: float) -> No
     Ends with 1 when the lease has ended already. With --json: {"extended": true}.
     """
     with target.connect() as client:
-        extended = existing_queue(client, queue).extend(lease, lease_seconds)
+        extended = existing_queue(client, queue).extend(lease_seconds, lease=lease)
     if target.use_json:
         echo_json({"extended": extended})
     else:

@@ -12,7 +12,7 @@ from queueber.cli.options import ListUnlessNamed, Target, client_options
 from queueber.cli.output import counted, echo_json, echo_table, to_json
 from queueber.cli.settings import settings_options, settings_rows, to_arguments
 from queueber.cli.stats import oldest
-from queueber.client.client import Client
+from queueber.client import Client
 from queueber.errors import InvalidArgument, NotFound
 from queueber.model import QueueSettings
 

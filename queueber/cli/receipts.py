@@ -10,7 +10,7 @@ from queueber.cli.finding import existing_queue
 from queueber.cli.options import Target, client_options, queue_option, seconds
 from queueber.cli.output import echo_json, echo_table, to_json
 from queueber.cli.watching import SHOW_SECONDS
-from queueber.client.queue import Queue
+from queueber.client import Queue
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
@@ -63,7 +63,7 @@ def wait_receipt(queue: Queue, batch: str, for_seconds: float | None) -> Receipt
     """Wait until the batch is complete, or so long; on a terminal, show how far it is."""
     if sys.stderr.isatty():
         return _wait_and_show(queue, batch, for_seconds)
-    return queue.wait_batch(batch, for_seconds)
+    return queue.wait_for_batch(batch, for_seconds)
 
 
 def _wait_and_show(queue: Queue, batch: str, for_seconds: float | None) -> Receipt:
@@ -80,7 +80,7 @@ def _wait_and_show(queue: Queue, batch: str, for_seconds: float | None) -> Recei
                 left = min(left, (give_up_ms - clock.now_ms()) / SECOND_MS)
             if found.complete or left <= 0:
                 return found
-            found = queue.wait_batch(batch, left)
+            found = queue.wait_for_batch(batch, left)
 
 
 def echo_receipt(found: Receipt, *more: tuple[str, str]) -> None:

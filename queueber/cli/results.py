@@ -25,7 +25,7 @@ from queueber.cli.output import (
     item_to_json,
     to_line,
 )
-from queueber.client.queue import Queue
+from queueber.client import Queue
 from queueber.errors import InvalidArgument
 from queueber.limits import DAY_MS, SECOND_MS
 from queueber.model import Result, Results
@@ -161,7 +161,7 @@ def list_readers(target: Target, queue: str) -> None:
       queueber readers list -q images --json | jq .behind
     """
     with target.connect() as client:
-        log = existing_queue(client, queue).log_stats()
+        log = existing_queue(client, queue).results_stats()
     listed = [(name, at, log.next_offset - at) for name, at in sorted(log.readers.items())]
     if target.use_json:
         for name, at, behind in listed:

@@ -7,7 +7,8 @@ import click
 
 from queueber.cli.options import number, seconds_up_to
 from queueber.cli.output import to_duration
-from queueber.client.settings import Backoff, SettingsArguments
+from queueber.client import Backoff
+from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.errors import InvalidArgument
 from queueber.limits import (
     DEDUP_WINDOW_MS_MAX,
@@ -92,13 +93,13 @@ def to_arguments(given: dict[str, Any], present: QueueSettings) -> SettingsArgum
             "cap": present.backoff_cap_ms / SECOND_MS,
             "jitter": present.backoff_jitter,
         }
-        backoff = Backoff(**stays | parts)
-        if backoff.cap < backoff.base and parts.keys() & {"base", "cap"}:
+        whole = stays | parts
+        if whole["cap"] < whole["base"] and parts.keys() & {"base", "cap"}:
             raise InvalidArgument(
-                f"--backoff-cap: {backoff.cap:g} s is below --backoff-base, which is "
-                f"{backoff.base:g} s; no delay would be as long as its base"
+                f"--backoff-cap: {whole['cap']:g} s is below --backoff-base, which is "
+                f"{whole['base']:g} s; no delay would be as long as its base"
             )
-        named["backoff"] = backoff
+        named["backoff"] = Backoff(**whole)
     return cast("SettingsArguments", named)  # flags are named as the settings are
 
 

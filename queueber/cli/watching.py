@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from queueber.client.client import Client
+from queueber.client import Client
 from queueber.model import Stats
 
 SHOW_SECONDS = 0.25

@@ -15,7 +15,7 @@ class QueueSettings:
     lease_ms: int = MINUTE_MS
     """Of a poll that names none."""
     attempts_max: int = 20
-    """An item that failed as often is a dead letter; 0: items never die."""
+    """After so many failures an item is a dead letter; 0: never."""
     backoff_ms: tuple[int, ...] = ()
     """The delay after the first failure, the second, and so on; the last one repeats. Empty: the
     delay is base * factor ^ (attempt - 1), at most cap."""
@@ -28,7 +28,7 @@ class QueueSettings:
     result_age_ms: int = 7 * DAY_MS
     result_bytes_max: int = 0
     isolation: bool = True
-    """Whether items that a worker lost together are leased in ever smaller groups afterwards."""
+    """Whether the items of a lease that expires are tried apart. Without, they stay together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,7 @@ struct QueueSettings {
   bytesMax @1 :UInt64;
   itemBytesMax @2 :UInt64;
   leaseMs @3 :UInt64 = 60000;  # of a poll that names none
-  attemptsMax @4 :UInt32 = 20; # an item that failed as often is a dead letter
+  attemptsMax @4 :UInt32 = 20; # after so many failures an item is a dead letter; 0: never
   backoffMs @5 :List(UInt64);  # the delay after the first failure, the second ...; the last one
                                # repeats. Empty: base * factor ^ (attempt - 1), at most cap
   backoffBaseMs @6 :UInt64 = 1000;
@@ -230,6 +230,7 @@ struct QueueSettings {
   dedupWindowMs @10 :UInt64 = 600000;
   resultAgeMs @11 :UInt64 = 604800000;  # results older than this go; 0: none does
   resultBytesMax @12 :UInt64;  # the oldest results beyond this go; 0: none does
+  noIsolation @13 :Bool;       # the items of a lease that expires stay together
 }
 
 struct QueueStats {

@@ -34,6 +34,7 @@ struct QueueRecord {
   resultAgeMs @13 :UInt64;
   resultBytesMax @14 :UInt64;
   pausedUntilMs @15 :UInt64;   # 0: not paused
+  noIsolation @16 :Bool;
 }
 
 struct QueueCounters {

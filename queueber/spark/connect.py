@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from threading import Event
 
 import queueber
-from queueber.client.queue import Queue
-from queueber.client.snapshot import Snapshot
+from queueber.client import Queue, Snapshot
 from queueber.errors import NotFound, ResourceExhausted, Unavailable
 from queueber.spark.options import CommonOptions
 
@@ -33,7 +32,7 @@ def planning(options: CommonOptions) -> Iterator[Queue]:
     """As `connected`, on the driver: a queue that is not there is told by its option."""
     with connected(options) as queue:
         try:
-            queue.log_stats()
+            queue.results_stats()
         except NotFound as error:
             raise NotFound(f"option 'queue': {error}") from None
         yield queue

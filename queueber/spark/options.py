@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from queueber.client.arguments import to_batch, to_reader, to_text
+from queueber.client.arguments.values import to_batch, to_reader, to_text
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import (

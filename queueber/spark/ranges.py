@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from queueber.client.snapshot import Snapshot
+from queueber.client import Snapshot
+from queueber.client.arguments.values import Columns
 from queueber.limits import LEVELS
 from queueber.model import ItemState
 
@@ -16,7 +17,7 @@ _KEY_BYTES = {
     ItemState.LEASED: 32,
     ItemState.DEAD: 16,
 }
-_EVERYTHING = ("contents", "keys", "batches", "attributes")
+_EVERYTHING: Columns = ("contents", "keys", "batches", "attributes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class ResultsStreamReader(DataSourceStreamReader):
     def initialOffset(self) -> Offset:  # noqa: N802  Spark's name
         """Without `start`: where the reader has acknowledged, if the server knows it."""
         with connected(self._options) as queue:
-            log = queue.log_stats()
+            log = queue.results_stats()
         reader = self._options.reader
         offset = log.first_offset
         if self._options.start == "latest":
@@ -57,7 +57,7 @@ class ResultsStreamReader(DataSourceStreamReader):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802  Spark's name
         first = int(start["offset"])
         with connected(self._options) as queue:
-            end = queue.log_stats().next_offset
+            end = queue.results_stats().next_offset
         if end < first:
             raise InvalidArgument(
                 f"the checkpoint is at offset {first}, but the results of queue "
@@ -71,7 +71,7 @@ class ResultsStreamReader(DataSourceStreamReader):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         first, last = int(start["offset"]), int(end["offset"])
         with connected(self._options) as queue:
-            log = queue.log_stats()
+            log = queue.results_stats()
             if self._reader(end) not in log.readers:
                 # From its first batch on, the server keeps results for this reader.
                 queue.ack_results(self._reader(end), first)

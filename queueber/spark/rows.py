@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from queueber.client.new_items import to_attributes
+from queueber.client.arguments.new_items import to_attributes
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, KEY_BYTES_MAX, MIB, PRIORITY_DEFAULT, PRIORITY_MAX
 from queueber.model import Rows

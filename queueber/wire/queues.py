@@ -25,13 +25,14 @@ _SETTINGS_FIELDS = {
 def read_settings(settings: Any) -> QueueSettings:
     values = {name: getattr(settings, wire_name) for wire_name, name in _SETTINGS_FIELDS.items()}
     backoff_ms = tuple(read_list("backoffMs", settings.backoffMs, BACKOFF_STEPS_MAX))
-    return QueueSettings(backoff_ms=backoff_ms, **values)
+    return QueueSettings(backoff_ms=backoff_ms, isolation=not settings.noIsolation, **values)
 
 
 def write_settings(target: Any, settings: QueueSettings) -> None:
     for wire_name, name in _SETTINGS_FIELDS.items():
         setattr(target, wire_name, getattr(settings, name))
     target.backoffMs = list(settings.backoff_ms)
+    target.noIsolation = not settings.isolation
 
 
 _STATS_FIELDS = {

@@ -79,7 +79,7 @@ class Heartbeat:
 
     async def _extend(self, lease: HeldLease) -> bool | QueueberError:
         try:
-            return await self._queue.extend(lease.id, self._lease_seconds)
+            return await self._queue.extend(self._lease_seconds, lease=lease.id)
         except NotFound:
             return False  # the queue was deleted, and its leases with it
         except QueueberError as error:

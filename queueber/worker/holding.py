@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from queueber.client.leased import Item
+from queueber.client import Item
 
 _IDS_SHOWN_MAX = 20
 

@@ -8,8 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from queueber.client.async_client import AsyncClient
-from queueber.client.lease import AsyncLease
+from queueber.client import AsyncClient, AsyncLease
 from queueber.errors import (
     InvalidArgument,
     NotFound,
@@ -139,7 +138,9 @@ class Intake:
         count = min(self._room(), self._count_max)
         self._asked += count
         try:
-            lease = await self._queue.poll(count, lease=self._lease_seconds, wait=wait, bound=True)
+            lease = await self._queue.poll(
+                count, lease=self._lease_seconds, wait=wait, release_on_disconnect=True
+            )
         except _FATAL:
             raise
         except NotFound:

@@ -5,8 +5,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
-from queueber.client.async_client import AsyncClient, connect_async
-from queueber.client.lease import AsyncLease
+from queueber.client import AsyncClient, AsyncLease, connect_async
 from queueber.worker.complaints import Complaints
 from queueber.worker.contact import Contact, Journal
 from queueber.worker.heartbeat import Heartbeat

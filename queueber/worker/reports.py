@@ -65,7 +65,7 @@ class Completion(Report):
         self.size += len(result)
 
     async def send(self, queue: WorkQueue) -> list[Verdict]:
-        return _verdicts(await queue.complete(self.ids, self.results, self.lease.id))
+        return _verdicts(await queue.complete(self.ids, self.results, lease=self.lease.id))
 
     def count(self, tally: Tally, accepted: int, died: int) -> None:
         tally.done += accepted
@@ -91,7 +91,7 @@ class Failure(Report):
         self.size += len(error)
 
     async def send(self, queue: WorkQueue) -> list[Verdict]:
-        outcomes = await queue.fail(self.ids, self._errors, self.lease.id, delay=self._delay)
+        outcomes = await queue.fail(self.ids, self._errors, lease=self.lease.id, delay=self._delay)
         return [_VERDICTS[outcome] for outcome in outcomes]
 
     def count(self, tally: Tally, accepted: int, died: int) -> None:
@@ -110,7 +110,7 @@ class Release(Report):
         self.items.append(item)
 
     async def send(self, queue: WorkQueue) -> list[Verdict]:
-        return _verdicts(await queue.release(self.ids, self.lease.id))
+        return _verdicts(await queue.release(self.ids, lease=self.lease.id))
 
     def count(self, tally: Tally, accepted: int, died: int) -> None:
         tally.released += accepted

@@ -5,7 +5,7 @@ import signal
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.reduction import ForkingPickler
 
-from queueber.client.client import connect
+from queueber.client import connect
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument, from_wire
 from queueber.limits import SECOND_MS

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from queueber.client.async_queue import AsyncQueue
-from queueber.client.lease import AsyncLease
+from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
 
 
@@ -14,19 +13,21 @@ class WorkQueue(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def poll(self, count: int, *, lease: float, wait: float, bound: bool) -> AsyncLease: ...
+    async def poll(
+        self, count: int, *, lease: float, wait: float, release_on_disconnect: bool
+    ) -> AsyncLease: ...
 
-    async def extend(self, lease: bytes, seconds: float) -> bool: ...
+    async def extend(self, seconds: float, *, lease: bytes) -> bool: ...
 
     async def complete(
-        self, ids: Sequence[bytes], results: Sequence[bytes], lease: bytes
+        self, ids: Sequence[bytes], results: Sequence[bytes], *, lease: bytes
     ) -> list[bool]: ...
 
     async def fail(
-        self, ids: Sequence[bytes], error: Sequence[str], lease: bytes, *, delay: float | None
+        self, ids: Sequence[bytes], error: Sequence[str], *, lease: bytes, delay: float | None
     ) -> list[FailOutcome]: ...
 
-    async def release(self, ids: Sequence[bytes], lease: bytes) -> list[bool]: ...
+    async def release(self, ids: Sequence[bytes], *, lease: bytes) -> list[bool]: ...
 
 
 Watch = Callable[[AsyncQueue], WorkQueue]

@@ -98,7 +98,7 @@ def test_every_flag_that_a_refusal_may_name_exists() -> None:
     }
 
     assert set(FLAGS.values()) <= known
-    assert failure_of(errors.InvalidArgument("numItems: 9")).message == "--count: 9"
+    assert failure_of(errors.InvalidArgument("count: 9")).message == "--count: 9"
     assert failure_of(errors.InvalidArgument("batch: empty")).message == "batch: empty"
 
 

@@ -144,8 +144,8 @@ def test_fail_tells_who_comes_back_and_who_died(cli: Cli, client: queueber.Clien
     queue = client.queue("two-attempts")
     [once, twice] = queue.add([b"a", b"b"])
     first = queue.poll(2)
-    queue.release([once], first.id)
-    queue.fail([twice], "before", first.id, delay=0)
+    queue.release([once], lease=first.id)
+    queue.fail([twice], "before", lease=first.id, delay=0)
     lease = queue.poll(2)
     command = ["fail", "-q", queue.name, lease.id.hex(), once.hex(), twice.hex()]
 
@@ -185,7 +185,6 @@ def test_fail_without_options_takes_the_backoff_of_the_queue(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--error", "x" * 16_385], "the limit is 16384"),
         (["--delay", "-1"], "'-1' is not a number of seconds"),
         (["--delay", "1e9"], "'1e9' is too long; the limit is 31,622,400 seconds (366 d)"),
     ],

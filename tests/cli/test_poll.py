@@ -24,7 +24,7 @@ def test_poll_prints_the_lease_then_ids_and_contents(cli: Cli, queue: queueber.Q
         f"{ids[4].hex()}  ",
     ]
     assert lease.startswith("lease ")
-    assert queue.remove(ids, bytes.fromhex(lease.removeprefix("lease "))) == [True] * 5
+    assert queue.remove(ids, lease=bytes.fromhex(lease.removeprefix("lease "))) == [True] * 5
 
 
 def test_poll_json_has_the_contents_as_text_and_as_bytes(cli: Cli, queue: queueber.Queue) -> None:
@@ -57,7 +57,7 @@ def test_poll_json_has_the_contents_as_text_and_as_bytes(cli: Cli, queue: queueb
             },
         ],
     }
-    assert queue.extend(bytes.fromhex(answer["lease"]), 60)
+    assert queue.extend(60, lease=bytes.fromhex(answer["lease"]))
 
 
 def test_poll_tells_what_else_there_is_of_an_item(cli: Cli, queue: queueber.Queue) -> None:
@@ -68,9 +68,9 @@ def test_poll_tells_what_else_there_is_of_an_item(cli: Cli, queue: queueber.Queu
     polled = cli("poll", "-q", queue.name)
     lease, item, details = polled.stdout.splitlines()
     queue.poll()
-    queue.fail(bytes.fromhex(item[:32]), "twice", bytes.fromhex(lease[6:]), delay=0)
+    queue.fail(bytes.fromhex(item[:32]), "twice", lease=bytes.fromhex(lease[6:]), delay=0)
     as_json = json.loads(cli("poll", "-q", queue.name, "--json").stdout)
-    queue.release(bytes.fromhex(item[:32]), bytes.fromhex(as_json["lease"]))
+    queue.release(bytes.fromhex(item[:32]), lease=bytes.fromhex(as_json["lease"]))
     raw = cli("poll", "-q", queue.name, "--raw")
 
     assert details == '    attempt 2, key order-17, batch night, trace=a1, b2, json:"line=1\\n2"'

@@ -104,7 +104,7 @@ def test_queues_create_with_a_list_of_delays(cli: Cli, client: queueber.Client) 
         (["--items-max", "-1"], "'-1' is not a number from 0"),
         (["--items-max", "many"], "'many' is not a number from 0"),
         (["--items-max", str(1 << 63)], "is not a number from 0 to 2^63 - 1"),
-        (["--attempts-max", "0"], "--attempts-max: 0 is not a number, 1 or more"),
+        (["--attempts-max", "1001"], "--attempts-max: 1001 is too many; the limit is 1000"),
         (["--lease", "0"], "'0' is too short"),
         (["--backoff", "1,soon"], "'soon' is not a number of seconds"),
         (["--backoff", ""], "'' is not a number of seconds"),

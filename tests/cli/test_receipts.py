@@ -15,7 +15,7 @@ def test_receipt_counts_and_its_exit_code_says_whether_it_is_complete(
 ) -> None:
     done, dead, _ = queue.add([b"a", b"b", b"c"], batch="night run")
     queue.cancel(dead)
-    queue.remove(done, queue.poll().id)
+    queue.remove(done, lease=queue.poll().id)
 
     live = cli("receipt", "night run", "-q", queue.name)
     queue.poll().remove()

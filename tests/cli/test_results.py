@@ -77,7 +77,7 @@ def test_results_of_several_pages(cli: Cli, queue: queueber.Queue) -> None:
 
     assert everything.stdout.split() == [str(n) for n in range(2500)]
     assert limited.stdout.split() == [str(n) for n in range(1200)]
-    assert queue.log_stats().readers == {"r": 1200}
+    assert queue.results_stats().readers == {"r": 1200}
 
 
 def test_results_of_a_reader_go_on_where_it_stopped(cli: Cli, queue: queueber.Queue) -> None:
@@ -116,7 +116,7 @@ def test_results_that_nobody_reads_are_not_acknowledged(cli: Cli, queue: queuebe
     _, stderr = reading.communicate(timeout=30)
 
     assert (reading.returncode, stderr) == (141, b"")
-    assert queue.log_stats().readers == {}
+    assert queue.results_stats().readers == {}
 
 
 def test_results_that_follow_come_as_they_are_made(cli: Cli, queue: queueber.Queue) -> None:
@@ -150,7 +150,7 @@ def test_results_that_follow_end_at_the_limit(cli: Cli, queue: queueber.Queue) -
 def test_results_that_were_deleted_are_counted(cli: Cli, queue: queueber.Queue) -> None:
     complete(queue, b"0", b"1")
     queue.ack_results("r", 2)
-    while queue.log_stats().first_offset < 2:
+    while queue.results_stats().first_offset < 2:
         pass
     complete(queue, b"2")
 
@@ -169,7 +169,7 @@ def test_results_that_a_reader_has_missed_are_counted(cli: Cli, client: queueber
     queue.ack_results("r", 0)
     complete(queue, b"0")
     complete(queue, b"1")
-    while queue.log_stats().first_offset < 1:
+    while queue.results_stats().first_offset < 1:
         pass
 
     shown = cli("results", "-q", queue.name, "--reader", "r")
@@ -196,7 +196,7 @@ def test_results_with_wrong_usage(
 
     assert (shown.code, shown.stdout) == (2, "")
     assert told in shown.stderr
-    assert queue.log_stats().readers == {}
+    assert queue.results_stats().readers == {}
 
 
 @pytest.mark.parametrize("command", [["readers"], ["readers", "list"]])
@@ -233,4 +233,4 @@ def test_readers_drop_forgets_one(cli: Cli, queue: queueber.Queue) -> None:
     assert (dropped.code, dropped.stdout, dropped.stderr) == (0, "r  dropped\n", "")
     assert (again.code, again.stdout) == (1, "r  not dropped: there is no such reader\n")
     assert (as_json.code, as_json.stdout) == (1, '{"dropped": false}\n')
-    assert queue.log_stats().readers == {}
+    assert queue.results_stats().readers == {}

@@ -12,8 +12,8 @@ def test_stats_shows_a_queue_in_numbers(cli: Cli, queue: queueber.Queue) -> None
     queue.add(b"12345", key="k")
     queue.add(b"12345", key="k")
     lease = queue.poll(200)
-    queue.complete(lease.ids[:2], [b"one", b"two"], lease.id)
-    queue.fail(lease.ids[2:5], "", lease.id)
+    queue.complete(lease.ids[:2], [b"one", b"two"], lease=lease.id)
+    queue.fail(lease.ids[2:5], "", lease=lease.id)
 
     shown = cli("stats", "-q", queue.name)
 

@@ -30,7 +30,7 @@ def test_bystander_tells_of_an_item_that_is_lost() -> None:
             queue = client.queue(QUEUE)
             while not (lost := queue.poll(1, lease=60, wait=5)):
                 pass
-            assert queue.remove(lost.ids, lost.id) == [True]
+            assert queue.remove(lost.ids, lease=lost.id) == [True]
 
     assert any("lost" in each for each in bystander.wrong)
 

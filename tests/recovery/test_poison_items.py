@@ -126,7 +126,7 @@ def test_good_items_are_done_once_and_those_that_kill_their_workers_end_dead(
             queue = client.queue(QUEUE)
             good, poison = add_tasks(ObservedQueue(queue, recorder, "producer"))
 
-            while not (receipt := queue.wait_batch(BATCH, timeout=LOOK_SECONDS)).complete:
+            while not (receipt := queue.wait_for_batch(BATCH, timeout=LOOK_SECONDS)).complete:
                 if kills < KILLS_BY_CHANCE_MAX and random.random() < CHANCE_OF_A_KILL:
                     pool.kill_one(random)
                     kills += 1

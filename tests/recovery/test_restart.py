@@ -26,7 +26,7 @@ def test_items_leases_and_statistics_are_as_before(how: str) -> None:
         with queueber.connect(server.address) as client:
             queue = client.queue("kept")
             assert [stats_without_age(stats) for stats in client.queues()] == before
-            assert queue.remove(ids[0], lease.id) == [True]
+            assert queue.remove(ids[0], lease=lease.id) == [True]
             assert queue.poll(9).ids == [ids[2]]
 
 

@@ -28,9 +28,9 @@ def test_closing_the_client_gives_back_what_it_had_bound_and_nothing_else() -> N
     with running_server() as server, queueber.connect(server.address) as client:
         queue = client.queue("work")
         queue.add([b"1", b"2", b"3"])
-        kept = queue.poll(lease=600, bound=True)
+        kept = queue.poll(lease=600, release_on_disconnect=True)
         with queueber.connect(server.address) as other:
-            bound = other.queue("work").poll(lease=600, bound=True)
+            bound = other.queue("work").poll(lease=600, release_on_disconnect=True)
             free = other.queue("work").poll(lease=600)
             assert queue.stats().leased == 3
 
@@ -38,8 +38,8 @@ def test_closing_the_client_gives_back_what_it_had_bound_and_nothing_else() -> N
         assert queue.poll().ids == bound.ids
         assert bound.ids != free.ids
         assert kept.remove() == [True]
-        assert queue.remove(free.ids, free.id) == [True]
-        assert queue.remove(bound.ids, bound.id) == [False]
+        assert queue.remove(free.ids, lease=free.id) == [True]
+        assert queue.remove(bound.ids, lease=bound.id) == [False]
 
 
 def test_items_of_a_bound_lease_wake_a_poll_that_waits_when_its_connection_ends() -> None:
@@ -47,7 +47,7 @@ def test_items_of_a_bound_lease_wake_a_poll_that_waits_when_its_connection_ends(
         queue = client.queue()
         [item_id] = queue.add(b"x")
         other = queueber.connect(server.address)
-        assert other.queue().poll(lease=600, bound=True).ids == [item_id]
+        assert other.queue().poll(lease=600, release_on_disconnect=True).ids == [item_id]
 
         async def main() -> None:
             async with queueber.connect_async(server.address) as waiting:
@@ -64,7 +64,7 @@ WORKER = """
 import sys, time
 import queueber
 client = queueber.connect(sys.argv[1])
-lease = client.queue("work").poll(10, lease=600, bound=True)
+lease = client.queue("work").poll(10, lease=600, release_on_disconnect=True)
 print(len(lease), flush=True)
 time.sleep(600)
 """
@@ -91,7 +91,7 @@ def test_a_bound_lease_ends_when_it_expires_too() -> None:
     with running_server() as server, queueber.connect(server.address) as client:
         queue = client.queue()
         queue.add(b"x")
-        lease = queue.poll(lease=0.05, bound=True)
+        lease = queue.poll(lease=0.05, release_on_disconnect=True)
 
         assert queue.poll(wait=10).ids == lease.ids
         assert lease.remove() == [False]
@@ -103,12 +103,15 @@ def test_polls_that_are_joined_may_be_bound_or_not(server_address: str) -> None:
             queue = watching.queue("joined")
             await queue.add([b"x"] * 40)
             async with queueber.connect_async(server_address) as client:
-                polls = [client.queue("joined").poll(bound=at % 2 == 0) for at in range(40)]
+                polls = [
+                    client.queue("joined").poll(release_on_disconnect=at % 2 == 0)
+                    for at in range(40)
+                ]
                 leases = await asyncio.gather(*polls)
                 assert all(len(lease) == 1 for lease in leases)
             while (await queue.stats()).leased != 20:
                 pass
-            kept = [await queue.remove(lease.ids, lease.id) for lease in leases]
+            kept = [await queue.remove(lease.ids, lease=lease.id) for lease in leases]
             assert kept == [[at % 2 == 1] for at in range(40)]
 
     asyncio.run(main())
@@ -129,7 +132,7 @@ def test_bound_leases_outlive_a_restart_of_the_server(
     with running_server() as server, queueber.connect(server.address) as client:
         queue = client.queue()
         queue.add(b"x")
-        lease = queue.poll(lease=600, bound=True)
+        lease = queue.poll(lease=600, release_on_disconnect=True)
         end(server)
         server.start()
 

@@ -94,7 +94,7 @@ def test_drain_writes_what_is_done_and_dead(
     (broken,) = queue.add(b"c", batch="night")
     queue.add(b"d", batch="other")
     lease = queue.poll(4)
-    lease.fail("cannot be read", [broken])
+    lease.fail("cannot be read", ids=[broken])
     lease.complete({item.id: item.contents.upper() for item in lease if item.id != broken})
     target = str(tmp_path / "results")
 

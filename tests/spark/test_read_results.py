@@ -86,7 +86,7 @@ def test_read_shows_the_moment_when_it_was_planned(
     queue.redrive(dead[:1])
     queue.cancel(dead[1:2])
     queue.ack_results("reader", 3)
-    while queue.log_stats().first_offset < 3:
+    while queue.results_stats().first_offset < 3:
         pass  # the server deletes them in its own time
 
     rows = frame.collect()
@@ -272,7 +272,7 @@ def test_read_goes_on_when_its_snapshot_has_ended_unless_rows_are_gone(
 
     assert [batch.to_pydict() for batch in reader.read(part)] == [{"result": [b"1", b"2"]}]
     queue.ack_results("r", 2)
-    while queue.log_stats().first_offset < 2:
+    while queue.results_stats().first_offset < 2:
         pass
     with pytest.raises(queueber.QueueberError, match=r"2 results of queue .* deleted before they"):
         list(reader.read(part))

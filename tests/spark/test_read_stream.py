@@ -73,7 +73,7 @@ def test_query_that_is_stopped_and_started_again_has_every_result_once(
         seen = len(query.recentProgress)
         wait_until(lambda query=query, seen=seen: len(query.recentProgress) > seen + 1)  # type: ignore[misc]
         query.stop()
-        assert 0 < queue.log_stats().readers["sink"] < total
+        assert 0 < queue.results_stats().readers["sink"] < total
     arriving.join()
     query = start(spark, server, queue, tmp_path, reader="sink")
     query.processAllAvailable()
@@ -83,8 +83,8 @@ def test_query_that_is_stopped_and_started_again_has_every_result_once(
     query.stop()
 
     assert sink(spark, tmp_path) == [*expected, b"the last"]
-    assert queue.log_stats().readers["sink"] == total
-    wait_until(lambda: queue.log_stats().first_offset == total)  # nobody needs them any more
+    assert queue.results_stats().readers["sink"] == total
+    wait_until(lambda: queue.results_stats().first_offset == total)  # nobody needs them any more
 
 
 def test_runs_of_what_is_available_go_on_where_the_last_one_ended(
@@ -96,7 +96,7 @@ def test_runs_of_what_is_available_go_on_where_the_last_one_ended(
 
     assert sink(spark, tmp_path) == [b"1", b"2", b"3"]
     # The last micro-batch is acknowledged when the query next runs.
-    ((reader, acknowledged),) = queue.log_stats().readers.items()
+    ((reader, acknowledged),) = queue.results_stats().readers.items()
     assert reader.startswith("spark-")
     assert acknowledged >= 2
 
@@ -110,7 +110,7 @@ def test_results_deleted_before_they_were_read_end_the_query(
     complete(queue, [b"4"])
     queue.drop_reader("r")
     queue.ack_results("another", 3)
-    wait_until(lambda: queue.log_stats().first_offset == 3)
+    wait_until(lambda: queue.results_stats().first_offset == 3)
 
     query = start(spark, server, queue, tmp_path, available_now=True, reader="r")
 
@@ -187,7 +187,7 @@ def test_results_deleted_between_planning_and_reading_are_an_error(
     reader = reader_of(server, queue, reader="r")
     (part,) = reader.partitions({"offset": 0}, {"offset": 2})
     queue.ack_results("r", 1)
-    wait_until(lambda: queue.log_stats().first_offset == 1)
+    wait_until(lambda: queue.results_stats().first_offset == 1)
 
     with pytest.raises(queueber.QueueberError, match=r"1 results of queue .* from offset 0 on"):
         list(reader.read(part))
@@ -202,9 +202,9 @@ def test_planned_results_are_kept_for_the_reader_from_its_first_batch_on(
     (part,) = reader.partitions({"offset": 0}, {"offset": 2})
     queue.ack_results("fast", 2)
 
-    assert queue.log_stats().readers == {"r": 0, "fast": 2}
+    assert queue.results_stats().readers == {"r": 0, "fast": 2}
     assert isinstance(part, StreamPart)
     assert [batch.to_pydict() for batch in reader.read(part)] == [{"result": [b"1", b"2"]}]
     reader.commit({"offset": 2})
-    assert queue.log_stats().readers["r"] == 2
+    assert queue.results_stats().readers["r"] == 2
     assert reader.partitions({"offset": 2}, {"offset": 2}) == []

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from queueber.client.load import Load as ClientLoad
+from queueber.client import Load as ClientLoad
 from queueber.db.bulk.part_writer import PartWriter
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
 from queueber.engine.kernel.steps import Step, Steps

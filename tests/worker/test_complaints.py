@@ -3,7 +3,7 @@
 import structlog
 from structlog.testing import capture_logs
 
-from queueber.client.leased import Item
+from queueber.client import Item
 from queueber.clock import ManualClock
 from queueber.worker.complaints import Complaints
 from queueber.worker.holding import HeldLease, WorkItem

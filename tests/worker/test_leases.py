@@ -76,7 +76,7 @@ def test_a_result_that_comes_too_late_is_refused_and_the_handler_learns_of_it(
         handled.append(item.lease.id)
         if len(handled) == 1:
             # As if the lease had run out.
-            assert patient_queue.release(item.id, item.lease.id) == [True]
+            assert patient_queue.release(item.id, lease=item.lease.id) == [True]
             return b"too late"
         return b"in time"
 
@@ -102,7 +102,7 @@ def test_a_failing_on_refused_does_no_harm(
     def handle(item: queueber.WorkItem) -> None:
         handled.append(item.id)
         if len(handled) == 1:
-            patient_queue.release(item.id, item.lease.id)
+            patient_queue.release(item.id, lease=item.lease.id)
 
     def fail(_: queueber.WorkItem) -> None:
         raise RuntimeError
@@ -125,7 +125,7 @@ def test_a_thread_can_see_that_its_lease_is_lost(
     def handle(item: queueber.WorkItem) -> None:
         handled.append(item.id)
         if len(handled) == 1:
-            patient_queue.release(item.id, item.lease.id)
+            patient_queue.release(item.id, lease=item.lease.id)
             while not item.is_lost:
                 time.sleep(0.001)
 
@@ -149,7 +149,7 @@ def test_a_coroutine_whose_lease_is_lost_is_cancelled(
     async def handle(item: queueber.WorkItem) -> None:
         handled.append(item.id)
         if len(handled) == 1:
-            patient_queue.release(item.id, item.lease.id)
+            patient_queue.release(item.id, lease=item.lease.id)
             try:
                 await hang(loop)
             finally:
@@ -193,7 +193,7 @@ def test_items_of_a_lost_lease_that_no_handler_has_begun_are_dropped(
         handled.append(item.contents)
         if len(handled) == 1:
             leased = patient_queue.peek(queueber.ItemState.LEASED).items
-            patient_queue.release([each.id for each in leased], item.lease.id)
+            patient_queue.release([each.id for each in leased], lease=item.lease.id)
             while not item.is_lost:
                 time.sleep(0.001)
 

@@ -1,7 +1,7 @@
 import pytest
 
 import queueber
-from queueber.client.leased import Item
+from queueber.client import Item
 from queueber.limits import ERROR_BYTES_MAX
 from queueber.worker.holding import HeldLease, WorkItem
 from queueber.worker.outcomes import Failed, caller, failure_of

@@ -24,6 +24,7 @@ def encode_queue(
         dedupWindowMs=s.dedup_window_ms,
         resultAgeMs=s.result_age_ms,
         resultBytesMax=s.result_bytes_max,
+        noIsolation=not s.isolation,
         pausedUntilMs=paused_until_ms,
     )
     encoded: bytes = message.to_bytes()
@@ -47,5 +48,6 @@ def decode_queue(value: bytes) -> tuple[str, int, QueueSettings, int]:
             dedup_window_ms=r.dedupWindowMs,
             result_age_ms=r.resultAgeMs,
             result_bytes_max=r.resultBytesMax,
+            isolation=not r.noIsolation,
         )
         return str(r.name), r.createdAtMs, settings, r.pausedUntilMs

@@ -23,7 +23,7 @@ def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
             f"itemBytesMax: {s.item_bytes_max} is over the server's own limit of {item_bytes_max}"
         )
     _check_range("leaseMs", s.lease_ms, 1, LEASE_MS_MAX)
-    _check_range("attemptsMax", s.attempts_max, 1, ATTEMPTS_CEILING)
+    _check_range("attemptsMax", s.attempts_max, 0, ATTEMPTS_CEILING)
     _check_range("dedupWindowMs", s.dedup_window_ms, 0, DEDUP_WINDOW_MS_MAX)
     _check_range("resultAgeMs", s.result_age_ms, 0, RESULT_AGE_MS_MAX)
     _check_backoff(s)

@@ -24,7 +24,7 @@ ITEM_BYTES_MAX = 100
 
 RANGES: dict[str, tuple[str, float, float]] = {
     "lease_ms": ("leaseMs", 1, LEASE_MS_MAX),
-    "attempts_max": ("attemptsMax", 1, ATTEMPTS_CEILING),
+    "attempts_max": ("attemptsMax", 0, ATTEMPTS_CEILING),
     "dedup_window_ms": ("dedupWindowMs", 0, DEDUP_WINDOW_MS_MAX),
     "result_age_ms": ("resultAgeMs", 0, RESULT_AGE_MS_MAX),
     "backoff_base_ms": ("backoffBaseMs", 0, DELAY_MS_MAX),

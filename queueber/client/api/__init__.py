@@ -1,0 +1,1 @@
+"""What users hold. The awaited classes are written by hand, the blocking ones generated."""

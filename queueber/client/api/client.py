@@ -1,0 +1,105 @@
+# Generated from async_client.py by scripts/generate_blocking.py; edit that file instead.
+"""A client: one connection to a server, shared by all queues of a program."""
+
+from typing import Self, Unpack
+
+from queueber.client.api.queue import Queue
+from queueber.client.arguments.queue_settings import SettingsArguments
+from queueber.client.arguments.values import Seconds, to_ms
+from queueber.client.calls.queue_calls import ClientCalls
+from queueber.client.transport.opening import close_connection, open_connection
+from queueber.client.transport.waiting import wait_for
+from queueber.errors import QueueberError
+from queueber.limits import SECOND_MS
+from queueber.model import QueueSettings, ServerInfo, Stats
+
+
+class Client:
+    """A connection to a server; `connect` makes one.
+
+    Share it between the threads or tasks of a program: concurrent calls are sent together. A lost
+    connection is opened again when it is next needed. Close the client when you are done, or use
+    it in a `with` block.
+    """
+
+    def __init__(self, address: str, *, connect_timeout: Seconds, retry_timeout: Seconds) -> None:
+        self._address = address
+        self._connect_seconds = to_ms("connect_timeout", connect_timeout) / SECOND_MS
+        self._retry_seconds = to_ms("retry_timeout", retry_timeout) / SECOND_MS
+        self._calls: ClientCalls | None = None
+
+    def __repr__(self) -> str:
+        return f"<Client {self._address}{'' if self._calls else ' (not connected)'}>"
+
+    def __enter__(self) -> Self:
+        if self._calls is None:
+            connection = open_connection(
+                self._address,
+                connect_seconds=self._connect_seconds,
+                retry_seconds=self._retry_seconds,
+            )
+            self._calls = ClientCalls(connection)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Disconnect. Calls under way fail.
+
+        Items that polls are about to get are released first, which may take up to a second.
+        """
+        if self._calls is not None:
+            close_connection(self._calls.connection)
+
+    def queue(self, name: str = "default", *, must_exist: bool = False) -> Queue:
+        """A queue by name. The server creates it when it is first used.
+
+        With `must_exist` it is not created: its calls raise `NotFound` if there is none, so that a
+        misspelt name is noticed.
+        """
+        return Queue(self._connected().of_queue(name, must_exist=must_exist))
+
+    def create_queue(
+        self,
+        name: str,
+        settings: QueueSettings | None = None,
+        **changes: Unpack[SettingsArguments],
+    ) -> bool:
+        """Create a queue; False when it exists with the same settings.
+
+        `settings` are those of another queue (`queue.stats().settings`), or the defaults; keyword
+        arguments change single ones. `AlreadyExists` when it exists with other settings.
+        """
+        return wait_for(self._connected().server.create(name, settings, changes))
+
+    def configure_queue(
+        self,
+        name: str,
+        settings: QueueSettings | None = None,
+        **changes: Unpack[SettingsArguments],
+    ) -> None:
+        """Change the settings that are named; the others stay as they are.
+
+        With `settings` (such as `queue.stats().settings`, read before) all are set to these first.
+        Without, the client reads the present settings and sends all of them, so if two programs
+        configure a queue at the same moment, one may undo the other's change.
+        """
+        wait_for(self._connected().server.configure(name, settings, changes))
+
+    def delete_queue(self, name: str) -> bool:
+        """Delete a queue with all its items; False when there is none."""
+        return wait_for(self._connected().server.delete(name))
+
+    def queues(self) -> list[Stats]:
+        """The statistics of every queue, in order of name."""
+        return wait_for(self._connected().server.list_queues())
+
+    def server(self) -> ServerInfo:
+        """The server's version and limits."""
+        return wait_for(self._connected().server.describe())
+
+    def _connected(self) -> ClientCalls:
+        if self._calls is None:
+            raise QueueberError("the client is not connected; write `with connect(...) as client:`")
+        return self._calls

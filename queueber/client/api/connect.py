@@ -1,0 +1,38 @@
+"""How programs get a client."""
+
+from queueber.client.api.async_client import AsyncClient
+from queueber.client.api.client import Client
+from queueber.client.arguments.values import Seconds
+from queueber.config import DEFAULT_LISTEN
+
+CONNECT_TIMEOUT_SECONDS = 5.0
+RETRY_TIMEOUT_SECONDS = 30.0
+
+
+def connect(
+    address: str = DEFAULT_LISTEN,
+    *,
+    connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
+    retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
+) -> Client:
+    """Connect to a server; `Unavailable` when it cannot be reached within `connect_timeout`.
+
+    A call that the server refuses for now, or that certainly had no effect, is retried for
+    `retry_timeout`.
+    """
+    client = Client(address, connect_timeout=connect_timeout, retry_timeout=retry_timeout)
+    return client.__enter__()  # connects; a `with` block that enters again does no more
+
+
+def connect_async(
+    address: str = DEFAULT_LISTEN,
+    *,
+    connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
+    retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
+) -> AsyncClient:
+    """A client that connects in `async with` or with `await`. See `connect` for the arguments.
+
+    In asyncio its calls run on the program's own loop, in trio on a thread. Cancelling a call
+    withdraws it where that is still possible; items that a cancelled poll brings are released.
+    """
+    return AsyncClient(address, connect_timeout=connect_timeout, retry_timeout=retry_timeout)

@@ -1,0 +1,96 @@
+# Generated from async_lease.py by scripts/generate_blocking.py; edit that file instead.
+"""A lease: items that one consumer holds for a while."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from queueber.client.api.item import Item, items_of
+from queueber.client.arguments.values import CompletedResults, Errors, ItemIds, Seconds, to_ids
+from queueber.client.calls.queue_calls import QueueCalls
+from queueber.client.transport.waiting import wait_for
+from queueber.model import FailOutcome, Polled
+
+Completed = Mapping[Any, bytes] | CompletedResults
+"""Results of a lease: a mapping from ids (or items), or one for each item in order; bytes alone
+when there is one item."""
+
+
+class Lease:
+    """Items that are yours until the lease expires. False when the poll found none.
+
+    Iterate over it to get the items. Each call about items answers for each item: `False` (or
+    `FailOutcome.REFUSED`) means that the lease does not hold the item any more, so somebody else
+    may have it. `ids` are bytes, hexadecimal text or items: one, or several, or all of the lease
+    when none are named.
+    """
+
+    def __init__(self, calls: QueueCalls, polled: Polled) -> None:
+        self._calls = calls
+        self._polled = polled
+        self._items: list[Item] | None = None
+        self.id = polled.lease_id
+
+    def __repr__(self) -> str:
+        return f"<Lease {self.id.hex() or 'empty'} items={len(self)} queue={self._calls.name!r}>"
+
+    @property
+    def items(self) -> list[Item]:
+        if self._items is None:
+            self._items = items_of(self._polled)
+        return self._items
+
+    @property
+    def ids(self) -> list[bytes]:
+        return list(self._polled.ids)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self._polled.ids)
+
+    def extend(self, seconds: Seconds) -> bool:
+        """Let the lease expire `seconds` from now instead; False when it has ended already."""
+        return wait_for(self._calls.leases.extend(seconds, self.id))
+
+    def remove(self, ids: ItemIds | None = None) -> list[bool]:
+        """Delete items that are done: for each, whether it is gone."""
+        calls = self._calls.leases
+        if ids is None:
+            held = self._polled.ids
+            return wait_for(calls.remove_whole(held, self.id)) if held else []
+        chosen = self._chosen(ids)
+        return wait_for(calls.remove(chosen, self.id)) if chosen else []
+
+    def complete(self, results: Completed) -> list[bool]:
+        """Delete items that are done and keep their results: for each, whether it was taken.
+
+        `results` is a mapping from ids or items to results, or a list with one for each item of the
+        lease in order, or just the result when the lease has one item.
+        """
+        ids: Sequence[bytes] = self.ids
+        if isinstance(results, Mapping):
+            ids, results = to_ids("ids", results), list(results.values())
+        return wait_for(self._calls.leases.complete(ids, results, self.id)) if ids else []
+
+    def fail(
+        self, error: Errors, *, ids: ItemIds | None = None, delay: Seconds | None = None
+    ) -> list[FailOutcome]:
+        """Report that items failed: for each, what becomes of it.
+
+        `error` is text or an exception, one for all items or one for each. It is kept with the
+        item, cut to 16 KiB. An item that may be tried again is delayed by `delay`, or by the
+        queue's backoff.
+        """
+        chosen = self._chosen(ids)
+        if not chosen:
+            return []
+        return wait_for(self._calls.leases.fail(chosen, error, self.id, delay))
+
+    def release(self, ids: ItemIds | None = None) -> list[bool]:
+        """Give items back without trying them: others may lease them now."""
+        chosen = self._chosen(ids)
+        return wait_for(self._calls.leases.release(chosen, self.id)) if chosen else []
+
+    def _chosen(self, ids: ItemIds | None) -> list[bytes]:
+        return self.ids if ids is None else to_ids("ids", ids)

@@ -1,0 +1,307 @@
+# Generated from async_queue.py by scripts/generate_blocking.py; edit that file instead.
+"""A queue: add items, lease them, read their results, operate it."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Unpack
+
+from queueber.client.api.lease import Lease
+from queueber.client.api.load import Load
+from queueber.client.api.producer import Producer
+from queueber.client.api.snapshot import Snapshot
+from queueber.client.arguments.new_items import AddOptions, Attributes, Delay, Key, Priority
+from queueber.client.arguments.values import (
+    Columns,
+    CompletedResults,
+    Contents,
+    Errors,
+    Id,
+    ItemIds,
+    Seconds,
+    State,
+    to_load_ref,
+)
+from queueber.client.calls.adds import AddedIds
+from queueber.client.calls.items import PeekPage
+from queueber.client.calls.queue_calls import QueueCalls
+from queueber.client.calls.results import WaitingReadOptions
+from queueber.client.transport.waiting import wait_for
+from queueber.limits import PRIORITY_DEFAULT
+from queueber.model import (
+    FailOutcome,
+    ItemInfo,
+    LoadInfo,
+    LogStats,
+    Origin,
+    Receipt,
+    Result,
+    ResultColumns,
+    Results,
+    SnapshotInfo,
+    Stats,
+)
+from queueber.wire.results import results_of
+
+
+class Queue:
+    """A queue of a server; `Client.queue` makes one.
+
+    Ids are bytes, hexadecimal text or objects with an `id`, such as an `Item`. Durations are
+    seconds or `timedelta`s.
+    """
+
+    def __init__(self, calls: QueueCalls) -> None:
+        self._calls = calls
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r} at {self._calls.address}>"
+
+    @property
+    def name(self) -> str:
+        return self._calls.name
+
+    # --- items ------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        contents: Contents,
+        *,
+        delay: Delay = 0,
+        priority: Priority = PRIORITY_DEFAULT,
+        key: Key = None,
+        attributes: Attributes = None,
+        batch: str | None = None,
+        origin: Origin | None = None,
+    ) -> AddedIds:
+        """Store items, all or none, and return their ids in order.
+
+        `delay` is how long they stay hidden, `priority` is from 0 to 9, higher first: one for all
+        items, or one for each. An item whose `key` was used within the queue's dedup window is not
+        stored again: its id is that of the first, and `duplicates` of the returned list says so.
+        `attributes` is a mapping of text that goes with each item, or a list of them. `batch` names
+        what all of them belong to, for `receipt` and `wait_for_batch`. `origin` says which load,
+        partition and row they come from; the load must be under way.
+        """
+        return wait_for(
+            self.add_soon(
+                contents,
+                delay=delay,
+                priority=priority,
+                key=key,
+                attributes=attributes,
+                batch=batch,
+                origin=origin,
+            )
+        )
+
+    def add_soon(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
+        """As `add`, but returns at once: several calls may be under way, and are kept in order."""
+        return self._calls.adds.add(contents, **options)
+
+    def producer(self, id: str, epoch: int) -> Producer:
+        """A producer, whose adds are safe to repeat.
+
+        When two use the same `id`, the one with the greater `epoch` shuts out the other.
+        """
+        return Producer(self._calls.numbered_adds(id, epoch))
+
+    def poll(
+        self,
+        count: int = 1,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds = 0,
+        release_on_disconnect: bool = False,
+    ) -> Lease:
+        """Lease up to `count` items for `lease` seconds, or as long as the queue's settings say.
+
+        When none is ready, wait up to `wait` seconds. A lease without items is false. With
+        `release_on_disconnect` the lease also ends when the client's connection does.
+        """
+        polls = self._calls.polls
+        future = polls.poll(
+            count, lease=lease, wait=wait, release_on_disconnect=release_on_disconnect
+        )
+        try:
+            return Lease(self._calls, wait_for(future))
+        except BaseException:
+            polls.give_back(future)
+            raise
+
+    # --- loads ------------------------------------------------------------------------------------
+
+    def load(
+        self,
+        name: str,
+        *,
+        epoch: int = 0,
+        batch: str | None = None,
+        timeout: Seconds | None = None,
+    ) -> Load:
+        """Begin the load of that name, or join it: many items that become visible at once.
+
+        All items belong to `batch`. What was committed in an `epoch` is not loaded again in it. The
+        server drops the load when nobody calls for `timeout` seconds.
+        """
+        calls = self._calls.loads
+        ref = to_load_ref(name, epoch)
+        return Load(calls, wait_for(calls.begin(ref, batch=batch, timeout=timeout)))
+
+    def abort_load(self, name: str, *, epoch: int = 0) -> bool:
+        """Drop everything that was staged; False when there is no such load, or it is committed."""
+        return wait_for(self._calls.loads.abort(to_load_ref(name, epoch)))
+
+    def loads(self) -> list[LoadInfo]:
+        """The loads that are under way."""
+        return wait_for(self._calls.loads.all())
+
+    # --- leased items, with the id of the lease ---------------------------------------------------
+
+    def extend(self, seconds: Seconds, *, lease: Id) -> bool:
+        """Let the lease expire `seconds` from now; False when it has ended already."""
+        return wait_for(self._calls.leases.extend(seconds, lease))
+
+    def remove(self, ids: ItemIds, *, lease: Id) -> list[bool]:
+        """For each id, whether the lease held the item and it is now deleted."""
+        return wait_for(self._calls.leases.remove(ids, lease))
+
+    def complete(self, ids: ItemIds, results: CompletedResults, *, lease: Id) -> list[bool]:
+        """As `remove`, and keep a result for each item."""
+        return wait_for(self._calls.leases.complete(ids, results, lease))
+
+    def fail(
+        self, ids: ItemIds, error: Errors, *, lease: Id, delay: Seconds | None = None
+    ) -> list[FailOutcome]:
+        """For each id, what becomes of the item now that it failed; see `Lease.fail`."""
+        return wait_for(self._calls.leases.fail(ids, error, lease, delay))
+
+    def release(self, ids: ItemIds, *, lease: Id) -> list[bool]:
+        """For each id, whether the lease held the item and others may lease it now."""
+        return wait_for(self._calls.leases.release(ids, lease))
+
+    # --- receipts and results ---------------------------------------------------------------------
+
+    def receipt(self, batch: str) -> Receipt:
+        """How many items of a batch are done, dead and live."""
+        return wait_for(self._calls.results.receipt(batch))
+
+    def wait_for_batch(
+        self,
+        batch: str,
+        timeout: Seconds | None = None,
+    ) -> Receipt:
+        """Wait until every item of a batch is done or dead, and return the receipt; after `timeout`
+        seconds return it as it is."""
+        return wait_for(self._calls.results.wait_for_batch(batch, timeout))
+
+    def read_results(
+        self,
+        offset: int = 0,
+        *,
+        reader: str | None = None,
+        limit: int = 1000,
+        wait: Seconds = 0,
+        batch: str | None = None,
+        before: int | None = None,
+        without: Columns = (),
+    ) -> Results:
+        """Up to `limit` results from `offset` on, or from where `reader` has acknowledged.
+
+        When there are none, wait up to `wait` seconds. Only those of a `batch`, and `before` an
+        offset, if these are given. `without` names columns that the server leaves out: "results",
+        "keys", "batches" or "attributes". These are empty.
+        """
+        return results_of(
+            self.read_columns(
+                offset,
+                reader=reader,
+                limit=limit,
+                wait=wait,
+                batch=batch,
+                before=before,
+                without=without,
+            )
+        )
+
+    def read_columns(self, offset: int = 0, **options: Unpack[WaitingReadOptions]) -> ResultColumns:
+        """As `read_results`, with a list for each column instead of an object for each result."""
+        return wait_for(self._calls.results.read(offset, **options))
+
+    def results(
+        self, reader: str | None = None, offset: int = 0, *, wait: Seconds = 0
+    ) -> Iterator[Result]:
+        """Every result from `offset` on, or from where `reader` has acknowledged.
+
+        Ends when no result came for `wait` seconds. Results are acknowledged for `reader` page by
+        page, when the next page is read: a program that stops within a page gets it again.
+        """
+        while (page := self.read_results(offset, reader=reader, wait=wait)).results:
+            yield from page.results
+            if reader is None:
+                offset = page.next_offset
+            else:
+                self.ack_results(reader, page.next_offset)
+
+    def ack_results(self, reader: str, offset: int) -> None:
+        """`reader` has read everything before `offset`. The first call registers the reader:
+        results are deleted once all registered readers have acknowledged them."""
+        wait_for(self._calls.results.ack_results(reader, offset))
+
+    def drop_reader(self, reader: str) -> bool:
+        """Forget a reader; False when there is none."""
+        return wait_for(self._calls.results.drop_reader(reader))
+
+    def results_stats(self) -> LogStats:
+        """The offsets and bytes of the results that are kept, and how far each reader is."""
+        return wait_for(self._calls.results.stats())
+
+    # --- operating --------------------------------------------------------------------------------
+
+    def stats(self) -> Stats:
+        """The queue's settings and numbers."""
+        return wait_for(self._calls.items.stats())
+
+    def peek(self, state: State = "ready", *, limit: int = 100, after: bytes = b"") -> PeekPage:
+        """Items that are ready, delayed, leased or dead, without leasing them."""
+        return wait_for(self._calls.items.peek(state, limit=limit, after=after))
+
+    def peek_all(self, state: State = "ready") -> Iterator[ItemInfo]:
+        """All of them, page by page. Items that change state meanwhile may be left out."""
+        page = self.peek(state)
+        for item in page.items:
+            yield item
+        while page.next:
+            page = self.peek(state, after=page.next)
+            for item in page.items:
+                yield item
+
+    def open_snapshot(self) -> Snapshot:
+        """The queue as it is now, to be read while others go on; see `Snapshot`."""
+        return Snapshot(self._calls, wait_for(self._calls.snapshots.open()))
+
+    def snapshot(self, info: SnapshotInfo) -> Snapshot:
+        """The snapshot with that `info`, which another process may have opened."""
+        return Snapshot(self._calls, info)
+
+    def cancel(self, ids: ItemIds) -> list[bool]:
+        """Delete items, whatever their state: for each, whether it was there."""
+        return wait_for(self._calls.items.cancel(ids))
+
+    def purge(self, state: State) -> int:
+        """Delete the items that are in a state now; returns how many.
+
+        At most as many as there are when it begins, so that it ends even if others add.
+        """
+        return wait_for(self._calls.items.purge(state))
+
+    def redrive(self, ids: ItemIds | None = None) -> int:
+        """Make dead letters ready again, all of them when none are named; returns how many."""
+        return wait_for(self._calls.items.redrive(ids))
+
+    def pause(self, seconds: Seconds | None = None) -> None:
+        """Answer polls with nothing for so long, or until `resume`. Adds and leases go on."""
+        wait_for(self._calls.items.pause(seconds))
+
+    def resume(self) -> None:
+        """Answer polls again."""
+        wait_for(self._calls.items.resume())

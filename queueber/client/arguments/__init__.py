@@ -1,0 +1,1 @@
+"""What users pass to the client: checked, and turned into what calls send."""

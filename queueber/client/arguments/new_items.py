@@ -1,0 +1,150 @@
+"""The options of an add, checked and turned into what the call sends."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import TypedDict
+
+from queueber.client.arguments.values import (
+    Contents,
+    Seconds,
+    check_one_for_each,
+    to_batch,
+    to_contents,
+    to_load_ref,
+    to_ms,
+    to_number,
+    to_text,
+)
+from queueber.errors import InvalidArgument
+from queueber.limits import (
+    ATTRIBUTES_BYTES_MAX,
+    ATTRIBUTES_MAX,
+    DELAY_MS_MAX,
+    KEY_BYTES_MAX,
+    PARTITIONS_MAX,
+    PRIORITY_DEFAULT,
+    PRIORITY_MAX,
+    ROWS_MAX,
+)
+from queueber.model import NewItems, Origin
+
+Delay = Seconds | Sequence[Seconds]
+Priority = int | Sequence[int]
+Key = str | Sequence[str | None] | None
+Attributes = Mapping[str, str] | Sequence[Mapping[str, str] | None] | None
+
+
+class AddOptions(TypedDict, total=False):
+    """The options of an add; see `Queue.add`."""
+
+    delay: Delay
+    priority: Priority
+    key: Key
+    attributes: Attributes
+    batch: str | None
+    origin: Origin | None
+
+
+def to_new_items(
+    contents: Contents,
+    *,
+    delay: Delay = 0,
+    priority: Priority = PRIORITY_DEFAULT,
+    key: Key = None,
+    attributes: Attributes = None,
+    batch: str | None = None,
+    origin: Origin | None = None,
+) -> NewItems:
+    listed = to_contents(contents)
+    count = len(listed)
+    return NewItems(
+        listed,
+        to_delays_ms(delay, count),
+        () if priority == PRIORITY_DEFAULT else _to_priorities(priority, count),
+        () if key is None else _to_keys(key, count),
+        () if attributes is None else to_attributes(attributes, count),
+        "" if batch is None else to_batch(batch),
+        origin=None if origin is None else _to_origin(origin, count),
+    )
+
+
+def _to_origin(origin: object, count: int) -> Origin:
+    if not isinstance(origin, Origin):
+        raise InvalidArgument(f"origin: {origin!r} is not an Origin")
+    to_load_ref(origin.load.name, origin.load.epoch)
+    to_number("origin.partition", origin.partition, limit=PARTITIONS_MAX - 1)
+    to_number("origin.row", origin.row, limit=ROWS_MAX - count)
+    return origin
+
+
+def to_delays_ms(delay: object, count: int) -> list[int]:
+    """One for each item; empty when nothing is delayed."""
+    if isinstance(delay, int | float | timedelta):
+        delay_ms = to_ms("delay", delay, DELAY_MS_MAX)
+        return [delay_ms] * count if delay_ms else []
+    if not isinstance(delay, Iterable):
+        raise InvalidArgument(f"delay: {delay!r} is neither seconds nor a list of them")
+    delays_ms = [to_ms("delay", each, DELAY_MS_MAX) for each in delay]
+    check_one_for_each("delay", "delays", len(delays_ms), count)
+    return delays_ms
+
+
+def _to_priorities(priority: object, count: int) -> list[int]:
+    if isinstance(priority, int):
+        return [_to_priority(priority)] * count
+    if not isinstance(priority, Iterable):
+        raise InvalidArgument(f"priority: {priority!r} is neither a number nor a list of them")
+    priorities = [_to_priority(each) for each in priority]
+    check_one_for_each("priority", "priorities", len(priorities), count)
+    return priorities
+
+
+def _to_priority(priority: object) -> int:
+    is_number = isinstance(priority, int) and not isinstance(priority, bool)
+    if not is_number or not 0 <= priority <= PRIORITY_MAX:  # type: ignore[operator]
+        raise InvalidArgument(f"priority: {priority!r} is not a number from 0 to {PRIORITY_MAX}")
+    return priority  # type: ignore[return-value]
+
+
+def _to_keys(key: object, count: int) -> list[str]:
+    """One for each item; empty when no item has a key."""
+    if isinstance(key, str):
+        if count != 1:
+            raise InvalidArgument(f"key: one key for {count} items; give a list, one for each")
+        if not key:
+            raise InvalidArgument("key: it is empty, and would deduplicate nothing; leave it out")
+        key = [key]
+    if not isinstance(key, Iterable):
+        raise InvalidArgument(f"key: {key!r} is neither text nor a list of it")
+    keys = ["" if each is None else to_text("key", each, KEY_BYTES_MAX) for each in key]
+    check_one_for_each("key", "keys", len(keys), count)
+    return keys if any(keys) else []
+
+
+def to_attributes(attributes: object, count: int) -> list[dict[str, str]]:
+    """One mapping for each item; empty when no item has attributes."""
+    if isinstance(attributes, Mapping):
+        return [_to_mapping(attributes)] * count if attributes else []
+    if isinstance(attributes, str) or not isinstance(attributes, Iterable):
+        raise InvalidArgument(f"attributes: {attributes!r} is neither a mapping nor a list of them")
+    mappings = [{} if each is None else _to_mapping(each) for each in attributes]
+    check_one_for_each("attributes", "mappings", len(mappings), count)
+    return list(mappings) if any(mappings) else []
+
+
+def _to_mapping(attributes: object) -> dict[str, str]:
+    if not isinstance(attributes, Mapping):
+        raise InvalidArgument(f"attributes: {attributes!r} is not a mapping from text to text")
+    if len(attributes) > ATTRIBUTES_MAX:
+        raise InvalidArgument(
+            f"attributes: an item has {len(attributes)}; the limit is {ATTRIBUTES_MAX}"
+        )
+    size = 0
+    for name, value in attributes.items():
+        for text in (name, value):
+            size += len(to_text("attributes", text, ATTRIBUTES_BYTES_MAX).encode())
+    if size > ATTRIBUTES_BYTES_MAX:
+        raise InvalidArgument(
+            f"attributes: an item has {size} bytes of them; the limit is {ATTRIBUTES_BYTES_MAX}"
+        )
+    return dict(attributes)

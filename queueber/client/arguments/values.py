@@ -1,0 +1,252 @@
+"""Arguments of users, checked and turned into what calls send.
+
+Every refusal names the argument, what it was, and the rule or the limit.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Literal, Protocol
+
+from queueber.errors import InvalidArgument
+from queueber.limits import (
+    BATCH_NAME_BYTES_MAX,
+    ERROR_BYTES_MAX,
+    ID_BYTES,
+    LEASE_MS_MAX,
+    LOAD_NAME_BYTES_MAX,
+    PARTITIONS_MAX,
+    QUEUE_NAME_CHARS_MAX,
+    READER_NAME_BYTES_MAX,
+    SECOND_MS,
+)
+from queueber.model import Column, ItemState, LoadRef, PartRef
+
+
+class HasId(Protocol):
+    """An `Item`, an `ItemInfo`, a lease: whatever has an id."""
+
+    @property
+    def id(self) -> bytes: ...
+
+
+Seconds = float | timedelta
+Id = bytes | str | HasId
+"""Bytes, hexadecimal text, or an object with an `id`."""
+ItemIds = Id | Iterable[Id]
+Contents = bytes | Iterable[bytes]
+CompletedResults = bytes | Sequence[bytes]
+Error = str | BaseException
+Errors = Error | Sequence[Error]
+State = ItemState | Literal["ready", "delayed", "leased", "dead"]
+ColumnName = Column | Literal["results", "keys", "batches", "attributes", "contents"]
+Columns = ColumnName | Iterable[ColumnName]
+
+# --- plain values ---------------------------------------------------------------------------------
+
+
+def to_ms(
+    field: str, given: object, limit_ms: int | None = None, *, whose: str = "the limit"
+) -> int:
+    seconds = given.total_seconds() if isinstance(given, timedelta) else given
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e12:
+        raise InvalidArgument(
+            f"{field}: {given!r} is not a number of seconds, 0 or more, nor a timedelta of that"
+        )
+    ms = round(seconds * SECOND_MS)
+    if limit_ms is not None and ms > limit_ms:
+        raise InvalidArgument(
+            f"{field}: {seconds} s is too long; {whose} is {limit_ms // SECOND_MS}"
+        )
+    return ms
+
+
+def to_some_ms(field: str, given: object, limit_ms: int | None = None) -> int:
+    """A duration that is not 0; one that rounds to 0 is taken as a millisecond."""
+    ms = to_ms(field, given, limit_ms)
+    if given in (0, timedelta()):
+        raise InvalidArgument(f"{field}: 0 is too short; give at least one millisecond, 0.001")
+    return max(ms, 1)
+
+
+def to_lease_ms(given: object) -> int:
+    """0 on the wire means the queue's setting."""
+    if given is None:
+        return 0
+    if given in (0, timedelta()):
+        raise InvalidArgument("lease: 0 is no lease; give more, or None for the queue's setting")
+    return to_some_ms("lease", given, LEASE_MS_MAX)
+
+
+def to_number(field: str, number: object, *, least: int = 0, limit: int = (1 << 63) - 1) -> int:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidArgument(f"{field}: {number!r} is not a number, {least} or more")
+    if number < least:
+        raise InvalidArgument(f"{field}: {number} is not a number, {least} or more")
+    if number > limit:
+        raise InvalidArgument(f"{field}: {number} is too many; the limit is {limit}")
+    return number
+
+
+def to_count(count: object, limit: int) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidArgument(f"count: {count!r} is not a number of items, 1 or more")
+    if count > limit:
+        raise InvalidArgument(f"count: {count} is too many; the limit is {limit}")
+    return count
+
+
+def to_text(field: str, text: object, bytes_max: int, *, is_needed: bool = False) -> str:
+    if not isinstance(text, str):
+        raise InvalidArgument(f"{field}: {text!r} is not text; it must be str")
+    if is_needed and not text:
+        raise InvalidArgument(f"{field}: it is empty; give 1 to {bytes_max} bytes of text")
+    # Short ASCII text needs no encoding to be measured.
+    if not text.isascii() or len(text) > bytes_max:
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"{field}: {text[:200]!r} cannot be encoded as UTF-8") from None
+        if size > bytes_max:
+            raise InvalidArgument(f"{field}: it has {size} bytes; the limit is {bytes_max}")
+    return text
+
+
+def to_ids(field: str, ids: ItemIds) -> list[bytes]:
+    if isinstance(ids, bytes | str) or not isinstance(ids, Iterable):
+        return [to_id(field, ids)]
+    return [to_id(field, each) for each in ids]
+
+
+def to_id(field: str, given: object) -> bytes:
+    found = given if isinstance(given, bytes | str) else getattr(given, "id", None)
+    if isinstance(found, str):
+        try:
+            found = bytes.fromhex(found)
+        except ValueError:
+            found = None
+    if not isinstance(found, bytes) or len(found) != ID_BYTES:
+        raise InvalidArgument(
+            f"{field}: {given!r} is not an id of {ID_BYTES} bytes, nor {2 * ID_BYTES} hexadecimal "
+            "digits, nor an item"
+        )
+    return found
+
+
+def to_name(name: object) -> str:
+    """Text that can be sent; the server checks the rest of the rule."""
+    if not isinstance(name, str) or not name.isascii():
+        raise InvalidArgument(
+            f"name: {name!r} is not a queue name; use 1 to {QUEUE_NAME_CHARS_MAX} letters, digits, "
+            "dots, dashes and underscores, all ASCII"
+        )
+    return name
+
+
+def to_batch(batch: object) -> str:
+    return to_text("batch", batch, BATCH_NAME_BYTES_MAX, is_needed=True)
+
+
+def to_reader(reader: object) -> str:
+    return to_text("reader", reader, READER_NAME_BYTES_MAX, is_needed=True)
+
+
+def to_state(state: object) -> ItemState:
+    if isinstance(state, ItemState):
+        return state
+    words = [each.value for each in ItemState]
+    if state in words:
+        return ItemState(state)
+    raise InvalidArgument(f"state: {state!r} is none of {', '.join(words)}")
+
+
+def to_columns(without: Columns) -> frozenset[Column]:
+    words = [each.value for each in Column]
+    found = set()
+    for each in [without] if isinstance(without, str | Column) else without:
+        if not isinstance(each, Column) and each not in words:
+            raise InvalidArgument(f"without: {each!r} is none of {', '.join(words)}")
+        found.add(Column(each))
+    return frozenset(found)
+
+
+def to_cursor(field: str, cursor: object) -> bytes:
+    if not isinstance(cursor, bytes):
+        raise InvalidArgument(f"{field}: {cursor!r} is not the `next` of another page")
+    return cursor
+
+
+def to_contents(contents: object) -> list[bytes]:
+    listed = to_byte_strings("contents", contents)
+    if not listed:
+        raise InvalidArgument("contents: there are none; add at least one item")
+    return listed
+
+
+def to_byte_strings(field: str, contents: object) -> list[bytes]:
+    if isinstance(contents, bytes | bytearray | memoryview):
+        return [bytes(contents)]
+    if isinstance(contents, str):
+        raise InvalidArgument(f"{field}: str is text; encode it to bytes first")
+    if not isinstance(contents, Iterable):
+        raise InvalidArgument(f"{field}: {contents!r} is neither bytes nor a list of them")
+    listed = list(contents)
+    for at, each in enumerate(listed):
+        if not isinstance(each, bytes):
+            if not isinstance(each, bytearray | memoryview):
+                raise InvalidArgument(
+                    f"{field}: item {at} is {type(each).__name__}; it must be bytes"
+                )
+            listed[at] = bytes(each)
+    return listed
+
+
+def check_one_for_each(field: str, noun: str, given: int, count: int) -> None:
+    if given != count:
+        raise InvalidArgument(f"{field}: {given} {noun} for {count} items; give one for each")
+
+
+# --- how items end --------------------------------------------------------------------------------
+
+
+def to_results(results: CompletedResults, count: int) -> list[bytes]:
+    listed = to_byte_strings("results", results)
+    check_one_for_each("results", "results", len(listed), count)
+    return listed
+
+
+def to_errors(error: object, count: int) -> list[str]:
+    """One for all items, or one for each; an error that is too long is cut."""
+    if isinstance(error, str | BaseException):
+        return [_to_error(error)]
+    if not isinstance(error, Iterable):
+        raise InvalidArgument(f"error: {error!r} is neither text, an exception, nor a list of them")
+    errors = [_to_error(each) for each in error]
+    check_one_for_each("error", "errors", len(errors), count)
+    return errors
+
+
+def _to_error(error: object) -> str:
+    if isinstance(error, BaseException):
+        error = f"{type(error).__name__}: {error}".removesuffix(": ")
+    if not isinstance(error, str):
+        raise InvalidArgument(f"error: {error!r} is neither text nor an exception")
+    # Text that UTF-8 cannot hold comes out of exceptions, too, and must not lose the failure.
+    data = error.encode(errors="backslashreplace")
+    return data[:ERROR_BYTES_MAX].decode(errors="ignore")
+
+
+# --- loads ----------------------------------------------------------------------------------------
+
+
+def to_load_ref(name: object, epoch: object) -> LoadRef:
+    return LoadRef(
+        to_text("load", name, LOAD_NAME_BYTES_MAX, is_needed=True), to_number("epoch", epoch)
+    )
+
+
+def to_part_ref(part: object) -> PartRef:
+    if not isinstance(part, PartRef):
+        raise InvalidArgument(f"part: {part!r} is not a PartRef")
+    to_number("partition", part.partition, limit=PARTITIONS_MAX - 1)
+    to_text("attempt", part.attempt, LOAD_NAME_BYTES_MAX, is_needed=True)
+    return part

@@ -1,0 +1,103 @@
+"""Adds. Concurrent adds of the same batch are sent as one call."""
+
+from concurrent.futures import Future
+from typing import Any, Unpack
+
+from queueber.client.arguments.new_items import AddOptions, to_new_items
+from queueber.client.arguments.values import Contents
+from queueber.client.calls.remote_queue import RemoteQueue
+from queueber.client.transport.batcher import Batcher, Operation
+from queueber.limits import PRIORITY_DEFAULT
+from queueber.model import Added, NewItems
+from queueber.wire.items import joined_columns, read_added, write_add
+
+_TEXT_WIRE_BYTES = 16
+"""What a text takes in a message beyond its bytes: pointer, terminator and padding."""
+
+
+class AddedIds(list[bytes]):
+    """The ids of added items in order: a list with two more attributes."""
+
+    duplicates: tuple[bool, ...] = ()
+    """For each item, whether its key was there already: it was not stored, and the id is that of
+    the first item with this key. Empty when there was no duplicate."""
+    is_repeat: bool = False
+    """Whether the server had stored this call of the producer before; the ids are the same."""
+
+
+class AddCalls:
+    def __init__(self, queue: RemoteQueue) -> None:
+        self._queue = queue
+        self.batcher: Batcher[NewItems] = Batcher(queue.connection, self._send)
+
+    def add(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
+        items = to_new_items(contents, **options)
+        # Adds with an origin are not batched: the rows of one call are consecutive.
+        group = items.batch if items.origin is None else object()
+        return self._queue.put(
+            self.batcher, items, len(items.contents), size=size_of(items), group=group
+        )
+
+    async def _send(self, operations: list[Operation[NewItems]]) -> None:
+        size = sum(operation.size for operation in operations)
+        items = joined([operation.payload for operation in operations])
+        self._queue.check_size("contents", len(items.contents), size)
+        response = await self._queue.call(lambda queue: send_add(queue, items), is_repeatable=False)
+        added = read_added(response.resp)
+        start = 0
+        for operation in operations:
+            end = start + operation.parts
+            operation.answer(ids_of(added, start, end))
+            start = end
+
+
+def send_add(queue: Any, items: NewItems) -> Any:
+    request = queue.add_request()
+    write_add(request.init("req"), items)
+    return request.send()
+
+
+def ids_of(added: Added, start: int, end: int) -> AddedIds:
+    """The part of an answer that belongs to one operation."""
+    ids = AddedIds(added.ids[start:end])
+    if added.duplicates and any(duplicates := added.duplicates[start:end]):
+        ids.duplicates = tuple(duplicates)
+    if added.is_repeat:
+        ids.is_repeat = True
+    return ids
+
+
+def size_of(items: NewItems) -> int:
+    """The bytes of contents, keys and attributes."""
+    size = sum(map(len, items.contents))
+    if items.keys:
+        size += sum(len(key.encode()) + _TEXT_WIRE_BYTES for key in items.keys)
+    for attributes in items.attributes:
+        texts = [*attributes, *attributes.values()]
+        size += sum(len(text.encode()) + _TEXT_WIRE_BYTES for text in texts)
+    return size
+
+
+def joined(adds: list[NewItems]) -> NewItems:
+    """Several adds of one batch as one. None of them has a producer."""
+    if len(adds) == 1:
+        return adds[0]
+
+    def column(name: str, missing: object) -> list[Any]:
+        return joined_columns([(getattr(each, name), len(each.contents)) for each in adds], missing)
+
+    contents = [each for items in adds for each in items.contents]
+    if not any(_has_options(items) for items in adds):
+        return NewItems(contents, batch=adds[0].batch)
+    return NewItems(
+        contents,
+        column("delays_ms", 0),
+        column("priorities", PRIORITY_DEFAULT),
+        column("keys", ""),
+        column("attributes", {}),
+        adds[0].batch,
+    )
+
+
+def _has_options(items: NewItems) -> bool:
+    return bool(items.delays_ms or items.priorities or items.keys or items.attributes)

@@ -1,0 +1,1 @@
+"""How calls get to the server: connection, batching, retries, and where the loop runs."""

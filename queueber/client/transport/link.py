@@ -1,0 +1,90 @@
+"""One live RPC connection: the server's service object, its limits, and queue capabilities."""
+
+import contextlib
+import os
+from typing import Any
+
+import capnp
+
+from queueber.client.transport.server_errors import error_of
+from queueber.config import split_address
+from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailable
+from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
+from queueber.model import ServerInfo
+from queueber.schema import wire
+from queueber.wire.queues import read_server_info
+from queueber.wire.stream import connect_stream
+
+_TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
+
+
+class Link:
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._client = capnp.TwoPartyClient(stream, traversal_limit_in_words=_TRAVERSAL_WORDS)
+        self.service = self._client.bootstrap().cast_as(wire.Service)
+        self._queues: dict[tuple[str, bool], Any] = {}
+        self.server = ServerInfo("", "", 0, 0, 0, 0)
+
+    def queue(self, name: str, *, must_exist: bool = False) -> Any:
+        """The queue's capability, usable at once: calls are pipelined behind the request for it."""
+        key = name, must_exist
+        if key not in self._queues:
+            if len(self._queues) >= QUEUES_MAX:
+                self._queues.clear()
+            self._queues[key] = self.service.queue(name, must_exist).queue
+        return self._queues[key]
+
+    def forget_queue(self, name: str) -> None:
+        """Request the capability again next time: the queue was deleted, or the request failed."""
+        self._queues.pop((name, False), None)
+        self._queues.pop((name, True), None)
+
+    async def wait_lost(self) -> None:
+        """Return once the connection has ended."""
+        with contextlib.suppress(capnp.KjException):
+            await self._client.on_disconnect()
+
+    def close(self) -> None:
+        self._queues.clear()
+        self._stream.close()
+
+
+def _reason(error: OSError) -> str:
+    """The operating system's words: asyncio replaces them with its own."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
+
+
+async def open_link(address: str) -> Link:
+    """Connect and ask the server to describe itself; `Unavailable` when none answers."""
+    host, port = split_address(address)
+    try:
+        stream = await connect_stream(host, port)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot reach a server at {address} ({_reason(error)}); "
+            "start one with 'queueber serve', or check the address"
+        ) from None
+    except UnicodeError:
+        raise InvalidArgument(f"address: {host!r} is not a host name") from None
+    link = Link(stream)
+    try:
+        link.server = read_server_info((await link.service.describe()).server)
+    except capnp.KjException as failure:
+        link.close()
+        raise _refusal(address, failure) from None
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+def _refusal(address: str, failure: Any) -> QueueberError:
+    if failure.type == "DISCONNECTED":
+        return Unavailable(f"the server at {address} closed the connection")
+    error = error_of(failure.description)
+    if isinstance(error, Internal):
+        return Internal(f"{address} does not speak Queueber: {failure.description}")
+    return error

@@ -1,0 +1,249 @@
+"""Operating a queue: peek, cancel, purge, redrive, pause, settings."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import queueber
+from queueber import Backoff, ItemState
+
+
+def counts(queue: queueber.Queue) -> tuple[int, int, int, int]:
+    stats = queue.stats()
+    return stats.ready, stats.delayed, stats.leased, stats.dead
+
+
+def kill_all(queue: queueber.Queue) -> list[bytes]:
+    """Make every ready item a dead letter. The queue allows one attempt."""
+    ids: list[bytes] = []
+    while lease := queue.poll(1000):
+        lease.fail("dead on purpose")
+        ids += lease.ids
+    return ids
+
+
+def test_items_of_every_state_are_seen_as_they_stand(client: queueber.Client) -> None:
+    client.create_queue("every-state", attempts_max=1)
+    queue = client.queue("every-state")
+    [dead] = queue.add(b"dead", batch="b")
+    kill_all(queue)
+    [leased] = queue.add(b"leased", attributes={"a": "1"})
+    lease = queue.poll()
+    [delayed] = queue.add(b"delayed", delay=60, priority=7)
+    [ready] = queue.add(b"ready", key="k")
+
+    [item] = queue.peek().items
+    assert (item.id, item.contents, item.key, item.priority) == (ready, b"ready", "k", 5)
+    [item] = queue.peek("delayed").items
+    assert (item.id, item.priority) == (delayed, 7)
+    assert item.at_ms > item.added_at_ms
+    [item] = queue.peek(ItemState.LEASED).items
+    assert (item.id, item.lease_id, item.attributes) == (leased, lease.id, {"a": "1"})
+    [item] = queue.peek("dead").items
+    assert (item.id, item.last_error, item.batch) == (dead, "dead on purpose", "b")
+    assert item.reason
+    assert counts(queue) == (1, 1, 1, 1)
+
+
+def test_peeking_goes_page_by_page(queue: queueber.Queue) -> None:
+    ids = queue.add([b"%d" % n for n in range(150)])
+
+    page = queue.peek(limit=90)
+    rest = queue.peek(after=page.next)
+
+    assert [item.id for item in [*page.items, *rest.items]] == ids
+    assert rest.next == b""
+    assert [item.id for item in queue.peek_all("ready")] == ids
+    assert list(queue.peek_all("leased")) == list(queue.peek_all("leased")) == []
+
+
+def test_cancelled_items_are_gone_whatever_their_state(queue: queueber.Queue) -> None:
+    [leased] = queue.add(b"leased")
+    lease = queue.poll()
+    [delayed] = queue.add(b"delayed", delay=60)
+    [ready] = queue.add(b"ready")
+
+    assert queue.cancel([ready, delayed, leased, bytes(16)]) == [True, True, True, False]
+
+    assert counts(queue) == (0, 0, 0, 0)
+    assert lease.remove() == [False]
+    assert queue.cancel(ready) == [False]
+    assert queue.cancel([]) == []
+    assert queue.stats().cancelled_total == 3
+
+
+def test_purge_deletes_the_items_of_one_state(queue: queueber.Queue) -> None:
+    queue.add([b"x"] * 2500)
+    queue.add([b"x"] * 3, delay=60)
+
+    assert queue.purge("ready") == 2500
+    assert counts(queue) == (0, 3, 0, 0)
+    assert queue.purge("delayed") == 3
+    assert queue.purge("ready") == 0
+
+
+def test_purge_ends_though_others_add(queue: queueber.Queue) -> None:
+    queue.add([b"x"] * 3000)
+    is_over = False
+
+    def add_until_over() -> None:
+        while not is_over:
+            queue.add([b"y"] * 100)
+
+    with ThreadPoolExecutor(1) as pool:
+        adding = pool.submit(add_until_over)
+        purged = queue.purge("ready")
+        is_over = True
+        adding.result()
+
+    assert purged >= 3000
+
+
+def test_dead_letters_are_redriven_by_id_or_all_of_them(client: queueber.Client) -> None:
+    client.create_queue("redriven", attempts_max=1)
+    queue = client.queue("redriven")
+    ids = queue.add([b"%d" % n for n in range(2005)])
+    assert sorted(kill_all(queue)) == ids
+
+    assert queue.redrive([ids[0], ids[1], bytes(16)]) == 2
+    assert queue.redrive([]) == 0
+    assert counts(queue) == (2, 0, 0, 2003)
+    assert queue.redrive() == 2003
+    assert counts(queue) == (2005, 0, 0, 0)
+    assert queue.redrive() == 0
+    assert queue.stats().redriven_total == 2005
+
+
+def test_a_paused_queue_serves_no_poll_until_it_is_resumed(queue: queueber.Queue) -> None:
+    queue.add(b"x")
+    queue.pause()
+    assert not queue.poll(wait=0.1)
+    assert queue.stats().paused_until_ms
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.poll, wait=30)
+        queue.add(b"y")
+        queue.resume()
+
+        assert waiting.result()
+    assert queue.stats().paused_until_ms == 0
+
+
+def test_a_pause_with_an_end_ends_by_itself(queue: queueber.Queue) -> None:
+    queue.add(b"x")
+    queue.pause(0.3)
+
+    assert not queue.poll()
+    assert queue.poll(wait=10)
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def test_settings_are_given_in_the_words_of_users(client: queueber.Client) -> None:
+    client.create_queue(
+        "set",
+        items_max=1,
+        bytes_max=2,
+        item_bytes_max=3,
+        lease=1.5,
+        attempts_max=7,
+        backoff=Backoff(base=0.5, factor=3, cap=60, jitter=0.5),
+        dedup_window=2,
+        result_age=3,
+        result_bytes_max=4,
+    )
+
+    assert client.queue("set").stats().settings == queueber.QueueSettings(
+        items_max=1,
+        bytes_max=2,
+        item_bytes_max=3,
+        lease_ms=1500,
+        attempts_max=7,
+        backoff_base_ms=500,
+        backoff_factor=3.0,
+        backoff_cap_ms=60_000,
+        backoff_jitter=0.5,
+        dedup_window_ms=2000,
+        result_age_ms=3000,
+        result_bytes_max=4,
+    )
+
+
+def test_configuring_changes_what_is_named_and_leaves_the_rest(client: queueber.Client) -> None:
+    client.create_queue("changing", items_max=10, lease=5)
+
+    client.configure_queue("changing", items_max=20, backoff=[1, 2.5])
+    settings = client.queue("changing").stats().settings
+    assert (settings.items_max, settings.lease_ms) == (20, 5000)
+    assert settings.backoff_ms == (1000, 2500)
+
+    client.configure_queue("changing", backoff=Backoff(base=2))
+    settings = client.queue("changing").stats().settings
+    assert (settings.items_max, settings.backoff_ms) == (20, ())
+    assert settings.backoff_base_ms == 2000
+
+
+def test_a_queue_that_is_not_there_cannot_be_configured_and_is_not_made(
+    client: queueber.Client,
+) -> None:
+    with pytest.raises(queueber.NotFound):
+        client.configure_queue("never-made", items_max=1)
+
+    assert "never-made" not in {stats.name for stats in client.queues()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"lease": 0}, "lease: 0 is too short"),
+        ({"lease": "long"}, "lease: 'long'"),
+        ({"lease": 604_801}, "lease: 604801 s is too long; the limit is 604800"),
+        ({"dedup_window": 1e9}, "dedup_window: 1000000000.0 s is too long; the limit is 2592000"),
+        ({"result_age": 1e9}, "result_age: 1000000000.0 s is too long; the limit is 31622400"),
+        ({"backoff": [1e9]}, "backoff: 1000000000.0 s is too long; the limit is 31622400"),
+        ({"attempts_max": -1}, "attempts_max: -1"),
+        ({"isolation": 1}, "isolation: 1 is neither True nor False"),
+        ({"attempts_max": 1001}, "attempts_max: 1001 is too many; the limit is 1000"),
+        ({"backoff": 5}, "backoff: 5 is neither"),
+        ({"backoff": []}, "backoff: it has 0 delays; give 1 to 100"),
+        ({"backoff": [1] * 101}, "backoff: it has 101 delays"),
+        ({"backoff": Backoff(factor=0.5)}, "backoff.factor: 0.5 is not a number from 1"),
+        ({"backoff": Backoff(jitter=1.5)}, "backoff.jitter: 1.5 is not a number from 0 to 1"),
+        ({"backoff": Backoff(base=-1)}, "backoff.base: -1"),
+        ({"dedup_window": -1}, "dedup_window: -1"),
+        ({"result_bytes_max": 1.5}, "result_bytes_max: 1.5"),
+        ({"colour": "red"}, "colour: there is no such setting"),
+    ],
+)
+def test_bad_settings_are_refused(
+    client: queueber.Client, settings: dict[str, object], told: str
+) -> None:
+    for call in (client.create_queue, client.configure_queue):
+        with pytest.raises(queueber.InvalidArgument) as caught:
+            call("refused", **settings)  # type: ignore[arg-type]
+        assert told in str(caught.value)
+
+    assert "refused" not in {stats.name for stats in client.queues()}
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda q: q.peek("gone"), "state: 'gone' is none of ready, delayed, leased, dead"),
+        (lambda q: q.peek(limit=0), "limit: 0"),
+        (lambda q: q.peek(limit=101), "limit: 101 is too many; the limit is 100"),
+        (lambda q: q.peek(after="x"), "after: 'x'"),
+        (lambda q: q.purge(None), "state: None"),
+        (lambda q: q.cancel(b"short"), "ids: b'short'"),
+        (lambda q: q.redrive("text"), "ids: 'text'"),
+        (lambda q: q.pause(0), "seconds: 0"),
+    ],
+)
+def test_bad_arguments_name_the_field(
+    queue: queueber.Queue, call: Callable[[queueber.Queue], object], told: str
+) -> None:
+    with pytest.raises(queueber.InvalidArgument) as caught:
+        call(queue)
+
+    assert told in str(caught.value)

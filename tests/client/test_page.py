@@ -1,0 +1,26 @@
+"""What `docs/client.md` shows as the output of an example is what the example prints."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from queueber.testing import ServerProcess
+
+PAGE = Path(__file__).parents[2] / "docs" / "client.md"
+SHOWN = re.findall(
+    r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
+)
+
+
+@pytest.mark.parametrize(("code", "output"), SHOWN, ids=range(len(SHOWN)))
+def test_an_example_prints_what_the_page_shows(
+    server: ServerProcess, code: str, output: str
+) -> None:
+    here = code.replace("127.0.0.1:9090", server.address)
+
+    ran = subprocess.run([sys.executable, "-c", here], capture_output=True, text=True, check=True)
+
+    assert ran.stdout == output
