@@ -1,4 +1,4 @@
-"""A pool of workers whose every call about items is written down."""
+"""A worker pool that records every call about items."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,20 +10,21 @@ from faults.recorder import Recorder
 from queueber.client.async_queue import AsyncQueue
 from queueber.client.lease import AsyncLease
 from queueber.model import FailOutcome
-from queueber.worker.display import make_journal
-from queueber.worker.handlers import Handler
-from queueber.worker.local import run_loop
-from queueber.worker.pool import Pool
-from queueber.worker.settings import Settings
+from queueber.worker.event_logger import make_event_logger
+from queueber.worker.handlers.handler import Handler
+from queueber.worker.pool.in_process import run_loop
+from queueber.worker.pool.pool import Pool
+from queueber.worker.pool.work_queue import ClientQueue
+from queueber.worker.worker_settings import WorkerSettings
 
 
 class ObservedWorkQueue:
-    """What a pool sees of its queue. Times are in seconds, as they are there."""
+    """The queue as a pool calls it, with a recorder in between. Durations are seconds."""
 
     def __init__(self, recorder: Recorder, client: str, queue: AsyncQueue) -> None:
         self._recorder = recorder
         self._client = client
-        self._queue = queue
+        self._queue = ClientQueue(queue)
 
     @property
     def name(self) -> str:
@@ -32,40 +33,44 @@ class ObservedWorkQueue:
     def _call(self, operation: str, **arguments: Any) -> Any:
         return self._recorder.call(self._client, operation, self.name, **arguments)
 
-    async def poll(self, count: int, *, lease: float, wait: float, bound: bool) -> AsyncLease:
-        with self._call("poll", lease_ms=lease * 1000, bound=bound) as call:
-            found = await self._queue.poll(count, lease=lease, wait=wait, bound=bound)
+    async def poll(
+        self, count: int, /, *, lease: float, wait: float, release_on_disconnect: bool
+    ) -> AsyncLease:
+        with self._call("poll", lease_ms=lease * 1000, bound=release_on_disconnect) as call:
+            found = await self._queue.poll(
+                count, lease=lease, wait=wait, release_on_disconnect=release_on_disconnect
+            )
             contents = [item.contents for item in found]
             call.answered(**records.polled(found.id, found.ids, contents))
         return found
 
-    async def extend(self, lease: bytes, seconds: float) -> bool:
+    async def extend(self, seconds: float, /, *, lease: bytes) -> bool:
         with self._call("extend", leases=[lease.hex()], leases_ms=[seconds * 1000]) as call:
-            is_done = await self._queue.extend(lease, seconds)
+            is_done = await self._queue.extend(seconds, lease=lease)
             call.answered(**records.done([is_done]))
         return is_done
 
     async def complete(
-        self, ids: Sequence[bytes], results: Sequence[bytes], lease: bytes
+        self, ids: Sequence[bytes], results: Sequence[bytes], /, *, lease: bytes
     ) -> list[bool]:
         printed = records.all_printed(results)
         with self._call("complete", **records.under_lease(ids, lease), results=printed) as call:
-            found = await self._queue.complete(ids, results, lease)
+            found = await self._queue.complete(ids, results, lease=lease)
             call.answered(**records.done(found))
         return found
 
     async def fail(
-        self, ids: Sequence[bytes], error: Sequence[str], lease: bytes, *, delay: float | None
+        self, ids: Sequence[bytes], error: Sequence[str], /, *, lease: bytes, delay: float | None
     ) -> list[FailOutcome]:
         delays_ms = [-1 if delay is None else delay * 1000] * len(ids)
         with self._call("fail", **records.under_lease(ids, lease), delays_ms=delays_ms) as call:
-            found = await self._queue.fail(ids, error, lease, delay=delay)
+            found = await self._queue.fail(ids, error, lease=lease, delay=delay)
             call.answered(**records.outcomes(found))
         return found
 
-    async def release(self, ids: Sequence[bytes], lease: bytes) -> list[bool]:
+    async def release(self, ids: Sequence[bytes], /, *, lease: bytes) -> list[bool]:
         with self._call("release", **records.under_lease(ids, lease)) as call:
-            found = await self._queue.release(ids, lease)
+            found = await self._queue.release(ids, lease=lease)
             call.answered(**records.done(found))
         return found
 
@@ -80,11 +85,11 @@ def run_observed_pool(
     lease: float,
     until_empty: bool = False,
 ) -> None:
-    """As a `Worker` of one process does, but that it hears no signals.
+    """Run a pool as a `Worker` without processes does, but without signal handling.
 
-    Its leases are bound. So whoever kills it writes down that `client` hangs up.
+    Its leases end with its connection, so whoever kills it records that `client` hangs up.
     """
-    settings = Settings(
+    settings = WorkerSettings(
         address=address,
         queue=queue,
         handler=handler,
@@ -92,13 +97,13 @@ def run_observed_pool(
         processes=0,
         prefetch=8,
         lease_seconds=lease,
-        grace_seconds=30,
+        shutdown_seconds=30,
         connect_seconds=60,
         loop="asyncio",
         serializer=None,
         deserializer=None,
-        on_refused=None,
+        on_lease_lost=None,
     )
-    watch = partial(ObservedWorkQueue, recorder, client)
-    pool = Pool(settings, make_journal(), is_until_empty=until_empty, watch=watch)
+    wrap_queue = partial(ObservedWorkQueue, recorder, client)
+    pool = Pool(settings, make_event_logger(), is_until_empty=until_empty, wrap_queue=wrap_queue)
     run_loop(asyncio.new_event_loop(), pool.run())
