@@ -95,7 +95,9 @@ class Worker:
 
     def __repr__(self) -> str:
         settings = self._settings
-        return f"Worker({settings.address!r}, queue={settings.queue!r}, handler={settings.handler})"
+        return (
+            f"Worker({settings.address!r}, queue={settings.queue!r}, handler={settings.handler!r})"
+        )
 
     def run(self, *, until_empty: bool = False) -> WorkerStats:
         """Work until `stop`, SIGTERM or SIGINT; with `until_empty`, until no item is ready.

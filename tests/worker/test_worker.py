@@ -4,6 +4,7 @@ import asyncio
 import functools
 import pickle
 import signal
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -33,11 +34,34 @@ from tests.worker.conftest import WAIT_SECONDS, running
         ({"serializer": "xml"}, "serializer: 'xml' is not one of json"),
         ({"deserializer": 3}, "deserializer: 3 is not a function"),
         ({"on_lease_lost": 3}, "on_lease_lost: 3 is not a function"),
+        ({"queue": 3}, "queue: 3 is not text"),
+        ({"address": None}, "address: None is not text"),
+        ({"lease": timedelta(days=8)}, "lease: 691200.0 is outside 0.001 to 604800 seconds"),
     ],
 )
 def test_wrong_options_are_refused_at_once(options: dict[str, Any], told: str) -> None:
     with pytest.raises(queueber.InvalidArgument, match=told):
         queueber.Worker(**{"handler": samples.double, **options})
+
+
+def test_durations_are_seconds_or_timedeltas() -> None:
+    worker = queueber.Worker(
+        handler=samples.double,
+        lease=timedelta(minutes=5),
+        shutdown_timeout=timedelta(milliseconds=1500),
+        connect_timeout=3,
+    )
+
+    settings = worker._settings
+    assert (settings.lease_seconds, settings.shutdown_seconds) == (300, 1.5)
+    assert settings.connect_seconds == 3
+    assert queueber.Retry(delay=timedelta(minutes=1)).delay == 60
+
+
+def test_a_worker_says_what_it_does() -> None:
+    worker = queueber.Worker("127.0.0.1:9090", queue="mail", handler="shop.mail:send")
+
+    assert repr(worker) == "Worker('127.0.0.1:9090', queue='mail', handler='shop.mail:send')"
 
 
 class Callable:
@@ -111,7 +135,7 @@ def test_a_wrong_queue_name_is_the_callers_fault(server: ServerProcess) -> None:
         server.address, queue="no spaces", handler=samples.double, progress=False
     )
 
-    with pytest.raises(queueber.InvalidArgument, match="no spaces"):
+    with pytest.raises(queueber.InvalidArgument, match="queue: 'no spaces' is not a queue name"):
         worker.run()
 
 
@@ -142,6 +166,8 @@ def test_the_line_tells_all_that_matters() -> None:
     assert to_line("q", away, 0).endswith(
         "1 unknown, 2 processes, cannot reach the server; retrying"
     )
+    starting = queueber.WorkerStats(processes=2, connecting=2)
+    assert to_line("q", starting, 0).endswith("2 processes, connecting")
     half = queueber.WorkerStats(processes=2, disconnected=1)
     assert to_line("q", half, 0).endswith("2 processes, cannot reach the server from 1; retrying")
 

@@ -108,5 +108,5 @@ def test_an_error_that_raises_whatever_when_it_is_asked_is_told_by_its_name() ->
 def test_retry_carries_reason_and_delay() -> None:
     assert failure_of(queueber.Retry("busy", delay=5)) == Failed("Retry: busy", 5)
     assert failure_of(queueber.Retry()) == Failed("Retry", None)
-    with pytest.raises(queueber.InvalidArgument, match="-1 is outside 0 to"):
+    with pytest.raises(queueber.InvalidArgument, match="delay: -1 is outside 0 to"):
         queueber.Retry(delay=-1)

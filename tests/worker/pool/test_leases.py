@@ -221,12 +221,16 @@ def test_a_result_that_the_server_does_not_take_fails_the_item(
     def handle(item: queueber.WorkItem) -> bytes:
         return b"x" * 100_000 if item.contents == b"large" else b"x"
 
-    stats = worker_of(server, queue, handler=handle, concurrency=1).run(until_empty=True)
+    with structlog.testing.capture_logs() as logs:
+        stats = worker_of(server, queue, handler=handle, concurrency=1).run(until_empty=True)
 
     assert (stats.done, stats.died) == (1, 1)
     (dead,) = queue.peek(queueber.ItemState.DEAD).items
     assert dead.last_error.startswith("the server refused the result: ")
+    assert dead.last_error.endswith("(the result has 100000 bytes)")
     assert left_in(queue) == 0
+    (warning,) = [log for log in logs if log["event"] == "result_refused"]
+    assert (warning["id"], warning["error"]) == (dead.id.hex(), dead.last_error)
 
 
 def test_stop_gives_back_what_no_handler_has_begun_and_waits_for_the_others(

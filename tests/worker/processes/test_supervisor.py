@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -157,6 +158,29 @@ def test_a_process_that_is_told_to_end_by_others_is_replaced(
                 break
 
     assert left_in(queue) == 0
+
+
+def test_a_process_that_is_replaced_does_not_create_a_queue_that_was_deleted(
+    server: ServerProcess, client: queueber.Client, queue: queueber.Queue
+) -> None:
+    worker = worker_of(server, queue, handler=samples.own_process, processes=1)
+
+    with structlog.testing.capture_logs() as logs, running(worker):
+        (first,) = queue.add(b"x")
+        while not (results := results_of(queue)):
+            pass
+        client.delete_queue(queue.name)
+        os.kill(int(results[first]), signal.SIGKILL)
+        while not {"worker_process_died", "queue_not_found"} <= {log["event"] for log in logs}:
+            time.sleep(0.01)
+        while logs[-1]["event"] != "queue_not_found":
+            time.sleep(0.01)
+
+        assert queue.name not in {stats.name for stats in client.queues()}
+        client.create_queue(queue.name)
+        queue.add(b"y")
+        while queue.stats().completed_total == 0:
+            time.sleep(0.01)
 
 
 def test_processes_end_when_their_parent_is_gone(
