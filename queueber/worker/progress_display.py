@@ -4,7 +4,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, Self
+from typing import Self
 
 from queueber.clock import SystemClock
 from queueber.limits import SECOND_MS
@@ -16,13 +16,9 @@ _LINES_A_SECOND = 4
 _RATE_WINDOW_MS = 5 * SECOND_MS
 
 
-class Display(Protocol):
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *exc_info: object) -> None: ...
-
-
-def make_display(queue: str, stats: Callable[[], WorkerStats], log: EventLogger) -> Display:
+def make_display(
+    queue: str, stats: Callable[[], WorkerStats], log: EventLogger
+) -> "LiveLine | LogLines":
     if sys.stderr.isatty():
         return LiveLine(queue, stats)
     return LogLines(queue, stats, log)

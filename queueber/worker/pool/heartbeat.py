@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from queueber.errors import NotFound, QueueberError
 from queueber.worker.pool.server_health import ServerHealth
@@ -17,22 +18,18 @@ _CHECKS_IN_A_BEAT = 4
 _CHECK_SECONDS_MAX = 5.0
 
 
+@dataclass(eq=False)
 class Heartbeat:
-    def __init__(
-        self,
-        queue: WorkQueue,
-        health: ServerHealth,
-        lease_seconds: float,
-        on_lost: Callable[[HeldLease], None],
-    ) -> None:
-        self._queue = queue
-        self._health = health
-        self._lease_seconds = lease_seconds
-        self._beat_seconds = lease_seconds / _BEATS_IN_A_LEASE
-        self._on_lost = on_lost
+    queue: WorkQueue
+    health: ServerHealth
+    lease_seconds: float
+    on_lost: Callable[[HeldLease], None]
+
+    def __post_init__(self) -> None:
+        self._beat_seconds = self.lease_seconds / _BEATS_IN_A_LEASE
         self._leases: dict[HeldLease, None] = {}
         self._is_urgent = asyncio.Event()
-        health.on_leases_in_doubt(self._is_urgent.set)
+        self.health.on_leases_in_doubt(self._is_urgent.set)
 
     def add(self, lease: HeldLease) -> None:
         self._leases[lease] = None
@@ -66,20 +63,20 @@ class Heartbeat:
             if isinstance(outcome, QueueberError):
                 error = outcome
                 # The server did not answer, but by our clock the lease is over.
-                if asyncio.get_running_loop().time() > lease.extended_at + self._lease_seconds:
+                if asyncio.get_running_loop().time() > lease.extended_at + self.lease_seconds:
                     self._lose(lease)
             elif outcome:
                 lease.extended_at = asked_at
             else:
                 self._lose(lease)
         if error is not None:
-            self._health.failed(error)
+            self.health.failed(error)
         else:
-            self._health.answered()
+            self.health.answered()
 
     async def _extend(self, lease: HeldLease) -> bool | QueueberError:
         try:
-            return await self._queue.extend(self._lease_seconds, lease=lease.id)
+            return await self.queue.extend(self.lease_seconds, lease=lease.id)
         except NotFound:
             return False  # the queue was deleted, and its leases with it
         except QueueberError as error:
@@ -89,4 +86,4 @@ class Heartbeat:
         # A lease also ends with its last item, and that answer may be on its way to us.
         if lease in self._leases:
             del self._leases[lease]
-            self._on_lost(lease)
+            self.on_lost(lease)

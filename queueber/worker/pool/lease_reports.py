@@ -1,14 +1,18 @@
 """What a pool reports about items of one lease: completed, failed or released."""
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Self
+from typing import Any, Literal
 
 from queueber.model import FailOutcome
 from queueber.worker.counters import Counters
-from queueber.worker.handlers.handler_outcome import truncated
+from queueber.worker.handlers.handler_outcome import Failed, truncated
+from queueber.worker.handlers.runner import Finished
 from queueber.worker.pool.work_queue import WorkQueue
 from queueber.worker.work_item import HeldLease, WorkItem
+
+Ending = Literal["completed", "failed", "released"]
 
 
 class Verdict(Enum):
@@ -18,106 +22,75 @@ class Verdict(Enum):
 
 
 _VERDICTS = {
+    True: Verdict.ACCEPTED,
+    False: Verdict.REFUSED,
     FailOutcome.RETRIED: Verdict.ACCEPTED,
     FailOutcome.DIED: Verdict.DIED,
     FailOutcome.REFUSED: Verdict.REFUSED,
 }
 
 
-class LeaseReport(ABC):
+@dataclass(slots=True, eq=False)
+class LeaseReport:
     """Items of one lease that ended in the same way. They are reported in one call."""
 
-    def __init__(self, lease: HeldLease) -> None:
-        self.lease = lease
-        self.items: list[WorkItem] = []
-        self.is_repeated = False
-        """The connection broke when the report was sent before: the server may have it."""
+    lease: HeldLease
+    ending: Ending
+    delay: float | None = None
+    """How long failed items are delayed; None: as the queue says."""
+    items: list[WorkItem] = field(default_factory=list)
+    payloads: list[Any] = field(default_factory=list)
+    """For each item its result, or its error; unused for released items."""
+    is_repeated: bool = False
+    """The connection broke when the report was sent before: the server may have it."""
 
-    @abstractmethod
     async def send(self, queue: WorkQueue) -> list[Verdict]:
         """Tell the server, once."""
+        ids = [item.id for item in self.items]
+        lease = self.lease.id
+        answers: list[bool] | list[FailOutcome]
+        if self.ending == "completed":
+            answers = await queue.complete(ids, self.payloads, lease=lease)
+        elif self.ending == "failed":
+            answers = await queue.fail(ids, self.payloads, lease=lease, delay=self.delay)
+        else:
+            answers = await queue.release(ids, lease=lease)
+        return [_VERDICTS[answer] for answer in answers]
 
-    @abstractmethod
-    def count(self, counters: Counters, accepted: int, died: int) -> None:
+    def count(self, counters: Counters, verdicts: list[Verdict]) -> None:
         """Add what the server accepted to the counters."""
-
-    @abstractmethod
-    def part(self, step: slice) -> Self:
-        """A report of some of the items."""
+        accepted = len(verdicts) - verdicts.count(Verdict.REFUSED)
+        if self.ending == "completed":
+            counters.done += accepted
+        elif self.ending == "failed":
+            counters.failed += accepted
+            counters.died += verdicts.count(Verdict.DIED)
+        else:
+            counters.released += accepted
 
     def halves(self) -> "list[LeaseReport]":
-        halves: list[LeaseReport] = [self.part(slice(0, None, 2)), self.part(slice(1, None, 2))]
-        for half in halves:
-            half.is_repeated = self.is_repeated
-        return halves
-
-    @property
-    def ids(self) -> list[bytes]:
-        return [item.id for item in self.items]
+        slices = slice(0, None, 2), slice(1, None, 2)
+        return [replace(self, items=self.items[s], payloads=self.payloads[s]) for s in slices]
 
 
-class Completion(LeaseReport):
-    def __init__(self, lease: HeldLease) -> None:
-        super().__init__(lease)
-        self.results: list[bytes] = []
-
-    def add(self, item: WorkItem, result: bytes) -> None:
-        self.items.append(item)
-        self.results.append(result)
-
-    async def send(self, queue: WorkQueue) -> list[Verdict]:
-        return _verdicts(await queue.complete(self.ids, self.results, lease=self.lease.id))
-
-    def count(self, counters: Counters, accepted: int, died: int) -> None:
-        counters.done += accepted
-
-    def part(self, step: slice) -> Self:
-        part = type(self)(self.lease)
-        part.items, part.results = self.items[step], self.results[step]
-        return part
-
-
-class Failure(LeaseReport):
-    """Failures with one delay; each has an error of its own."""
-
-    def __init__(self, lease: HeldLease, delay: float | None) -> None:
-        super().__init__(lease)
-        self.delay = delay
-        self.errors: list[str] = []
-
-    def add(self, item: WorkItem, error: str) -> None:
-        self.items.append(item)
-        self.errors.append(truncated(error))
-
-    async def send(self, queue: WorkQueue) -> list[Verdict]:
-        outcomes = await queue.fail(self.ids, self.errors, lease=self.lease.id, delay=self.delay)
-        return [_VERDICTS[outcome] for outcome in outcomes]
-
-    def count(self, counters: Counters, accepted: int, died: int) -> None:
-        counters.failed += accepted + died
-        counters.died += died
-
-    def part(self, step: slice) -> Self:
-        part = type(self)(self.lease, self.delay)
-        part.items, part.errors = self.items[step], self.errors[step]
-        return part
-
-
-class Release(LeaseReport):
-    def add(self, item: WorkItem) -> None:
-        self.items.append(item)
-
-    async def send(self, queue: WorkQueue) -> list[Verdict]:
-        return _verdicts(await queue.release(self.ids, lease=self.lease.id))
-
-    def count(self, counters: Counters, accepted: int, died: int) -> None:
-        counters.released += accepted
-
-    def part(self, step: slice) -> Self:
-        part = type(self)(self.lease)
-        part.items = self.items[step]
-        return part
-
-
-def _verdicts(accepted: list[bool]) -> list[Verdict]:
-    return [Verdict.ACCEPTED if each else Verdict.REFUSED for each in accepted]
+def reports_of(outcomes: Iterable[Finished]) -> Iterable[LeaseReport]:
+    """One report for each lease, ending and delay. Unfinished items are released."""
+    completed: dict[HeldLease, LeaseReport] = {}
+    others: dict[tuple[HeldLease, float | None, bool], LeaseReport] = {}
+    for item, outcome in outcomes:
+        lease = item.lease
+        if isinstance(outcome, bytes):
+            report = completed.get(lease)
+            if report is None:
+                report = completed[lease] = LeaseReport(lease, "completed")
+            payload: bytes | str = outcome
+        elif isinstance(outcome, Failed):
+            key = lease, outcome.delay, True
+            report = others.setdefault(key, LeaseReport(lease, "failed", outcome.delay))
+            payload = truncated(outcome.error)
+        else:
+            report = others.setdefault((lease, None, False), LeaseReport(lease, "released"))
+            payload = b""
+        report.items.append(item)
+        report.payloads.append(payload)
+    return [*completed.values(), *others.values()]

@@ -7,6 +7,7 @@ again: whoever deleted it may not want it back, and it would lack its settings.
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from queueber.client.async_client import AsyncClient
 from queueber.client.lease import AsyncLease
@@ -33,35 +34,23 @@ _FATAL_CODES = ("INVALID_ARGUMENT", "PERMISSION_DENIED", "UNAUTHENTICATED")
 """Errors that a retry does not help against."""
 
 
+@dataclass(eq=False)
 class Poller:
-    def __init__(
-        self,
-        client: AsyncClient,
-        queue: WorkQueue,
-        settings: WorkerSettings,
-        health: ServerHealth,
-        counters: Counters,
-        log: EventLogger,
-        items: set[WorkItem],
-        on_leased: Callable[[AsyncLease], None],
-        *,
-        is_until_empty: bool,
-        must_exist: bool,
-    ) -> None:
-        """`items` are those that wait or are with handlers."""
-        self._client = client
-        self._queue = queue
-        self._lease_seconds = settings.lease_seconds
-        self._health = health
-        self._counters = counters
-        self._log = log
-        self._items = items
-        self._on_leased = on_leased
-        self._is_until_empty = is_until_empty
-        self._must_exist = must_exist
-        self._items_max = settings.concurrency + settings.prefetch
+    client: AsyncClient
+    queue: WorkQueue
+    settings: WorkerSettings
+    health: ServerHealth
+    counters: Counters
+    log: EventLogger
+    items: set[WorkItem]
+    """Items that wait or are with handlers. The pool changes it."""
+    on_leased: Callable[[AsyncLease], None]
+    is_until_empty: bool
+    must_exist: bool
+
+    def __post_init__(self) -> None:
         # The next poll waits until half of the prefetched items are used, so that polls are few.
-        self._poll_items_min = max(1, settings.prefetch // 2)
+        self._poll_items_min = max(1, self.settings.prefetch // 2)
         self._polled = 0
         """Items that the polls under way may bring."""
         self._is_missing = False
@@ -76,7 +65,7 @@ class Poller:
         """Items came or went: wake up who waits for capacity, or for the last item to end."""
         if self._capacity() >= self._poll_items_min:
             self._has_capacity.set()
-        if self._items or self._counters.unreported or self._polled:
+        if self.items or self.counters.unreported or self._polled:
             self._is_idle.clear()
         else:
             self._is_idle.set()
@@ -90,9 +79,9 @@ class Poller:
         """Create the queue unless it must exist; return how many items a poll may ask for."""
         while True:
             try:
-                if not self._must_exist:
-                    await self._client.queue(self._queue.name).stats()
-                count_max = (await self._client.server()).poll_items_max
+                if not self.must_exist:
+                    await self.client.queue(self.queue.name).stats()
+                count_max = (await self.client.server()).poll_items_max
             except QueueberError as error:
                 await self._pause(error)
             else:
@@ -103,12 +92,12 @@ class Poller:
         while True:
             self.update()
             was_idle = self._is_idle.is_set()
-            is_urgent = self._is_until_empty or self._health.is_unreachable
+            is_urgent = self.is_until_empty or self.health.is_unreachable
             if await self._poll(0 if is_urgent else _POLL_WAIT_SECONDS):
                 continue
-            if self._is_until_empty and was_idle:
+            if self.is_until_empty and was_idle:
                 return
-            if self._is_until_empty:
+            if self.is_until_empty:
                 # A handler may add items, and the item that it has may come back.
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_EMPTY_CHECK_SECONDS):
@@ -129,8 +118,8 @@ class Poller:
         count = min(self._capacity(), self._count_max)
         self._polled += count
         try:
-            lease = await self._queue.poll(
-                count, lease=self._lease_seconds, wait=wait, release_on_disconnect=True
+            lease = await self.queue.poll(
+                count, lease=self.settings.lease_seconds, wait=wait, release_on_disconnect=True
             )
         except NotFound:
             return await self._wait_for_queue()
@@ -143,28 +132,28 @@ class Poller:
         self._answered()
         if self._is_missing:
             self._is_missing = False
-            self._log.info("queue_found", queue=self._queue.name)
+            self.log.info("queue_found", queue=self.queue.name)
         # A queue where items have killed their processes gives out fewer at a time.
         if len(lease) == count:
             self._was_full.set()
         else:
             self._was_full.clear()
         if lease:
-            self._on_leased(lease)
+            self.on_leased(lease)
         return bool(lease)
 
     async def _wait_for_queue(self) -> bool:
         """The queue was deleted: pause before the next poll. False: the pool is to end instead."""
         self._answered()
-        self._health.doubt_leases()
+        self.health.doubt_leases()
         self._was_full.clear()
-        if self._is_until_empty:
+        if self.is_until_empty:
             return False
         if not self._is_missing:
             self._is_missing = True
-            self._log.warning(
+            self.log.warning(
                 "queue_not_found",
-                queue=self._queue.name,
+                queue=self.queue.name,
                 action="waiting until it is created again",
             )
         await asyncio.sleep(_MISSING_QUEUE_SECONDS)
@@ -174,14 +163,15 @@ class Poller:
         """Before a retry; raises the error when a retry does not help."""
         if error.code in _FATAL_CODES:
             raise error
-        self._health.failed(error)
+        self.health.failed(error)
         await self._backoff.pause()
 
     def _answered(self) -> None:
-        self._health.answered()
+        self.health.answered()
         self._backoff = new_backoff()
 
     def _capacity(self) -> int:
         """How many more items the pool may lease."""
-        unreported_more = _UNREPORTED_MAX - self._counters.unreported
-        return min(self._items_max - len(self._items), unreported_more) - self._polled
+        items_max = self.settings.concurrency + self.settings.prefetch
+        unreported_more = _UNREPORTED_MAX - self.counters.unreported
+        return min(items_max - len(self.items), unreported_more) - self._polled

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import assert_never
 
 from queueber.client.async_client import AsyncClient, connect_async
 from queueber.client.lease import AsyncLease
@@ -148,7 +147,8 @@ class Pool:
         self._runner.put(items)
 
     def _finished(self, finished: Sequence[Finished]) -> None:
-        items, reporter = self._items, self._reporter
+        items = self._items
+        outcomes: list[Finished] = []
         lost: list[WorkItem] = []
         for item, outcome in finished:
             if item not in items:
@@ -157,18 +157,13 @@ class Pool:
             if item.lease.is_lost:
                 if outcome is not Unfinished.NOT_BEGUN:
                     lost.append(item)
-            elif isinstance(outcome, bytes):
-                reporter.complete(item, outcome)
-            elif isinstance(outcome, Failed):
+                continue
+            outcomes.append((item, outcome))
+            if isinstance(outcome, Failed):
                 self._failure_log.record(item, outcome.error)
-                reporter.fail(item, outcome)
-            elif isinstance(outcome, Unfinished):
-                reporter.release(item)
-            else:
-                assert_never(outcome)
-        reporter.send()
+        self._reporter.send(outcomes)
         if lost:
-            reporter.lose(lost, reason="the lease ended while the handler was at work")
+            self._reporter.lose(lost, reason="the lease ended while the handler was at work")
         self._update()
 
     def _update(self) -> None:
@@ -224,8 +219,6 @@ class Pool:
 
     def _release(self, items: list[WorkItem]) -> None:
         self._items.difference_update(items)
-        for item in items:
-            if not item.lease.is_lost:
-                self._reporter.release(item)
-        self._reporter.send()
+        held = [item for item in items if not item.lease.is_lost]
+        self._reporter.send((item, Unfinished.NOT_BEGUN) for item in held)
         self._update()
