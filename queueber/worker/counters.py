@@ -19,7 +19,7 @@ class WorkerStats:
     unknown: int = 0
     """Outcomes that were sent as the connection broke; the server may have accepted them."""
     released: int = 0
-    """Items that were given back unhandled because the worker shut down."""
+    """Items that were released unhandled because the worker shut down."""
     abandoned: int = 0
     """Released items whose handlers did not end in time."""
     in_flight: int = 0

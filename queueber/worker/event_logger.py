@@ -16,8 +16,9 @@ class EventLogger(Protocol):
 
 def make_event_logger() -> EventLogger:
     """The logger of the program; standard error if the program has not configured structlog."""
-    if structlog.is_configured():
-        logger: EventLogger = structlog.get_logger("queueber")
-        return logger
-    to_stderr: EventLogger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr))
-    return to_stderr
+    logger: EventLogger = (
+        structlog.get_logger("queueber")
+        if structlog.is_configured()
+        else structlog.wrap_logger(structlog.PrintLogger(sys.stderr))
+    )
+    return logger

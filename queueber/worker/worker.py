@@ -91,13 +91,11 @@ class Worker:
         self._stops = 0
         """How often `stop` was called, in this run or before it: twice means now."""
         self.was_hurried = False
-        """Whether the last run was told to end at once."""
+        """Whether the last run had to end at once, without waiting for handlers."""
 
     def __repr__(self) -> str:
-        settings = self._settings
-        return (
-            f"Worker({settings.address!r}, queue={settings.queue!r}, handler={settings.handler!r})"
-        )
+        given = self._settings
+        return f"Worker({given.address!r}, queue={given.queue!r}, handler={given.handler!r})"
 
     def run(self, *, until_empty: bool = False) -> WorkerStats:
         """Work until `stop`, SIGTERM or SIGINT; with `until_empty`, until no item is ready.

@@ -1,4 +1,4 @@
-"""The face: what it refuses, and what it leaves as it was."""
+"""The `Worker` class: its arguments, signals, log lines and live line."""
 
 import asyncio
 import functools

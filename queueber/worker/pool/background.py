@@ -43,7 +43,7 @@ class Background:
     async def __aexit__(self, *exc_info: object) -> None:
         for task in self._tasks:
             task.cancel()
-        # The group would wrap an error of the body into a group of errors, so it is not told.
+        # Without the error of the body, which the group would wrap into an exception group.
         await self._group.__aexit__(None, None, None)
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: object) -> None:

@@ -27,7 +27,7 @@ _RETRY_SECONDS = 1.0
 _LAST_REPORTS_SECONDS = 5.0
 """How long the last reports are retried at shutdown if the server does not answer."""
 _LAST_REPORTS_SECONDS_NOW = 1.0
-"""The same when the pool was told to stop now."""
+"""The same after `stop(now=True)`."""
 
 
 class Pool:
@@ -76,7 +76,7 @@ class Pool:
     async def run(self) -> None:
         """Work until stopped, or until the queue is empty if that was asked for.
 
-        Raises the error that ended the pool, after giving back the items as far as possible.
+        Raises the error that ended the pool, after it has released its items as far as possible.
         """
         client = await first_of(self._connect(), self._is_stopping.wait())
         if isinstance(client, AsyncClient):

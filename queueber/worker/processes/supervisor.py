@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.reduction import ForkingPickler
 
@@ -157,7 +158,9 @@ class Supervisor:
 
 def _check_pickles(settings: WorkerSettings) -> None:
     try:
-        ForkingPickler.dumps(settings)
+        pickled = bytes(ForkingPickler.dumps(settings))
+        if b"__main__" in pickled and not hasattr(sys.modules["__main__"], "__file__"):
+            raise TypeError("it is defined in no file")
     except Exception as error:  # noqa: BLE001  pickling runs code of the user
         raise InvalidArgument(
             f"processes: the handler or another function cannot be sent to a process ({error}); "

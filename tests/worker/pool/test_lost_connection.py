@@ -1,4 +1,4 @@
-"""A connection that breaks while the server goes on: the server gives the items to others."""
+"""A connection that breaks while the server goes on: the server releases its items."""
 
 import contextlib
 import selectors

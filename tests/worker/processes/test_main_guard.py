@@ -48,6 +48,20 @@ def test_a_missing_main_guard_is_one_error(
     assert queue.stats().ready == 1
 
 
+def test_a_handler_of_an_interactive_session_is_one_error(
+    server: ServerProcess, queue: queueber.Queue
+) -> None:
+    code = SCRIPT.format(start="", address=server.address, queue=queue.name)
+
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    last = ended.stderr.splitlines()[-1]
+    assert "cannot be sent to a process (it is defined in no file); define it at the top of" in last
+    assert ended.stderr.count("Traceback") == 1
+
+
 def test_a_script_with_a_main_guard_runs(
     tmp_path: Path, server: ServerProcess, queue: queueber.Queue
 ) -> None:
