@@ -73,7 +73,7 @@ class LeaseReport:
         return [replace(self, items=self.items[s], payloads=self.payloads[s]) for s in slices]
 
 
-def reports_of(outcomes: Iterable[Finished]) -> Iterable[LeaseReport]:
+def reports_of(outcomes: Iterable[Finished]) -> list[LeaseReport]:
     """One report for each lease, ending and delay. Unfinished items are released."""
     completed: dict[HeldLease, LeaseReport] = {}
     others: dict[tuple[HeldLease, float | None, bool], LeaseReport] = {}

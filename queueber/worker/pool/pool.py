@@ -219,6 +219,6 @@ class Pool:
 
     def _release(self, items: list[WorkItem]) -> None:
         self._items.difference_update(items)
-        held = [item for item in items if not item.lease.is_lost]
-        self._reporter.send((item, Unfinished.NOT_BEGUN) for item in held)
+        held = [(item, Unfinished.NOT_BEGUN) for item in items if not item.lease.is_lost]
+        self._reporter.send(held)
         self._update()

@@ -1,12 +1,13 @@
 """Reports outcomes to the server, and repeats what it does not answer.
 
-Outcomes that arrive together are reported in one call for each lease, and the client joins calls
-that are made while others are under way. A report is repeated as long as the pool runs: an
-item counts only once the server has confirmed it.
+While reports are under way further outcomes gather here, and leave by lease when a sender is free.
+Handing each outcome to the client at once would leave the joining to it; but it would then name a
+lease for every item, and both sides would do more work. A report is repeated as long as the pool
+runs: an item counts only once the server has confirmed it.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from queueber.errors import (
@@ -29,6 +30,12 @@ from queueber.worker.pool.work_queue import WorkQueue
 from queueber.worker.work_item import HeldLease, WorkItem, logged_ids
 from queueber.worker.worker_settings import OnLeaseLost
 
+_SENDERS = 2
+"""While the server syncs one report, the next is on its way."""
+
+_OUTCOMES_MAX = 1000
+"""Outcomes that one sender takes at once."""
+
 _INTERNAL_ERRORS_MAX = 3
 """How often a report is sent that the server answers with an internal error."""
 
@@ -46,15 +53,20 @@ class Reporter:
 
     def __post_init__(self) -> None:
         self._refused_results = FailureLog(self.log, "result_refused")
+        self._pending: list[Finished] = []
+        self._has_pending = asyncio.Event()
         self._is_empty = asyncio.Event()
         self._is_empty.set()
+        for _ in range(_SENDERS):
+            self.background.start(self._send_pending)
 
-    def send(self, outcomes: Iterable[Finished]) -> None:
-        """Report these outcomes together. Unfinished items are released."""
-        for report in reports_of(outcomes):
-            self.counters.unreported += len(report.items)
+    def send(self, outcomes: Sequence[Finished]) -> None:
+        """Report these outcomes, soon. Unfinished items are released."""
+        if outcomes:
+            self.counters.unreported += len(outcomes)
+            self._pending += outcomes
             self._is_empty.clear()
-            self.background.start(self._deliver, report)
+            self._has_pending.set()
 
     def lose(self, items: Sequence[WorkItem], reason: str) -> None:
         """Outcomes of lost leases: they are not sent, or the server refused them."""
@@ -70,6 +82,20 @@ class Reporter:
     async def wait_empty(self) -> None:
         """Wait until the server has confirmed all reports."""
         await self._is_empty.wait()
+
+    async def _send_pending(self) -> None:
+        while True:
+            while not self._pending:
+                self._has_pending.clear()
+                await self._has_pending.wait()
+            reports = reports_of(self._pending[:_OUTCOMES_MAX])
+            del self._pending[:_OUTCOMES_MAX]
+            if len(reports) == 1:
+                await self._deliver(reports[0])
+            else:
+                async with asyncio.TaskGroup() as group:
+                    for report in reports:
+                        group.create_task(self._deliver(report))
 
     async def _deliver(self, report: LeaseReport) -> None:
         backoff = new_backoff()
