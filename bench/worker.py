@@ -46,7 +46,7 @@ def _run(folder: Path, kind: str, prefetch: int, items: int) -> tuple[float, flo
             loop="trio" if kind == "trio" else "asyncio",
             concurrency=_CONCURRENCY,
             prefetch=prefetch,
-            show=False,
+            progress=False,
         )
         started, cpu_before = time.perf_counter(), time.process_time()
         stats = worker.run(until_empty=True)

@@ -64,7 +64,7 @@ def work(address: str) -> None:
     configure_logs("error", "auto", sys.stderr)
     # A short lease: answers that the crash of the server swallows come back when theirs runs out.
     queueber.Worker(
-        address, queue=QUEUE, handler=examine, concurrency=4, prefetch=400, lease=5, show=False
+        address, queue=QUEUE, handler=examine, concurrency=4, prefetch=400, lease=5, progress=False
     ).run()
 
 

@@ -1,4 +1,4 @@
-"""A pool of workers whose every call about items is written down."""
+"""A worker pool that records every call about items."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,20 +9,21 @@ from faults import records
 from faults.recorder import Recorder
 from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
-from queueber.worker.display import make_journal
-from queueber.worker.handlers import Handler
-from queueber.worker.local import run_loop
-from queueber.worker.pool import Pool
-from queueber.worker.settings import Settings
+from queueber.worker.event_logger import make_event_logger
+from queueber.worker.handlers.handler import Handler
+from queueber.worker.pool.in_process import run_loop
+from queueber.worker.pool.pool import Pool
+from queueber.worker.pool.work_queue import WorkQueue
+from queueber.worker.worker_settings import WorkerSettings
 
 
 class ObservedWorkQueue:
-    """What a pool sees of its queue. Times are in seconds, as they are there."""
+    """The queue as a pool calls it, with a recorder in between. Durations are seconds."""
 
     def __init__(self, recorder: Recorder, client: str, queue: AsyncQueue) -> None:
         self._recorder = recorder
         self._client = client
-        self._queue = queue
+        self._queue: WorkQueue = queue
 
     @property
     def name(self) -> str:
@@ -32,7 +33,7 @@ class ObservedWorkQueue:
         return self._recorder.call(self._client, operation, self.name, **arguments)
 
     async def poll(
-        self, count: int, *, lease: float, wait: float, release_on_disconnect: bool
+        self, count: int, /, *, lease: float, wait: float, release_on_disconnect: bool
     ) -> AsyncLease:
         with self._call("poll", lease_ms=lease * 1000, bound=release_on_disconnect) as call:
             found = await self._queue.poll(
@@ -42,14 +43,14 @@ class ObservedWorkQueue:
             call.answered(**records.polled(found.id, found.ids, contents))
         return found
 
-    async def extend(self, seconds: float, *, lease: bytes) -> bool:
+    async def extend(self, seconds: float, /, *, lease: bytes) -> bool:
         with self._call("extend", leases=[lease.hex()], leases_ms=[seconds * 1000]) as call:
             is_done = await self._queue.extend(seconds, lease=lease)
             call.answered(**records.done([is_done]))
         return is_done
 
     async def complete(
-        self, ids: Sequence[bytes], results: Sequence[bytes], *, lease: bytes
+        self, ids: Sequence[bytes], results: Sequence[bytes], /, *, lease: bytes
     ) -> list[bool]:
         printed = records.all_printed(results)
         with self._call("complete", **records.under_lease(ids, lease), results=printed) as call:
@@ -58,7 +59,7 @@ class ObservedWorkQueue:
         return found
 
     async def fail(
-        self, ids: Sequence[bytes], error: Sequence[str], *, lease: bytes, delay: float | None
+        self, ids: Sequence[bytes], error: Sequence[str], /, *, lease: bytes, delay: float | None
     ) -> list[FailOutcome]:
         delays_ms = [-1 if delay is None else delay * 1000] * len(ids)
         with self._call("fail", **records.under_lease(ids, lease), delays_ms=delays_ms) as call:
@@ -66,7 +67,7 @@ class ObservedWorkQueue:
             call.answered(**records.outcomes(found))
         return found
 
-    async def release(self, ids: Sequence[bytes], *, lease: bytes) -> list[bool]:
+    async def release(self, ids: Sequence[bytes], /, *, lease: bytes) -> list[bool]:
         with self._call("release", **records.under_lease(ids, lease)) as call:
             found = await self._queue.release(ids, lease=lease)
             call.answered(**records.done(found))
@@ -83,11 +84,11 @@ def run_observed_pool(
     lease: float,
     until_empty: bool = False,
 ) -> None:
-    """As a `Worker` of one process does, but that it hears no signals.
+    """Run a pool as a `Worker` without processes does, but without signal handling.
 
-    Its leases are bound. So whoever kills it writes down that `client` hangs up.
+    Its leases end with its connection, so whoever kills it records that `client` hangs up.
     """
-    settings = Settings(
+    settings = WorkerSettings(
         address=address,
         queue=queue,
         handler=handler,
@@ -95,13 +96,13 @@ def run_observed_pool(
         processes=0,
         prefetch=8,
         lease_seconds=lease,
-        grace_seconds=30,
+        shutdown_seconds=30,
         connect_seconds=60,
         loop="asyncio",
         serializer=None,
         deserializer=None,
-        on_refused=None,
+        on_lease_lost=None,
     )
-    watch = partial(ObservedWorkQueue, recorder, client)
-    pool = Pool(settings, make_journal(), is_until_empty=until_empty, watch=watch)
+    wrap_queue = partial(ObservedWorkQueue, recorder, client)
+    pool = Pool(settings, make_event_logger(), is_until_empty=until_empty, wrap_queue=wrap_queue)
     run_loop(asyncio.new_event_loop(), pool.run())

@@ -59,9 +59,9 @@ from queueber.model import (
     Stats,
 )
 from queueber.version import VERSION as __version__
-from queueber.worker.holding import WorkItem
-from queueber.worker.outcomes import Retry
-from queueber.worker.tally import WorkerStats
+from queueber.worker.counters import WorkerStats
+from queueber.worker.handlers.handler_outcome import Retry
+from queueber.worker.work_item import WorkItem
 from queueber.worker.worker import Worker
 
 __all__ = [

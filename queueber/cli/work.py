@@ -70,7 +70,7 @@ class _Stderr:
 @click.option("--deserializer", type=_SERIALIZERS, help="Makes item.value of item.contents.")
 @click.option("--until-empty", is_flag=True, help="End once nothing is ready.")
 @click.option(
-    "--grace",
+    "--shutdown-timeout",
     type=seconds,
     default=30,
     show_default=True,
@@ -97,15 +97,15 @@ def work(target: Target, until_empty: bool, **options: Any) -> None:
       def make(item):
           return shrink(item.contents)
 
-    SIGTERM or Ctrl-C ends it: what has not begun is given back, handlers have --grace seconds to
-    finish. A second signal gives back what they have, and ends at once with 130. Otherwise ends
-    with 0, and with 1 when worker processes die again and again.
+    SIGTERM or Ctrl-C ends it: what has not begun is given back, handlers have --shutdown-timeout
+    seconds to finish. A second signal gives back what they have, and ends at once with 130.
+    Otherwise ends with 0, and with 1 when worker processes die again and again.
 
     On a terminal one line shows how it goes; elsewhere a line is logged every ten seconds. With
     --json the figures at the end are printed: {"done": 3, "failed": 0, "refused": 0, ...}.
     """
     from queueber.logs import configure_logs
-    from queueber.worker.supervisor import WorkersDied
+    from queueber.worker.processes.supervisor import WorkersDied
     from queueber.worker.worker import Worker
 
     if os.getcwd() not in sys.path:

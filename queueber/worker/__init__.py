@@ -1,9 +1,13 @@
-"""Worker pools: poll ahead, run a handler for each item, keep the leases alive, report in batches.
+"""Worker pools: lease items ahead, run a handler for each, extend leases, report outcomes.
 
-    Worker ─▶ Pool ──────▶ poll ─▶ runner (threads, asyncio or trio) ─▶ outlet ─▶ complete, fail
-       │       └─ heartbeat: extends every lease that still has an item
-       └────▶ Supervisor ─▶ processes, each with a Pool of its own
+    Worker ─▶ Pool ──────▶ Poller ─▶ Runner (threads, asyncio or trio) ─▶ Reporter ─▶ complete, fail
+       │       └─ Heartbeat: extends every lease that still has an item
+       └────▶ Supervisor ─▶ worker processes, each with a Pool of its own
 
-One process is one connection, and its leases are bound to it: when the process dies, the server
-gives its items to others at once.
+    pool/       one process: poller, heartbeat, reporter, shutdown
+    handlers/   the user's function: how it is found, called and run
+    processes/  several processes: supervision, restarts, messages
+
+A process has one connection, and its leases end with it: when the process dies, the server releases
+its items at once.
 """

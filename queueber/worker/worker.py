@@ -1,24 +1,27 @@
-"""The public face: a worker is told what to do, and runs until it is told to stop."""
+"""`Worker`, the public class: takes the arguments, runs a pool or processes, handles signals."""
 
 import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Protocol
+from typing import Protocol
 
 from queueber.config import DEFAULT_LISTEN
-from queueber.worker.handlers import Handler
-from queueber.worker.outcomes import Deserializer, Serializer
-from queueber.worker.settings import OnRefused, Settings
-from queueber.worker.tally import WorkerStats
+from queueber.errors import InvalidArgument
+from queueber.worker.counters import WorkerStats
+from queueber.worker.event_logger import EventLogger, make_event_logger
+from queueber.worker.handlers.handler import Handler
+from queueber.worker.handlers.serializers import Deserializer, Serializer
+from queueber.worker.seconds import Duration, in_seconds
+from queueber.worker.worker_settings import OnLeaseLost, WorkerSettings
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Run(Protocol):
-    """Of one process or of several."""
+    """One run, in this process or in several."""
 
     def run(self) -> None: ...
 
@@ -28,20 +31,24 @@ class _Run(Protocol):
 
 
 class Worker:
-    """A pool of handlers for one queue.
+    """Runs a handler for every item of a queue.
 
-    `handler` gets each item and returns its result; what it raises fails the item. A plain function
-    runs in `concurrency` threads; `async def` runs as so many tasks of asyncio, or of trio with
-    `loop="trio"`. It may be named as "package.module:function". `processes` runs so many copies of
-    all this, each in a process and with a connection of its own; 0 stays in this process.
+    `handler` gets an item and returns its result; an exception fails the item. A plain function
+    runs in `concurrency` threads. An `async def` function runs as `concurrency` tasks of asyncio,
+    or of trio with `loop="trio"`. The handler may be a name such as "package.module:function".
+    `processes` starts that many processes, each with a connection and `concurrency` handlers of its
+    own; 0 works in this process.
 
-    The pool holds up to `prefetch` items beside those in handlers (as many, unless told). Leases
-    are `lease` seconds long and are extended for as long as their items are here. When one is lost
-    all the same, coroutines are cancelled, `item.is_lost` is true, and `on_refused` is called with
-    each item whose handler had begun, on the pool's own loop: it must be quick.
+    The worker leases up to `prefetch` items beside those that handlers have (default: as many as
+    `concurrency`). It extends their leases, of `lease` seconds, until their outcomes are reported.
+    If a lease is lost all the same, coroutines are cancelled, `item.is_lost` is true, and
+    `on_lease_lost` is called with each item whose handler had begun. The worker's loop waits for
+    that call, so it must be quick.
 
     A result is bytes or None, or whatever `serializer` turns into bytes: a function, or "json".
-    `deserializer` likewise makes `item.value` of `item.contents`.
+    `deserializer` sets `item.value` from `item.contents` in the same way.
+
+    `lease`, `shutdown_timeout` and `connect_timeout` are numbers of seconds or `timedelta`s.
     """
 
     def __init__(
@@ -53,63 +60,73 @@ class Worker:
         concurrency: int = 8,
         processes: int = 0,
         prefetch: int | None = None,
-        lease: float = 60,
-        grace: float = 30,
+        lease: Duration = 60,
+        shutdown_timeout: Duration = 30,
         loop: str = "asyncio",
         serializer: Serializer | str | None = None,
         deserializer: Deserializer | str | None = None,
-        on_refused: OnRefused | None = None,
-        connect_timeout: float = 5,
-        show: bool = True,
+        on_lease_lost: OnLeaseLost | None = None,
+        connect_timeout: Duration = 5,
+        progress: bool = True,
     ) -> None:
-        """`show`: a live line on a terminal, log lines elsewhere."""
-        self._settings = Settings(
+        """`progress`: show a live line on a terminal, write log lines elsewhere."""
+        self._settings = WorkerSettings(
             address=address,
             queue=queue,
             handler=handler,
             concurrency=concurrency,
             processes=processes,
             prefetch=concurrency if prefetch is None else prefetch,
-            lease_seconds=lease,
-            grace_seconds=grace,
-            connect_seconds=connect_timeout,
+            lease_seconds=in_seconds(lease),
+            shutdown_seconds=in_seconds(shutdown_timeout),
+            connect_seconds=in_seconds(connect_timeout),
             loop=loop,
             serializer=serializer,
             deserializer=deserializer,
-            on_refused=on_refused,
+            on_lease_lost=on_lease_lost,
         )
-        self._show = show
+        self._shows_progress = progress
         self._run: _Run | None = None
         self._lock = threading.RLock()
         self._stops = 0
-        """How often it was told to stop, in this run or before it: twice means now."""
+        """How often `stop` was called, in this run or before it: twice means now."""
         self.was_hurried = False
-        """Whether the last run was told to end at once."""
+        """Whether the last run had to end at once, without waiting for handlers."""
+
+    def __repr__(self) -> str:
+        given = self._settings
+        return f"Worker({given.address!r}, queue={given.queue!r}, handler={given.handler!r})"
 
     def run(self, *, until_empty: bool = False) -> WorkerStats:
-        """Work until `stop`, SIGTERM or SIGINT; with `until_empty`, until nothing is ready.
+        """Work until `stop`, SIGTERM or SIGINT; with `until_empty`, until no item is ready.
 
-        Told to stop, it polls no more, gives back what no handler has begun, and waits up to
-        `grace` seconds for the others; a second signal gives those back too and ends at once. In a
-        thread other than the main one no signals are heard.
+        A worker that is stopped polls no more, releases the items that no handler has begun, and
+        waits up to `shutdown_timeout` for the handlers. A second signal releases their items too
+        and ends the run at once. Signals are handled in the main thread only.
 
-        Raises `Unavailable` when the server is not there at the start; later it is waited for.
+        Raises `Unavailable` if the server cannot be reached at the start; later the worker retries.
         """
-        from queueber.worker.display import make_display, make_journal
+        from queueber.worker.processes.main_guard import check_main_guard
+        from queueber.worker.progress_display import make_display
 
+        check_main_guard()
         _check_no_loop_runs()
-        # One that was named is imported now, so that what is wrong with it is known at once.
+        # Imports a handler that was given by name, so that an error shows at once.
         self._settings.find_handler()
-        journal = make_journal()
+        log = make_event_logger()
         with self._lock:
             if self._run is not None:
-                raise RuntimeError("this worker runs already; make another")
-            run = self._run = self._make_run(journal, until_empty)
+                raise RuntimeError("this worker is already running; create another one")
+            run = self._run = self._make_run(log, until_empty)
             for at in range(self._stops):
                 run.stop(now=at > 0)
         try:
-            display = make_display(self._settings.queue, run.stats, journal)
-            with _signals(self.stop), display if self._show else contextlib.nullcontext():
+            display = make_display(self._settings.queue, run.stats, log)
+            with (
+                _signals(self.stop),
+                _naming_arguments(),
+                display if self._shows_progress else contextlib.nullcontext(),
+            ):
                 run.run()
         finally:
             with self._lock:
@@ -118,9 +135,9 @@ class Worker:
         return run.stats()
 
     def stop(self, *, now: bool = False) -> None:
-        """Have `run` end in order, or `now`. May be called from every thread, and before `run`.
+        """Make `run` shut down, or end at once with `now`. A second call means now.
 
-        The second time it means now.
+        May be called from every thread, and before `run`.
         """
         with self._lock:
             self._stops += 2 if now else 1
@@ -128,18 +145,18 @@ class Worker:
                 self._run.stop(now=self._stops > 1)
 
     def stats(self) -> WorkerStats:
-        """How it goes."""
+        """The numbers of the current run."""
         run = self._run
         return run.stats() if run is not None else WorkerStats()
 
-    def _make_run(self, journal: Any, is_until_empty: bool) -> _Run:
+    def _make_run(self, log: EventLogger, is_until_empty: bool) -> _Run:
         if self._settings.processes:
-            from queueber.worker.supervisor import Supervisor
+            from queueber.worker.processes.supervisor import Supervisor
 
-            return Supervisor(self._settings, journal, is_until_empty=is_until_empty)
-        from queueber.worker.local import LocalRun
+            return Supervisor(self._settings, log, is_until_empty=is_until_empty)
+        from queueber.worker.pool.in_process import InProcessRun
 
-        return LocalRun(self._settings, journal, is_until_empty=is_until_empty)
+        return InProcessRun(self._settings, log, is_until_empty=is_until_empty)
 
 
 def _check_no_loop_runs() -> None:
@@ -148,13 +165,25 @@ def _check_no_loop_runs() -> None:
     except RuntimeError:
         return
     raise RuntimeError(
-        "run() blocks, and would hold up the loop; use 'await asyncio.to_thread(worker.run)'"
+        "run() blocks and would block the running event loop; "
+        "use 'await asyncio.to_thread(worker.run)'"
     )
 
 
 @contextlib.contextmanager
-def _signals(stop: Any) -> Iterator[None]:
-    """In the main thread, let signals call `stop` for a while."""
+def _naming_arguments() -> Iterator[None]:
+    """The name of the queue is `name` on the wire and `queue` here."""
+    try:
+        yield
+    except InvalidArgument as error:
+        if not str(error).startswith("name: "):
+            raise
+        raise InvalidArgument(f"queue: {str(error).removeprefix('name: ')}") from None
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """In the main thread, let signals call `stop` until the block ends."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,9 +1,10 @@
-"""The face: what it refuses, and what it leaves as it was."""
+"""The `Worker` class: its arguments, signals, log lines and live line."""
 
 import asyncio
 import functools
 import pickle
 import signal
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ import structlog
 
 import queueber
 from queueber.testing import ServerProcess
-from queueber.worker.display import Rate, to_line
-from queueber.worker.handlers import is_coroutine_function
-from queueber.worker.messages import Logged, _short
+from queueber.worker.handlers.handler import is_coroutine_function
+from queueber.worker.processes.process_messages import Logged, _short
+from queueber.worker.progress_display import Rate, to_line
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, running
 
@@ -27,17 +28,40 @@ from tests.worker.conftest import WAIT_SECONDS, running
         ({"processes": -1}, "processes: -1 is outside 0 to 1000"),
         ({"prefetch": -1}, "prefetch: -1 is outside"),
         ({"lease": 0}, "lease: 0 is outside 0.001 to 604800 seconds"),
-        ({"grace": "long"}, "grace: 'long' is not a number of seconds"),
+        ({"shutdown_timeout": "long"}, "shutdown_timeout: 'long' is not a number of seconds"),
         ({"loop": "curio"}, "loop: 'curio' is not one of asyncio, trio"),
         ({"loop": "trio"}, "loop: a plain function runs in threads"),
         ({"serializer": "xml"}, "serializer: 'xml' is not one of json"),
         ({"deserializer": 3}, "deserializer: 3 is not a function"),
-        ({"on_refused": 3}, "on_refused: 3 is not a function"),
+        ({"on_lease_lost": 3}, "on_lease_lost: 3 is not a function"),
+        ({"queue": 3}, "queue: 3 is not text"),
+        ({"address": None}, "address: None is not text"),
+        ({"lease": timedelta(days=8)}, "lease: 691200.0 is outside 0.001 to 604800 seconds"),
     ],
 )
 def test_wrong_options_are_refused_at_once(options: dict[str, Any], told: str) -> None:
     with pytest.raises(queueber.InvalidArgument, match=told):
         queueber.Worker(**{"handler": samples.double, **options})
+
+
+def test_durations_are_seconds_or_timedeltas() -> None:
+    worker = queueber.Worker(
+        handler=samples.double,
+        lease=timedelta(minutes=5),
+        shutdown_timeout=timedelta(milliseconds=1500),
+        connect_timeout=3,
+    )
+
+    settings = worker._settings
+    assert (settings.lease_seconds, settings.shutdown_seconds) == (300, 1.5)
+    assert settings.connect_seconds == 3
+    assert queueber.Retry(delay=timedelta(minutes=1)).delay == 60
+
+
+def test_a_worker_says_what_it_does() -> None:
+    worker = queueber.Worker("127.0.0.1:9090", queue="mail", handler="shop.mail:send")
+
+    assert repr(worker) == "Worker('127.0.0.1:9090', queue='mail', handler='shop.mail:send')"
 
 
 class Callable:
@@ -55,7 +79,9 @@ def test_what_is_a_coroutine_function() -> None:
 
 def test_stop_before_run_counts(server: ServerProcess, queue: queueber.Queue) -> None:
     queue.add(b"x")
-    worker = queueber.Worker(server.address, queue=queue.name, handler=samples.double, show=False)
+    worker = queueber.Worker(
+        server.address, queue=queue.name, handler=samples.double, progress=False
+    )
 
     worker.stop()
     first = worker.run()
@@ -73,7 +99,7 @@ def test_signal_handlers_are_put_back(server: ServerProcess, queue: queueber.Que
         server.address,
         queue=queue.name,
         handler=lambda _: during.append(signal.getsignal(signal.SIGTERM)),
-        show=False,
+        progress=False,
     ).run(until_empty=True)
 
     assert during[0] not in before
@@ -81,12 +107,14 @@ def test_signal_handlers_are_put_back(server: ServerProcess, queue: queueber.Que
 
 
 def test_a_worker_runs_once_at_a_time(server: ServerProcess, queue: queueber.Queue) -> None:
-    worker = queueber.Worker(server.address, queue=queue.name, handler=samples.double, show=False)
+    worker = queueber.Worker(
+        server.address, queue=queue.name, handler=samples.double, progress=False
+    )
 
     with running(worker) as outcome:
         while worker.stats().processes == 0:
             pass
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="is already running"):
             worker.run()
         worker.stop()
         outcome.result(WAIT_SECONDS)
@@ -98,14 +126,16 @@ def test_run_refuses_to_hold_up_a_loop() -> None:
     async def main() -> None:
         worker.run()
 
-    with pytest.raises(RuntimeError, match="would hold up the loop"):
+    with pytest.raises(RuntimeError, match="would block the running event loop"):
         asyncio.run(main())
 
 
 def test_a_wrong_queue_name_is_the_callers_fault(server: ServerProcess) -> None:
-    worker = queueber.Worker(server.address, queue="no spaces", handler=samples.double, show=False)
+    worker = queueber.Worker(
+        server.address, queue="no spaces", handler=samples.double, progress=False
+    )
 
-    with pytest.raises(queueber.InvalidArgument, match="no spaces"):
+    with pytest.raises(queueber.InvalidArgument, match="queue: 'no spaces' is not a queue name"):
         worker.run()
 
 
@@ -133,9 +163,13 @@ def test_the_line_tells_all_that_matters() -> None:
         "2 processes, connected"
     )
     away = queueber.WorkerStats(processes=2, disconnected=2, unknown=1)
-    assert to_line("q", away, 0).endswith("1 unknown, 2 processes, server is away, trying on")
+    assert to_line("q", away, 0).endswith(
+        "1 unknown, 2 processes, cannot reach the server; retrying"
+    )
+    starting = queueber.WorkerStats(processes=2, connecting=2)
+    assert to_line("q", starting, 0).endswith("2 processes, connecting")
     half = queueber.WorkerStats(processes=2, disconnected=1)
-    assert to_line("q", half, 0).endswith("server is away for 1 of them")
+    assert to_line("q", half, 0).endswith("2 processes, cannot reach the server from 1; retrying")
 
 
 def test_the_rate_of_nothing_is_nothing() -> None:

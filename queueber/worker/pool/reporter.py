@@ -1,0 +1,164 @@
+"""Reports outcomes to the server, and repeats what it does not answer.
+
+While reports are under way further outcomes gather here, and leave by lease when a sender is free.
+Handing each outcome to the client at once would leave the joining to it; but it would then name a
+lease for every item, and both sides would do more work. A report is repeated as long as the pool
+runs: an item counts only once the server has confirmed it.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from queueber.errors import (
+    Internal,
+    InvalidArgument,
+    OutcomeUnknown,
+    QueueberError,
+    ResourceExhausted,
+    Unavailable,
+)
+from queueber.worker.counters import Counters
+from queueber.worker.event_logger import EventLogger
+from queueber.worker.handlers.handler_outcome import Failed
+from queueber.worker.handlers.runner import Finished
+from queueber.worker.pool.background import Background
+from queueber.worker.pool.failure_log import FailureLog
+from queueber.worker.pool.lease_reports import LeaseReport, Verdict, reports_of
+from queueber.worker.pool.server_health import ServerHealth, new_retries
+from queueber.worker.pool.work_queue import WorkQueue
+from queueber.worker.work_item import HeldLease, WorkItem, logged_ids
+from queueber.worker.worker_settings import OnLeaseLost
+
+_SENDERS = 2
+"""While the server syncs one report, the next is on its way."""
+
+_OUTCOMES_MAX = 1000
+"""Outcomes that one sender takes at once."""
+
+_INTERNAL_ERRORS_MAX = 3
+"""How often a report is sent that the server answers with an internal error."""
+
+
+@dataclass(eq=False)
+class Reporter:
+    queue: WorkQueue
+    health: ServerHealth
+    counters: Counters
+    log: EventLogger
+    background: Background
+    on_settled: Callable[[HeldLease, int], None]
+    """Called with a lease and how many of its items need nothing more."""
+    on_lease_lost: OnLeaseLost | None
+
+    def __post_init__(self) -> None:
+        self._refused_results = FailureLog(self.log, "result_refused")
+        self._pending: list[Finished] = []
+        self._has_pending = asyncio.Event()
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
+        for _ in range(_SENDERS):
+            self.background.start(self._send_pending)
+
+    def send(self, outcomes: Sequence[Finished]) -> None:
+        """Report these outcomes, soon. Unfinished items are released."""
+        if outcomes:
+            self.counters.unreported += len(outcomes)
+            self._pending += outcomes
+            self._is_empty.clear()
+            self._has_pending.set()
+
+    def lose(self, items: Sequence[WorkItem], reason: str) -> None:
+        """Outcomes of lost leases: they are not sent, or the server refused them."""
+        self.counters.refused += len(items)
+        self.log.warning("results_refused", count=len(items), ids=logged_ids(items), reason=reason)
+        if self.on_lease_lost is not None:
+            for item in items:
+                try:
+                    self.on_lease_lost(item)
+                except Exception as error:  # noqa: BLE001  code of the user
+                    self.log.warning("on_lease_lost_failed", id=item.id.hex(), error=repr(error))
+
+    async def wait_empty(self) -> None:
+        """Wait until the server has confirmed all reports."""
+        await self._is_empty.wait()
+
+    async def _send_pending(self) -> None:
+        while True:
+            while not self._pending:
+                self._has_pending.clear()
+                await self._has_pending.wait()
+            reports = reports_of(self._pending[:_OUTCOMES_MAX])
+            del self._pending[:_OUTCOMES_MAX]
+            if len(reports) == 1:
+                await self._deliver(reports[0])
+            else:
+                async with asyncio.TaskGroup() as group:
+                    for report in reports:
+                        group.create_task(self._deliver(report))
+
+    async def _deliver(self, report: LeaseReport) -> None:
+        backoff = new_retries()
+        internal_errors = 0
+        while True:
+            try:
+                verdicts = await report.send(self.queue)
+            except Unavailable as error:
+                self.health.failed(error)
+            except OutcomeUnknown as error:
+                report.is_repeated = True
+                self.health.failed(error)
+            except Internal as error:
+                report.is_repeated = True
+                internal_errors += 1
+                if internal_errors == _INTERNAL_ERRORS_MAX:
+                    return self._give_up(report, error)
+            except (InvalidArgument, ResourceExhausted) as error:
+                # The report is too large, or one of its items is at fault.
+                if len(report.items) == 1:
+                    return self._give_up(report, error)
+                for half in report.halves():
+                    await self._deliver(half)
+                return None
+            except QueueberError as error:
+                return self._give_up(report, error)
+            else:
+                self.health.answered()
+                return self._settle(report, verdicts)
+            await backoff.pause()
+
+    def _give_up(self, report: LeaseReport, error: QueueberError) -> None:
+        """The server will never accept the report. A refused result becomes a failure."""
+        if report.ending == "completed" and isinstance(error, InvalidArgument | ResourceExhausted):
+            self.counters.unreported -= len(report.items)
+            for item, result in zip(report.items, report.payloads, strict=True):
+                text = (
+                    f"the server refused the result: {error} (the result has {len(result)} bytes)"
+                )
+                self._refused_results.record(item, text)
+                self.send([(item, Failed(text))])
+            return
+        if report.ending != "released":
+            self.lose(report.items, reason=str(error))
+        self._forget(report)
+
+    def _settle(self, report: LeaseReport, verdicts: list[Verdict]) -> None:
+        report.count(self.counters, verdicts)
+        if Verdict.REFUSED in verdicts and report.ending != "released":
+            refused = [
+                item
+                for item, verdict in zip(report.items, verdicts, strict=True)
+                if verdict is Verdict.REFUSED
+            ]
+            if report.is_repeated:
+                self.counters.unknown += len(refused)
+                self.log.info("results_unknown", count=len(refused), ids=logged_ids(refused))
+            else:
+                self.lose(refused, reason="the lease had ended before the result was sent")
+        self._forget(report)
+
+    def _forget(self, report: LeaseReport) -> None:
+        self.counters.unreported -= len(report.items)
+        if not self.counters.unreported:
+            self._is_empty.set()
+        self.on_settled(report.lease, len(report.items))

@@ -1,0 +1,1 @@
+"""Several worker processes: started, supervised and restarted by the process of the user."""

@@ -1,0 +1,168 @@
+"""Several worker processes: started, supervised, restarted when they die, stopped together."""
+
+import contextlib
+import signal
+import sys
+from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.reduction import ForkingPickler
+
+from queueber.client import connect
+from queueber.clock import SystemClock
+from queueber.errors import InvalidArgument, from_wire
+from queueber.limits import SECOND_MS
+from queueber.worker.counters import WorkerStats, sum_stats
+from queueber.worker.event_logger import EventLogger
+from queueber.worker.processes import main_guard
+from queueber.worker.processes.process_messages import STOP, STOP_NOW
+from queueber.worker.processes.process_slot import DEATHS_MAX, ProcessSlot
+from queueber.worker.worker_settings import WorkerSettings
+
+_WAIT_SECONDS = 1.0
+_END_MS_MAX = 10 * SECOND_MS
+"""How long processes may take to end, beyond the time that their handlers have."""
+
+
+class WorkersDied(RuntimeError):
+    """Worker processes died again and again before they had an item; their error output says why.
+
+    Not a `QueueberError`: no call failed.
+    """
+
+
+class Supervisor:
+    def __init__(self, settings: WorkerSettings, log: EventLogger, *, is_until_empty: bool) -> None:
+        _check_pickles(settings)
+        self._settings = settings
+        self._shutdown_ms = round(settings.shutdown_seconds * SECOND_MS)
+        self._log = log
+        self._is_until_empty = is_until_empty
+        self._clock = SystemClock()
+        self._slots = [
+            ProcessSlot(number, settings, is_until_empty) for number in range(settings.processes)
+        ]
+        self._received, self._commands = Pipe(duplex=False)
+        self._command = ""
+        """The last command to the processes."""
+        self._kill_at_ms = 0
+        self._failure: Exception | None = None
+
+    def stop(self, *, now: bool) -> None:
+        """May be called from every thread, and from a signal handler."""
+        with contextlib.suppress(OSError):  # the run has ended
+            self._commands.send(STOP_NOW if now else STOP)
+
+    def stats(self) -> WorkerStats:
+        return sum_stats([slot.stats() for slot in self._slots])
+
+    def run(self) -> None:
+        self._make_contact()
+        try:
+            while not self._is_over():
+                self._start_due()
+                self._wait()
+                for slot in self._slots:
+                    self._supervise(slot)
+        finally:
+            for slot in self._slots:
+                if slot.process is not None:
+                    slot.process.kill()
+                    slot.reap(self._log)
+            self._received.close()
+            self._commands.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _make_contact(self) -> None:
+        """Create the queue if it is missing. Processes that start later find it, or wait for it.
+
+        They also wait for a server that restarts; one that is missing at the start is an error.
+        """
+        seconds = self._settings.connect_seconds
+        with connect(self._settings.address, connect_timeout=seconds) as client:
+            client.queue(self._settings.queue).stats()
+
+    def _is_over(self) -> bool:
+        if any(slot.process is not None for slot in self._slots):
+            return False
+        return bool(self._command) or all(self._is_done(slot) for slot in self._slots)
+
+    def _is_done(self, slot: ProcessSlot) -> bool:
+        """Whether its process found the queue empty. Others that end are restarted."""
+        return self._is_until_empty and slot.ended is not None
+
+    def _start_due(self) -> None:
+        for slot in self._slots:
+            if self._is_vacant(slot) and slot.start_at_ms <= self._clock.now_ms():
+                slot.start()
+
+    def _is_vacant(self, slot: ProcessSlot) -> bool:
+        return slot.process is None and not self._command and not self._is_done(slot)
+
+    def _wait(self) -> None:
+        """Until a message comes, a process ends, or it is time to start or to kill one."""
+        running = [slot for slot in self._slots if slot.process is not None]
+        messages: list[Connection] = [slot.messages for slot in running]
+        deaths = [slot.process.sentinel for slot in running if slot.process is not None]
+        due = [slot.start_at_ms for slot in self._slots if self._is_vacant(slot)]
+        until_ms = min([*due, self._kill_at_ms or self._clock.now_ms() + SECOND_MS])
+        seconds = max(0.01, (until_ms - self._clock.now_ms()) / SECOND_MS)
+        ready = wait([self._received, *messages, *deaths], min(seconds, _WAIT_SECONDS))
+        if self._received in ready:
+            self._send_all(self._received.recv())
+
+    def _send_all(self, command: str) -> None:
+        self._command = command
+        for slot in self._slots:
+            slot.send(command)
+        shutdown_ms = 0 if command == STOP_NOW else self._shutdown_ms
+        self._kill_at_ms = self._clock.now_ms() + shutdown_ms + _END_MS_MAX
+
+    def _supervise(self, slot: ProcessSlot) -> None:
+        if slot.process is None:
+            return
+        slot.read_messages(self._log)
+        if slot.process.is_alive():
+            if self._kill_at_ms and self._clock.now_ms() > self._kill_at_ms:
+                self._log.warning("worker_process_killed", process=slot.number)
+                slot.process.kill()
+            return
+        code = slot.reap(self._log)
+        if code == main_guard.EXIT_CODE and not slot.has_reported:
+            raise InvalidArgument(main_guard.MISSING_MAIN_GUARD)
+        if slot.ended is None:
+            self._died(slot, code)
+        elif slot.ended.error_code:
+            self._fail(from_wire(f"{slot.ended.error_code}: {slot.ended.error_text}"))
+
+    def _died(self, slot: ProcessSlot, code: int) -> None:
+        slot.delay_restart(self._clock)
+        self._log.warning(
+            "worker_process_died",
+            process=slot.number,
+            reason=signal.Signals(-code).name if code < 0 else f"exit code {code}",
+            deaths_in_a_row=slot.deaths,
+        )
+        if slot.deaths >= DEATHS_MAX:
+            self._fail(
+                WorkersDied(
+                    f"worker process {slot.number} died {slot.deaths} times in a row before it "
+                    "had an item; its error output says why"
+                )
+            )
+
+    def _fail(self, error: Exception) -> None:
+        if self._failure is None:
+            self._failure = error
+            self._send_all(STOP)
+
+
+def _check_pickles(settings: WorkerSettings) -> None:
+    try:
+        pickled = bytes(ForkingPickler.dumps(settings))
+        if b"__main__" in pickled and not hasattr(sys.modules["__main__"], "__file__"):
+            raise TypeError("it is defined in no file")
+    except Exception as error:  # noqa: BLE001  pickling runs code of the user
+        raise InvalidArgument(
+            f"processes: the handler or another function cannot be sent to a process ({error}); "
+            "define it at the top of a module, or name it as 'package.module:function'"
+        ) from None
