@@ -46,7 +46,7 @@ class Config:
     connections_max: int
     calls_in_flight_max: int
     waiting_polls_max: int
-    shutdown_grace_ms: int
+    shutdown_timeout_ms: int
     log_level: str
     log_format: str
 
@@ -67,7 +67,7 @@ class Config:
         _check_range("connections_max", self.connections_max, 1, 100_000)
         _check_range("calls_in_flight_max", self.calls_in_flight_max, 1, 1_000_000)
         _check_range("waiting_polls_max", self.waiting_polls_max, 0, 1_000_000)
-        _check_range("shutdown_grace_ms", self.shutdown_grace_ms, 0, 600_000)
+        _check_range("shutdown_timeout_ms", self.shutdown_timeout_ms, 0, 600_000)
 
     def shown(self) -> dict[str, object]:
         """As it is logged at start."""
@@ -109,7 +109,7 @@ OPTIONS = (
     Option("connections_max", int, 10_000, "Most connections at once."),
     Option("calls_in_flight_max", int, 10_000, "Most calls under way at once."),
     Option("waiting_polls_max", int, 100_000, "Most polls that wait at once."),
-    Option("shutdown_grace_ms", int, 10_000, "How long calls may take to end at shutdown."),
+    Option("shutdown_timeout_ms", int, 10_000, "How long calls may take to end at shutdown."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
 )  # fmt: skip
