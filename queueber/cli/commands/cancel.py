@@ -46,9 +46,9 @@ def purge(target: Target, queue: str, state: ItemState, yes: bool) -> None:
     Example:
       queueber purge --state dead -q images --yes
 
-    Asks for confirmation; in a script, without a terminal, it needs --yes. Deletes as many items as
-    there are when it starts; items added meanwhile stay. Ends with 1 if you say no. With --json:
-    {"purged": 12}.
+    Asks for confirmation; in a script, without a terminal, it needs --yes. Deletes at most as many
+    items as there are when it starts, so that it ends even if others keep adding. Ends with 1 if
+    you say no. With --json: {"purged": 12}.
     """
     with target.connect() as client:
         purging = client.queue(queue, must_exist=True)

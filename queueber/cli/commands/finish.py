@@ -31,6 +31,8 @@ from queueber.limits import DELAY_MS_MAX
 from queueber.model import FailOutcome
 
 Ids = Sequence[bytes]
+_Act = Callable[[Client, Queue, Ids], Iterator[str]]
+"""Finishes those items, and yields the outcome of each in a word."""
 
 
 @click.command()
@@ -50,11 +52,7 @@ def remove(target: Target, queue: str, lease: bytes, ids: Ids) -> None:
     one was not removed: the lease has ended or does not hold it, and another worker may have it.
     With --json: {"removed": ["..."], "notRemoved": []}.
     """
-
-    def act(_client: Client, leased: Queue, some: Ids) -> Iterator[str]:
-        for part in _parts(some):
-            yield from _words("removed", leased.remove(part, lease))
-
+    act = _in_parts("removed", lambda leased, part: leased.remove(part, lease))
     _finish(target, queue, lease, ids, act, ("removed", "not removed"))
 
 
@@ -190,11 +188,7 @@ def release(target: Target, queue: str, lease: bytes, ids: Ids) -> None:
     for each item. Ends with 1 if one was not released: the lease has ended or does not hold it.
     With --json: {"released": ["..."], "notReleased": []}.
     """
-
-    def act(_client: Client, leased: Queue, some: Ids) -> Iterator[str]:
-        for part in _parts(some):
-            yield from _words("released", leased.release(part, lease))
-
+    act = _in_parts("released", lambda leased, part: leased.release(part, lease))
     _finish(target, queue, lease, ids, act, ("released", "not released"))
 
 
@@ -203,7 +197,7 @@ def _finish(
     queue: str,
     lease: bytes,
     ids: Ids,
-    act: Callable[[Client, Queue, Ids], Iterator[str]],
+    act: _Act,
     words: tuple[str, ...],
 ) -> None:
     """Act on the ids, or on all that the lease holds, and print the outcomes; `words` are all."""
@@ -233,6 +227,14 @@ def _held(queue: Queue, lease: bytes) -> list[bytes]:
 
 def _parts(ids: Ids) -> Iterator[Ids]:
     return (ids[at : at + BATCH_ITEMS_MAX] for at in range(0, len(ids), BATCH_ITEMS_MAX))
+
+
+def _in_parts(word: str, call: Callable[[Queue, Ids], Sequence[bool]]) -> _Act:
+    def act(_client: Client, leased: Queue, ids: Ids) -> Iterator[str]:
+        for part in _parts(ids):
+            yield from _words(word, call(leased, part))
+
+    return act
 
 
 def _words(word: str, done: Sequence[bool]) -> list[str]:

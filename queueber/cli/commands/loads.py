@@ -73,7 +73,13 @@ def _row(load: LoadInfo) -> tuple[str, ...]:
 
 @loads.command()
 @click.argument("name")
-@click.option("--epoch", type=whole_number, default=0, show_default=True, help="Epoch of the load.")
+@click.option(
+    "--epoch",
+    type=whole_number,
+    metavar="NUMBER",
+    default=0,
+    help="Epoch of the load. [default: 0]",
+)
 @queue_flag
 @client_flags
 def abort(target: Target, queue: str, name: str, epoch: int) -> None:

@@ -154,11 +154,13 @@ def readers() -> None:
 @queue_flag
 @client_flags
 def list_readers(target: Target, queue: str) -> None:
-    """Show each reader: its next offset, and how many results it is behind.
+    """Show each reader, and how far it has read.
 
     \b
     Example:
       queueber readers list -q images --json | jq .behind
+
+    'offset' is the next result that the reader gets, 'behind' how many it has not read yet.
     """
     with target.connect() as client:
         found = client.queue(queue, must_exist=True).log_stats()

@@ -115,12 +115,8 @@ def _explained(error: Exception, config: Config) -> Failure:
 
 
 def _cannot_listen(error: OSError, config: Config) -> Failure:
-    # asyncio puts a sentence of its own into strerror.
-    reason = (
-        "the address is in use"
-        if error.errno == errno.EADDRINUSE
-        else (error.strerror or str(error)).lower()
-    )
-    return Failure(
-        f"cannot listen on {config.listen}: {reason}; choose another with --listen", STORE
-    )
+    # For an address in use, asyncio replaces strerror with a sentence of its own.
+    is_in_use = error.errno == errno.EADDRINUSE
+    reason = "the address is in use" if is_in_use else (error.strerror or str(error)).lower()
+    text = f"cannot listen on {config.listen}: {reason}; choose another with --listen"
+    return Failure(text, STORE)

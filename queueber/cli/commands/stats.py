@@ -36,6 +36,12 @@ def stats(target: Target, queue: str) -> None:
     echo_table((f"queue {found.name}", ""), rows + settings_rows(found.settings))
 
 
+_TOTALS = (
+    "added", "duplicates", "polled", "extended", "expired", "released", "failed", "died",
+    "redriven", "cancelled", "removed", "completed",
+)  # fmt: skip
+
+
 def _numbers(found: Stats) -> list[tuple[str, int]]:
     return [
         ("ready", found.ready),
@@ -48,18 +54,7 @@ def _numbers(found: Stats) -> list[tuple[str, int]]:
         ("batches", found.batches),
         ("results", found.results),
         ("result bytes", found.result_bytes),
-        ("added", found.added_total),
-        ("duplicates", found.duplicates_total),
-        ("polled", found.polled_total),
-        ("extended", found.extended_total),
-        ("expired", found.expired_total),
-        ("released", found.released_total),
-        ("failed", found.failed_total),
-        ("died", found.died_total),
-        ("redriven", found.redriven_total),
-        ("cancelled", found.cancelled_total),
-        ("removed", found.removed_total),
-        ("completed", found.completed_total),
+        *((word, getattr(found, f"{word}_total")) for word in _TOTALS),
     ]
 
 

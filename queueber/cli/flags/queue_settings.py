@@ -24,6 +24,8 @@ F = TypeVar("F", bound=Callable[..., object])
 
 _delay = seconds_up_to(DELAY_MS_MAX)
 _lease = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
+_dedup_window = seconds_up_to(DEDUP_WINDOW_MS_MAX)
+_result_age = seconds_up_to(RESULT_AGE_MS_MAX)
 
 
 def delays(value: object) -> list[float]:
@@ -54,16 +56,11 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str, str], ...] = (
     ("--backoff-jitter", number, "NUMBER", "minus a random part of up to this fraction."),
     (
         "--dedup-window",
-        seconds_up_to(DEDUP_WINDOW_MS_MAX),
+        _dedup_window,
         "SECONDS",
-        "How long items with a used key are not added again.",
+        "How long a used key keeps items from being added.",
     ),
-    (
-        "--result-age",
-        seconds_up_to(RESULT_AGE_MS_MAX),
-        "SECONDS",
-        "How long results are kept; 0: no limit.",
-    ),
+    ("--result-age", _result_age, "SECONDS", "How long results are kept; 0: no limit."),
     ("--result-bytes-max", whole_number, "NUMBER", "Most bytes of results; 0: no limit."),
 )
 

@@ -139,6 +139,21 @@ def test_producer_with_other_input_is_refused_where_that_shows(
     assert_has_numbers(queue, 10_500)
 
 
+def test_producer_compares_a_repeated_call_by_its_contents(cli: Cli, queue: queueber.Queue) -> None:
+    command = ["add", "-q", queue.name, "--producer", "load"]
+    cli(*command, "a", "b")
+
+    same = cli(*command, "a", "b", "--quiet", "--json")
+    other = cli(*command, "a", "c")
+
+    assert same.stdout == '{"added": 0, "addedBefore": 2}\n'
+    assert (other.code, other.stdout) == (4, "")
+    assert "other contents" in other.stderr
+    assert [item.contents for item in queue.poll(9)] == [b"a", b"b"]
+    described = " ".join(cli("add", "--help").stdout.split())
+    assert "the server compares the contents of a repeated call" in described
+
+
 def test_producer_prints_the_ids_that_the_server_still_knows(
     cli: Cli, queue: queueber.Queue, tmp_path: Path
 ) -> None:
