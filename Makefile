@@ -11,36 +11,41 @@ BENCH_READY := $(VENV)/.bench-ready
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## Make the environment in .venv, and install Java if it is missing and can be had
+setup: $(READY)  ## Create the environment in .venv, and install Java if it is missing
 
-$(READY): pyproject.toml constraints.txt scripts/system-packages
+$(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install-packages
+	@echo "Setting up: this takes about two minutes, needs the network, and is done once."
+	@echo "1/3 Python's venv module and Java"
 	@scripts/system-packages $(PYTHON)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark]'
+	@echo "2/3 a new environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "3/3 the packages of constraints.txt, about 500 MB (Spark is most of it)"
+	@scripts/install-packages dev,spark
 	@touch $@
+	@echo "Ready. To use it: . $(VENV)/bin/activate"
 
-demo: setup  ## Run the main job end to end on a server in a temporary directory
+demo: setup  ## Run the whole story on a server in a temporary directory: Spark, workers, crashes
 	$(BIN)/python -m examples.demo
 
 # Two at a time: half of the tests wait for processes that start or are killed.
 test: setup  ## Run every test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-long: setup  ## Run the tests that take long, too
+test-long: setup  ## Run every test, also those that take long
 	$(BIN)/python -m pytest -m ""
 
-simulate: setup  ## Simulate 50,000 histories with crashes; with SEED=... tell the one of that seed
+simulate: setup  ## Simulate 50,000 histories with crashes; SEED=... prints one of them
 	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
-# The soak leaves a core for what crashes, cuts and damages. What measures comes after it, alone.
-faults: setup  ## Break it in every way that we know, in 15 minutes
+# The soak test leaves one core for the crash tests. What measures speed runs after it, alone.
+faults: setup  ## Inject every kind of fault that we know, in 15 minutes
 	@$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=10 HISTORIES=4000 \
 		KILLS=20 CUTS=120 DAMAGES=60 \
 		TESTS="tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py"
 	$(BIN)/python -m faults.hostile --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
 
-faults-long: setup  ## The same in two hours
+faults-long: setup  ## The same, in two hours
 	@QUEUEBER_TEST_KILLS=200 QUEUEBER_TEST_POISON_ITEMS=5000 \
 		$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=60 HISTORIES=50000 \
 		KILLS=200 CUTS=10000 DAMAGES=3000 TESTS='-m "" tests/recovery tests/faults'
@@ -57,8 +62,8 @@ faults-crashes:
 	$(BIN)/python -m faults.disk.corruption 1 $(DAMAGES)
 	$(BIN)/python -m pytest -q $(TESTS)
 
-audit: setup  ## Ask the network for known holes in what we depend on
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark,audit]'
+audit: setup  ## Look up known vulnerabilities of the dependencies (needs the network)
+	@scripts/install-packages dev,spark,audit
 	@$(BIN)/python scripts/audit.py
 
 check: setup format lint types test  ## What CI runs: format, lint, import rules, types, tests
@@ -75,7 +80,7 @@ types: setup
 	$(BIN)/mypy
 
 $(BENCH_READY): $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,spark,bench]'
+	@scripts/install-packages dev,spark,bench
 	@touch $@
 
 bench: $(BENCH_READY)  ## Compare with other queues, in 20 minutes, and write docs/performance.md (Debian, root)

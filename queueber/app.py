@@ -211,7 +211,7 @@ async def _run_server(
         await stop.wait_requested()
         _log.info("stopping", reason=stop.reason, calls_in_flight=admission.calls)
         server.stop_accepting()
-        with trio.move_on_after(config.shutdown_grace_ms / 1000) as grace:
+        with trio.move_on_after(config.shutdown_timeout_ms / 1000) as grace:
             await bridge.wait(service.drain())
         if grace.cancelled_caught:
             _log.warning("calls_abandoned", calls_in_flight=admission.calls)

@@ -1,7 +1,7 @@
 """The server's options: the same names as flags, in the environment and in a file.
 
-A flag wins over the environment (`QUEUEBER_<OPTION>`), which wins over the TOML file, which wins
-over the default. `OPTIONS` is the one list of them.
+A flag overrides the environment (`QUEUEBER_<OPTION>`), the environment overrides the TOML file, and
+the file overrides the default. `OPTIONS` is the only list of them.
 """
 
 import os
@@ -46,7 +46,7 @@ class Config:
     connections_max: int
     calls_in_flight_max: int
     waiting_polls_max: int
-    shutdown_grace_ms: int
+    shutdown_timeout_ms: int
     log_level: str
     log_format: str
 
@@ -59,7 +59,7 @@ class Config:
         _check_choice("log_level", self.log_level, _LOG_LEVELS)
         _check_choice("log_format", self.log_format, _LOG_FORMATS)
         _check_range("message_bytes_max", self.message_bytes_max, 64 * KIB, MESSAGE_BYTES_CEILING)
-        # An item must fit into the answer that carries it.
+        # The largest item must fit into an answer.
         item_ceiling = self.message_bytes_max - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES
         _check_range("item_bytes_max", self.item_bytes_max, 1, item_ceiling)
         _check_range("poll_items_max", self.poll_items_max, 1, POLL_ITEMS_CEILING)
@@ -67,10 +67,10 @@ class Config:
         _check_range("connections_max", self.connections_max, 1, 100_000)
         _check_range("calls_in_flight_max", self.calls_in_flight_max, 1, 1_000_000)
         _check_range("waiting_polls_max", self.waiting_polls_max, 0, 1_000_000)
-        _check_range("shutdown_grace_ms", self.shutdown_grace_ms, 0, 600_000)
+        _check_range("shutdown_timeout_ms", self.shutdown_timeout_ms, 0, 600_000)
 
     def shown(self) -> dict[str, object]:
-        """As it is logged at start."""
+        """What the server logs when it starts."""
         return {name: str(v) if isinstance(v, Path) else v for name, v in asdict(self).items()}
 
 
@@ -91,25 +91,26 @@ class Option:
 
 
 OPTIONS = (
-    Option("listen", str, DEFAULT_LISTEN, "Address to listen on; port 0 takes a free one."),
-    Option("data_dir", Path, None, "Where everything is kept. [default: the user's data folder]"),
+    Option("listen", str, DEFAULT_LISTEN, "Address to listen on; port 0 chooses a free port."),
+    Option("data_dir", Path, None, "Directory of the store. [default: the user's data folder]"),
     Option(
         "durability", str, "sync",
-        "sync: answer once the disk has it; nothing that was acknowledged is lost. os: answer once "
-        "the operating system has it, and sync once a second; a crash of the server loses nothing, "
-        "a loss of power or a crash of the machine the last second or two.",
+        "sync: answer after the data is on disk; nothing that was acknowledged is lost. os: answer "
+        "after the operating system has the data, which is synced once a second; a crash of the "
+        "server loses nothing, a power failure or a crash of the machine loses the last second or "
+        "two.",
     ),
     Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item."),
     Option(
         "message_bytes_max", int, 32 * MIB,
-        "Largest call. An answer has this at most, and 2 MiB more than one item may have.",
+        "Largest call. Answers are no larger, and at most 2 MiB larger than the largest item.",
     ),
     Option("poll_items_max", int, 1000, "Most items in one poll."),
     Option("poll_wait_ms_max", int, POLL_WAIT_MS_MAX, "Longest wait of a poll."),
-    Option("connections_max", int, 10_000, "Most connections at once."),
-    Option("calls_in_flight_max", int, 10_000, "Most calls under way at once."),
-    Option("waiting_polls_max", int, 100_000, "Most polls that wait at once."),
-    Option("shutdown_grace_ms", int, 10_000, "How long calls may take to end at shutdown."),
+    Option("connections_max", int, 10_000, "Most connections at the same time."),
+    Option("calls_in_flight_max", int, 10_000, "Most concurrent calls."),
+    Option("waiting_polls_max", int, 100_000, "Most polls that wait at the same time."),
+    Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls to finish."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
 )  # fmt: skip
@@ -120,7 +121,7 @@ def load_config(
     environment: Mapping[str, str] = os.environ,
     file: Path | None = None,
 ) -> Config:
-    """The effective configuration; `InvalidArgument` names the source and the option at fault."""
+    """The effective configuration; `InvalidArgument` names the source of a wrong option."""
     from_file = _read_file(file) if file is not None else {}
     values: dict[str, object] = {}
     sources: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Logging: a readable console for a person, one JSON object a line for a machine."""
+"""Logging: readable lines on a terminal, else one JSON object a line."""
 
 import logging
 import sys
@@ -8,9 +8,12 @@ from typing import TextIO
 import structlog
 
 
+def logs_are_json(log_format: str, stream: TextIO = sys.stderr) -> bool:
+    """`auto` means JSON unless the stream is a terminal."""
+    return log_format == "json" or (log_format == "auto" and not stream.isatty())
+
+
 def configure_logs(level: str, log_format: str, stream: TextIO = sys.stderr) -> None:
-    """`auto` chooses the console when the stream is a terminal."""
-    use_json = log_format == "json" or (log_format == "auto" and not stream.isatty())
     shared: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -18,7 +21,7 @@ def configure_logs(level: str, log_format: str, stream: TextIO = sys.stderr) -> 
     ]
     rendering: list[structlog.typing.Processor] = (
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
-        if use_json
+        if logs_are_json(log_format, stream)
         else [structlog.dev.ConsoleRenderer(colors=stream.isatty())]
     )
     structlog.configure(

@@ -1,6 +1,6 @@
-"""Known holes in what constraints.txt pins, as pip-audit finds them: it asks the network.
+"""Known vulnerabilities of the versions in constraints.txt. pip-audit asks the network for them.
 
-Ends with 1 when there are any, and with 2 when it could not be found out.
+Ends with 1 if there are any, and with 2 if the network does not answer.
 """
 
 import json
@@ -14,7 +14,7 @@ FOUND, NOT_AUDITED = 1, 2
 
 
 def ask() -> tuple[list[dict[str, Any]], str]:
-    """What is known of each package, and what pip-audit complained of."""
+    """What pip-audit found for each package, and its error output."""
     asked = subprocess.run(
         [
             sys.executable, "-m", "pip_audit", "--requirement", str(CONSTRAINTS),
@@ -29,24 +29,24 @@ def ask() -> tuple[list[dict[str, Any]], str]:
 
 
 def main() -> int:
-    packages, complaints = ask()
-    holes = [(each, hole) for each in packages for hole in each.get("vulns", ())]
-    for package, hole in holes:
-        fixed = ", ".join(hole["fix_versions"]) or "no version"
+    packages, errors = ask()
+    found = [(each, known) for each in packages for known in each.get("vulns", ())]
+    for package, known in found:
+        fixed = ", ".join(known["fix_versions"]) or "no version"
         sys.stdout.write(
-            f"{package['name']} {package['version']}: {hole['id']}, fixed in {fixed}\n"
+            f"{package['name']} {package['version']}: {known['id']}, fixed in {fixed}\n"
         )
-    # pip-audit is content when the network knows none of the packages.
+    # pip-audit reports success when the network knows none of the packages.
     skipped = [each["name"] for each in packages if "skip_reason" in each]
     if skipped or not packages:
-        last = (complaints.strip().splitlines() or [""])[-1]
+        last = (errors.strip().splitlines() or [""])[-1]
         sys.stdout.write(
-            f"not audited, as the network is needed and does not answer: "
+            f"not audited, because the network does not answer: "
             f"{f'{len(skipped)} of {len(packages)} packages' if packages else last}\n"
         )
     else:
-        sys.stdout.write(f"{len(packages)} packages, {len(holes)} known holes\n")
-    return FOUND if holes else NOT_AUDITED if skipped or not packages else 0
+        sys.stdout.write(f"{len(packages)} packages, {len(found)} known vulnerabilities\n")
+    return FOUND if found else NOT_AUDITED if skipped or not packages else 0
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ NUMBERS: dict[str, tuple[int, int, int]] = {
     "connections_max": (11, 12, 13),
     "calls_in_flight_max": (11, 12, 13),
     "waiting_polls_max": (11, 12, 13),
-    "shutdown_grace_ms": (11, 12, 13),
+    "shutdown_timeout_ms": (11, 12, 13),
 }
 VALUES |= {name: [(str(n), n) for n in numbers] for name, numbers in NUMBERS.items()}
 
@@ -70,7 +70,7 @@ def test_load_config_with_no_source_has_the_defaults() -> None:
         connections_max=10_000,
         calls_in_flight_max=10_000,
         waiting_polls_max=100_000,
-        shutdown_grace_ms=10_000,
+        shutdown_timeout_ms=10_000,
         log_level="info",
         log_format="auto",
     )
@@ -151,7 +151,7 @@ BAD_VALUES = {
     "connections_max": "0",
     "calls_in_flight_max": "0",
     "waiting_polls_max": "-1",
-    "shutdown_grace_ms": "-1",
+    "shutdown_timeout_ms": "-1",
     "log_level": "loud",
     "log_format": "xml",
 }
@@ -191,7 +191,7 @@ def test_load_config_with_a_value_out_of_bounds_names_source_and_option(
         ("connections_max", 1, 100_000),
         ("calls_in_flight_max", 1, 1_000_000),
         ("waiting_polls_max", 0, 1_000_000),
-        ("shutdown_grace_ms", 0, 600_000),
+        ("shutdown_timeout_ms", 0, 600_000),
     ],
 )
 def test_config_takes_a_number_up_to_its_bounds_and_not_beyond(

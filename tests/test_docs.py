@@ -78,9 +78,9 @@ def run(
 def run_example(
     command: list[str], code: str, server: ServerProcess, folder: Path
 ) -> "subprocess.CompletedProcess[str]":
-    """Those with Spark in a folder of the test: they write files, and Spark does."""
+    """In a folder of the test: some examples write files, and Spark does."""
     if not uses_spark(code):
-        return run(command, server)
+        return run(command, server, folder=folder)
     if reason := why_no_spark():
         pytest.skip(reason)
     settings = spark_environment(folder / "spark")

@@ -1,4 +1,4 @@
-"""The command line: `queueber serve`, and a command for everything a client can do."""
+"""The command line: `queueber serve`, and a command for everything that a client can do."""
 
 import os
 import sys
@@ -8,7 +8,22 @@ from typing import Any
 import click
 from click.exceptions import Abort, Exit
 
-from queueber.cli.add import add
+from queueber.cli.commands.add import add
+from queueber.cli.commands.cancel import cancel, purge
+from queueber.cli.commands.finish import complete, fail, release, remove
+from queueber.cli.commands.loads import loads
+from queueber.cli.commands.pause import pause, resume
+from queueber.cli.commands.peek import peek
+from queueber.cli.commands.poll import extend, poll
+from queueber.cli.commands.queues import queues
+from queueber.cli.commands.receipt import receipt
+from queueber.cli.commands.redrive import redrive
+from queueber.cli.commands.repair import repair
+from queueber.cli.commands.results import readers, results
+from queueber.cli.commands.serve import serve
+from queueber.cli.commands.stats import stats
+from queueber.cli.commands.verify import verify
+from queueber.cli.commands.work import work
 from queueber.cli.exits import (
     BROKEN_PIPE,
     EPILOG,
@@ -18,26 +33,13 @@ from queueber.cli.exits import (
     Failure,
     failure_of,
 )
-from queueber.cli.loads import loads
-from queueber.cli.operating import cancel, pause, purge, redrive, resume
-from queueber.cli.outcomes import complete, fail, release, remove
-from queueber.cli.peek import peek
-from queueber.cli.poll import extend, poll
-from queueber.cli.queues import queues
-from queueber.cli.receipts import receipt
-from queueber.cli.repair import repair
-from queueber.cli.results import readers, results
-from queueber.cli.serve import serve
 from queueber.cli.spark import spark
-from queueber.cli.stats import stats
-from queueber.cli.verify import verify
-from queueber.cli.work import work
 from queueber.errors import QueueberError
 from queueber.version import VERSION
 
 
 class _Commands(click.Group):
-    """Turns whatever ends a command into a sentence and an exit code."""
+    """Turns every error of a command into a message and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -50,7 +52,7 @@ class _Commands(click.Group):
         except (KeyboardInterrupt, Abort):
             raise Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            _forget_stdout()
+            _discard_stdout()
             raise Exit(BROKEN_PIPE) from None
         except QueueberError as error:
             raise failure_of(error) from error
@@ -58,13 +60,12 @@ class _Commands(click.Group):
             raise Failure(f"cannot read or write: {error}", USAGE) from error
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
-            raise Failure(f"a fault of Queueber's own: {error}", OUR_FAULT) from error
+            raise Failure(f"a bug of Queueber: {error}", OUR_FAULT) from error
 
 
-def _forget_stdout() -> None:
-    """Let the interpreter flush what is left into nothing, instead of complaining at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+def _discard_stdout() -> None:
+    """Send what is left to /dev/null, or the interpreter reports an error when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,8 +77,10 @@ def commands() -> None:
     Try it:
       queueber serve --data-dir ./data      in one terminal
       queueber add 'do this' 'and that'     in another
-      queueber poll -n 2 --lease 30
-      queueber remove LEASE ID ID
+      queueber poll -n 2 --lease 30         prints a lease and two items
+      queueber remove LEASE                 when both are done
+
+    'queueber work' does all of this for a Python function.
     """
 
 
@@ -95,6 +98,6 @@ def main() -> None:
 
 
 def spark_main() -> None:
-    """`python -m queueber.spark`, which spark-submit can run, too."""
+    """The commands of `queueber spark` as `python -m queueber.spark`, also for spark-submit."""
     jobs = _Commands("spark", commands=spark.commands, help=spark.help, epilog=EPILOG)
     jobs(prog_name="python -m queueber.spark")

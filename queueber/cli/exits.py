@@ -1,4 +1,4 @@
-"""Exit codes: what a script learns without reading our words. The help text shows this table."""
+"""Exit codes, and error messages that name flags. The help text shows the codes."""
 
 import click
 
@@ -22,14 +22,14 @@ BROKEN_PIPE = 141
 
 EPILOG = """\b
 Exit codes:
-  0    it was done
-  1    it was not to be: nothing there, not all done, not complete, violations found
+  0    success
+  1    a negative answer: no items, not all done, not complete, damage found
   2    wrong usage, or an argument that the server refuses
-  3    the server cannot be reached, or cannot do it now
-  4    the server or Spark refused, or the outcome is unknown; the message says which
+  3    the server cannot be reached, or is too busy
+  4    the server or Spark refused, or the outcome is unknown; see the message
   5    the store cannot be opened, or the server cannot start
-  70   a fault of Queueber's own
-  130  interrupted, and 141 when the reader of our output has gone
+  70   a bug of Queueber
+  130  interrupted; 141 if the reader of the output has closed it
 
 Every command has a --help with an example.
 """
@@ -44,30 +44,26 @@ class Failure(click.ClickException):
 
 
 FLAGS = {
-    "delay": "--delay",
-    "lease": "--lease",
-    "count": "--count",
-    "wait": "--wait",
-    "seconds": "--for",
-    "producer": "--producer",
-    "error": "--error",
-    "item_bytes_max": "--item-bytes-max",
-    "attempts_max": "--attempts-max",
-    "backoff": "--backoff",
-    "backoff.base": "--backoff-base",
-    "backoff.factor": "--backoff-factor",
-    "backoff.cap": "--backoff-cap",
-    "backoff.jitter": "--backoff-jitter",
-    "format": "--format",
-    "contents_column": "--contents-column",
-    "key_column": "--key-column",
-    "priority_column": "--priority-column",
-    "delay_column": "--delay-column",
-    "visible_at_column": "--visible-at-column",
-    "attributes_column": "--attributes-column",
-    "write_id": "--write-id",
-}
-"""What servers and clients call a field, and how it is given here. Others have the same name."""
+    "visibilityTimeout": "--delay", "delaysMs": "--delay", "leaseValidity": "--lease",
+    "leaseMs": "--lease", "numItems": "--count", "forMs": "--for", "keys": "--key",
+    "errors": "--error", "attributes": "--attribute", "producer.id": "--producer",
+    "itemBytesMax": "--item-bytes-max", "attemptsMax": "--attempts-max",
+    "backoffMs": "--backoff", "backoffBaseMs": "--backoff-base", "backoff.base": "--backoff-base",
+    "backoffFactor": "--backoff-factor", "backoff.factor": "--backoff-factor",
+    "backoffCapMs": "--backoff-cap", "backoff.cap": "--backoff-cap",
+    "backoffJitter": "--backoff-jitter", "backoff.jitter": "--backoff-jitter",
+    "dedupWindowMs": "--dedup-window", "resultAgeMs": "--result-age",
+} | {
+    name: "--" + name.replace("_", "-")
+    for name in (
+        "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
+        "concurrency", "processes", "prefetch", "loop", "serializer", "deserializer",
+        "shutdown_timeout", "connect_timeout", "attempts_max", "backoff", "format",
+        "contents_column", "key_column", "priority_column", "delay_column", "visible_at_column",
+        "attributes_column", "write_id",
+    )
+}  # fmt: skip
+"""Names of fields on the wire and of arguments in Python, and the flags that set them."""
 
 
 def failure_of(error: QueueberError) -> Failure:
@@ -75,7 +71,7 @@ def failure_of(error: QueueberError) -> Failure:
 
 
 def _with_flag(message: str) -> str:
-    """A refusal begins with the field that is wrong."""
+    """Replace the field at the beginning of a message with its flag."""
     field, colon, rest = message.partition(": ")
     return f"{FLAGS.get(field, field)}{colon}{rest}"
 

@@ -9,9 +9,9 @@ import pytest
 import queueber
 from queueber import errors
 from queueber.cli import commands
+from queueber.cli.commands.loads import loads
+from queueber.cli.commands.queues import queues
 from queueber.cli.exits import FLAGS, failure_of
-from queueber.cli.loads import loads
-from queueber.cli.queues import queues
 from queueber.cli.spark import spark
 from queueber.errors import QueueberError
 from tests.cli.conftest import Cli
@@ -100,6 +100,8 @@ def test_every_flag_that_a_refusal_may_name_exists() -> None:
     assert set(FLAGS.values()) <= known
     assert failure_of(errors.InvalidArgument("count: 9")).message == "--count: 9"
     assert failure_of(errors.InvalidArgument("batch: empty")).message == "batch: empty"
+    too_long = "wait: 400 s is too long; the limit of this server is 300"
+    assert failure_of(errors.InvalidArgument(too_long)).message == f"--{too_long}"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_every_flag_that_a_refusal_may_name_exists() -> None:
     ids=lambda arguments: " ".join(arguments[:2]),
 )
 def test_a_server_that_is_not_there_is_exit_code_3(arguments: list[str]) -> None:
-    outcome = Cli("127.0.0.1:1")(*arguments, "--timeout", "0")
+    outcome = Cli("127.0.0.1:1")(*arguments, "--connect-timeout", "0")
 
     assert (outcome.code, outcome.stdout) == (3, "")
     assert outcome.stderr.startswith("Error: cannot reach a server at 127.0.0.1:1")
@@ -169,6 +171,19 @@ def test_a_queue_that_is_not_there_is_not_created(
 
     assert (outcome.code, outcome.stdout) == (4, "")
     assert outcome.stderr == "Error: there is no queue 'mistyped'; create it, or check the name\n"
+    assert "mistyped" not in [each.name for each in client.queues()]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["add", "x"], ["add", "x", "--producer", "p"], ["poll"], ["work", "json:loads"]]
+)
+def test_must_exist_refuses_a_queue_that_would_be_created(
+    cli: Cli, client: queueber.Client, arguments: list[str]
+) -> None:
+    outcome = cli(*arguments, "-q", "mistyped", "--must-exist")
+
+    assert (outcome.code, outcome.stdout) == (4, "")
+    assert "there is no queue 'mistyped'; create it, or check the name" in outcome.stderr
     assert "mistyped" not in [each.name for each in client.queues()]
 
 

@@ -3,6 +3,7 @@
 With a real server in a process of its own, and calls to the operating system that really fail.
 """
 
+import json
 import signal
 import subprocess
 import sys
@@ -89,7 +90,9 @@ def test_server_whose_sync_fails_acknowledges_nothing_more_says_why_and_ends(
 
     assert code == 5
     assert "Input/output error" in log
-    assert log.rstrip().endswith("all that was acknowledged is there")
+    last = json.loads(log.splitlines()[-1])
+    assert last["event"] == "server_failed"
+    assert last["reason"].endswith("all that was acknowledged is there")
     found = check_after_restart(data_dir, recorder)
     assert found[:20] == [b"%d" % number for number in range(20)]
     assert found[20:] in ([], [b"not acknowledged"])

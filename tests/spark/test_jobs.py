@@ -57,7 +57,7 @@ def test_enqueue_takes_columns_by_name(
     path = write_csv(tmp_path, "order,rank,note\no1,2,first\no2,9,second\n")
 
     shown = job(
-        "spark", "enqueue", path, "-q", queue.name, "--mode", mode, "--contents-column", "note",
+        "spark", "enqueue", path, "-q", queue.name, "--method", mode, "--contents-column", "note",
         "--key-column", "order", "--priority-column", "rank", "--json",
     )  # fmt: skip
 
@@ -98,7 +98,7 @@ def test_drain_writes_what_is_done_and_dead(
     lease.complete({item.id: item.contents.upper() for item in lease if item.id != broken})
     target = str(tmp_path / "results")
 
-    command = ["spark", "drain", target, "-q", queue.name, "--batch", "night"]
+    command = ["spark", "export", target, "-q", queue.name, "--batch", "night"]
 
     shown = job(*command, "--wait", "--json")
     rows = spark.read.parquet(target).orderBy("result").collect()
@@ -120,7 +120,7 @@ def test_drain_replaces_only_what_it_is_told_to(
     target = str(tmp_path / "results")
     queue.add([b"a"], batch="night")
     complete_all(queue)
-    command = ["spark", "drain", target, "-q", queue.name, "--status", "done"]
+    command = ["spark", "export", target, "-q", queue.name, "--status", "done"]
     assert job(*command).code == 0
     queue.add([b"b"], batch="night")
     complete_all(queue)
@@ -144,8 +144,8 @@ def test_drain_that_waits_in_vain_writes_nothing(
     target = tmp_path / "results"
 
     shown = job(
-        "spark", "drain", str(target), "-q", queue.name, "--batch", "night",
-        "--wait", "--for", "0.05",
+        "spark", "export", str(target), "-q", queue.name, "--batch", "night",
+        "--wait", "--timeout", "0.05",
     )  # fmt: skip
 
     assert (shown.code, rows_of(shown.stdout)["live"]) == (1, "1")

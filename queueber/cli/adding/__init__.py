@@ -1,0 +1,1 @@
+"""How `queueber add` reads its input and sends it."""

@@ -1,0 +1,87 @@
+"""Where `queueber add` takes items from: arguments, files, and standard input."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from itertools import chain, count
+from pathlib import Path
+from typing import cast
+
+from queueber.cli.adding.batches import (
+    ItemDefaults,
+    NewBatch,
+    batch_bytes_max,
+    jsonl_batches,
+    plain_batches,
+)
+from queueber.cli.adding.jsonl_items import line_bytes_max, read_jsonl
+from queueber.cli.adding.split_stream import is_idle, split_stream
+from queueber.cli.flags.target import check_exclusive
+from queueber.errors import InvalidArgument, ResourceExhausted
+from queueber.model import ServerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    contents: tuple[str, ...]
+    files: tuple[Path, ...]
+    lines: bool
+    null: bool
+    jsonl: bool
+    fills_batches: bool
+    """Wait until a batch is full, so that the same input always forms the same batches."""
+
+    def check(self, defaults: ItemDefaults) -> None:
+        check_exclusive(lines=self.lines, null=self.null, jsonl=self.jsonl)
+        given = len(self.contents) + len(self.files)
+        if not given and not self.has_stream:
+            raise InvalidArgument(
+                "there is nothing to add; give contents, --file, --lines, --null or --jsonl"
+            )
+        if defaults.key == "":
+            raise InvalidArgument("--key is empty; leave it out to add the item without a key")
+        if defaults.key is not None and (given > 1 or self.has_stream):
+            raise InvalidArgument(
+                "--key is for a single item; with --jsonl each item may have its own key"
+            )
+
+    @property
+    def has_stream(self) -> bool:
+        return self.lines or self.null or self.jsonl
+
+    def is_idle(self) -> bool:
+        return self.has_stream and is_idle(_stdin())
+
+    def batches(self, server: ServerInfo, defaults: ItemDefaults) -> Iterator[NewBatch]:
+        """All items: arguments first, then files, then standard input."""
+        bytes_max = batch_bytes_max(server.message_bytes_max)
+        item_bytes_max = server.item_bytes_max
+        files = (_read_file(file, item_bytes_max) for file in self.files)
+        given = chain(map(os.fsencode, self.contents), files)
+        yield from plain_batches(given, defaults, bytes_max)
+        if self.jsonl:
+            numbers = count(1)
+            for lines in self._stream(b"\n", line_bytes_max(item_bytes_max)):
+                yield from jsonl_batches(read_jsonl(lines, numbers), defaults, bytes_max)
+        elif self.has_stream:
+            for items in self._stream(b"\0" if self.null else b"\n", item_bytes_max):
+                yield from plain_batches(items, defaults, bytes_max)
+
+    def _stream(self, end: bytes, bytes_max: int) -> Iterator[Iterable[bytes]]:
+        """Items that may share a batch: those of one read, or all of them."""
+        blocks = split_stream(_stdin(), end, bytes_max)
+        return iter([chain.from_iterable(blocks)]) if self.fills_batches else blocks
+
+
+def _stdin() -> BufferedReader:
+    return cast("BufferedReader", sys.stdin.buffer)
+
+
+def _read_file(file: Path, bytes_max: int) -> bytes:
+    with file.open("rb") as opened:
+        contents = opened.read(bytes_max + 1)
+    if len(contents) > bytes_max:
+        raise ResourceExhausted(f"{file} has more than {bytes_max} bytes, the limit of an item")
+    return contents

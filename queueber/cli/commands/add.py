@@ -1,0 +1,179 @@
+"""`queueber add`: add items to a queue. `cli/adding` reads the input and sends it."""
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from queueber import AddedIds
+from queueber.cli.adding.batches import ItemDefaults
+from queueber.cli.adding.sender import Sender
+from queueber.cli.adding.sources import Sources
+from queueber.cli.flags.target import Target, client_flags, must_exist_flag, queue_flag
+from queueber.cli.flags.types import name_and_value, seconds_up_to, whole_number
+from queueber.cli.output.json_lines import echo_json
+from queueber.cli.output.text import counted
+from queueber.errors import InvalidArgument
+from queueber.limits import DELAY_MS_MAX, PRIORITY_DEFAULT, PRIORITY_MAX
+
+
+@click.command()
+@click.argument("contents", nargs=-1)
+@click.option("--lines", is_flag=True, help="Each line of standard input is an item.")
+@click.option("--null", is_flag=True, help="As --lines, but items end with a NUL byte.")
+@click.option("--jsonl", is_flag=True, help="Each line of standard input is a JSON object.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The whole file is an item. May be repeated.",
+)
+@click.option(
+    "--delay",
+    type=seconds_up_to(DELAY_MS_MAX),
+    default=0,
+    help="How long the items stay hidden from polls.",
+)
+@click.option(
+    "--priority",
+    type=click.IntRange(0, PRIORITY_MAX),
+    default=PRIORITY_DEFAULT,
+    show_default=True,
+    metavar="NUMBER",
+    help=f"0 to {PRIORITY_MAX}; polls take higher priorities first.",
+)
+@click.option(
+    "--key", help="Skip the item if one with this key was added within the queue's --dedup-window."
+)
+@click.option(
+    "--attribute",
+    "attributes",
+    type=name_and_value,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Metadata of each item. May be repeated.",
+)
+@click.option("--batch", metavar="NAME", help="Count the items under this name; see 'receipt'.")
+@click.option("--producer", metavar="ID", help="Makes the command safe to repeat; see above.")
+@click.option(
+    "--epoch",
+    type=whole_number,
+    metavar="NUMBER",
+    help="Of the producer; a higher one starts from scratch. [default: 1]",
+)
+@click.option("--quiet", is_flag=True, help="Print how many items were added, not their ids.")
+@queue_flag
+@must_exist_flag
+@client_flags
+def add(
+    target: Target,
+    queue: str,
+    must_exist: bool,
+    contents: tuple[str, ...],
+    lines: bool,
+    null: bool,
+    jsonl: bool,
+    files: tuple[Path, ...],
+    delay: float,
+    priority: int,
+    key: str | None,
+    attributes: tuple[tuple[str, str], ...],
+    batch: str | None,
+    producer: str | None,
+    epoch: int | None,
+    quiet: bool,
+) -> None:
+    """Add items to a queue, and print their ids.
+
+    \b
+    Examples:
+      queueber add 'do this' 'and that' --priority 9
+      queueber add 'pay 17' --key order-17 --attribute trace=a1b2
+      queueber add --lines --quiet --batch night-run < jobs.txt
+      queueber add --lines --quiet --producer load-2026-11-16 < jobs.txt
+      find . -name '*.png' -print0 | queueber add --null -q images --delay 60
+      echo '{"contents": "pay 17", "key": "order-17"}' | queueber add --jsonl
+
+    Each argument is an item. With --lines the newline is not part of the item, and empty lines are
+    skipped; arguments and files are added unchanged. A queue that does not exist is created, unless
+    you give --must-exist.
+
+    With --jsonl each line has "contents" (text) or "contentsBase64", and may have "key",
+    "priority", "delay" (seconds) and "attributes" (an object of strings); the flags are defaults
+    for what a line leaves out. Lines printed by 'poll --json' or 'peek --json' work, too: their
+    "id", "attempt", "batch" and similar fields are ignored.
+
+    If an item's key was used before, the item is not added, and you get the id of the first one.
+
+    Items are sent in calls of up to 1000. Each call adds all its items or none. If a call fails,
+    the message says how many items were added before.
+
+    With --producer you can repeat the command after a crash, with the same input and flags: what
+    was added is not added again. Calls are numbered, and the server compares the contents of a
+    repeated call with those of the first: if they differ, the command fails. (It remembers the
+    contents of the last 8 calls; older ones are skipped by their number, and their ids are not
+    printed.) For different input choose another producer, or a higher --epoch, which also stops
+    runs of a lower one. The server forgets a producer after 7 days without an add.
+
+    With --json each id is an object: {"id": "..."}, with "duplicate": true if the key was used
+    before. With --quiet it is the count: {"added": 2}.
+    """
+    if epoch is not None and producer is None:
+        raise InvalidArgument("--epoch belongs to a producer; give --producer, too")
+    defaults = ItemDefaults(delay, priority, dict(attributes), batch, key)
+    sources = Sources(contents, files, lines, null, jsonl, fills_batches=producer is not None)
+    sources.check(defaults)
+    with target.connect() as client, contextlib.ExitStack() as stack:
+        on_progress: Callable[[int, int], None] = _no_progress
+        # Ids printed on the same terminal would break the bar.
+        if sources.has_stream and sys.stderr.isatty() and (quiet or not sys.stdout.isatty()):
+            from queueber.cli.output.progress_bars import InputBar
+
+            on_progress = stack.enter_context(InputBar()).advance
+
+        def on_ids(ids: AddedIds) -> None:
+            if not quiet:
+                _echo_ids(ids, use_json=target.use_json)
+
+        filled = client.queue(queue, must_exist=must_exist)
+        epoch = 1 if epoch is None else epoch
+        adder = filled if producer is None else filled.producer(producer, epoch)
+        sender = Sender(adder, sources.is_idle, on_ids, on_progress)
+        sender.run(sources.batches(client.server(), defaults))
+    if quiet:
+        _echo_counts(sender, use_json=target.use_json)
+    if not (quiet and target.use_json):
+        _echo_skipped(sender)
+
+
+def _no_progress(_items: int, _byte_count: int) -> None:
+    pass
+
+
+def _echo_ids(ids: AddedIds, *, use_json: bool) -> None:
+    # One write for all ids: a write for each would take longer than adding them.
+    if not use_json:
+        click.echo("\n".join(each.hex() for each in ids))
+        return
+    duplicates = ids.duplicates or (False,) * len(ids)
+    ends = {False: '"}', True: '", "duplicate": true}'}
+    lines = (f'{{"id": "{each.hex()}{ends[at]}' for each, at in zip(ids, duplicates, strict=True))
+    click.echo("\n".join(lines))
+
+
+def _echo_counts(sender: Sender, *, use_json: bool) -> None:
+    others = {"duplicates": sender.duplicates, "addedBefore": sender.added_before}
+    counts = {"added": sender.added} | {name: each for name, each in others.items() if each}
+    echo_json(counts if use_json else sender.added)
+
+
+def _echo_skipped(sender: Sender) -> None:
+    if sender.duplicates:
+        items = counted(sender.duplicates, "item")
+        click.echo(f"Not added: {items} whose key was used before.", err=True)
+    if sender.added_before:
+        items = counted(sender.added_before, "item")
+        click.echo(f"Not added again: {items} of an earlier run.", err=True)

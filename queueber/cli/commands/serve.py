@@ -1,0 +1,122 @@
+"""`queueber serve`: run a server."""
+
+import errno
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+from click.exceptions import Exit
+
+from queueber.cli.exits import OUR_FAULT, STORE, USAGE, Failure
+from queueber.config import OPTIONS, Config, Option, load_config
+from queueber.errors import InvalidArgument, QueueberError
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_LISTEN_ERRORS = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES, errno.EPERM)
+
+
+def _config_flags(command: F) -> F:
+    """A flag for each option of the server; its value is text, or None if it is not given."""
+    for option in reversed(OPTIONS):
+        command = click.option(
+            option.flag, option.name, metavar=_metavar(option), help=_help(option)
+        )(command)
+    return command
+
+
+def _metavar(option: Option) -> str:
+    return {int: "NUMBER", Path: "DIR"}.get(option.parse, "TEXT")  # type: ignore[call-overload,no-any-return]
+
+
+def _help(option: Option) -> str:
+    return option.help if option.default is None else f"{option.help} [default: {option.default}]"
+
+
+@click.command()
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    help="TOML file with options: the names of the flags, with underscores.",
+)
+@click.option(
+    "--address-file",
+    type=click.Path(path_type=Path),
+    help="Write the address into this file when the server is ready.",
+)
+@_config_flags
+def serve(config_file: Path | None, address_file: Path | None, **flags: str | None) -> None:
+    """Run a server, until SIGTERM or Ctrl-C.
+
+    \b
+    Examples:
+      queueber serve
+      queueber serve --data-dir /var/lib/queueber --listen 0.0.0.0:9090
+
+    The server listens when it logs 'listening'. The data directory is created if it does not exist;
+    a directory with anything but a store of Queueber in it is refused.
+
+    You can also set every option in the environment, such as QUEUEBER_DATA_DIR, or in the file of
+    --config. Flags override the environment, and the environment overrides the file.
+    """
+    config = load_config(flags, file=config_file)
+    # Importing the server takes a while, so the other commands do not.
+    from queueber.app import serve as run_server
+    from queueber.logs import configure_logs, logs_are_json
+
+    configure_logs(config.log_level, config.log_format)
+    try:
+        run_server(config, address_file=address_file)
+    except Exception as error:
+        error = _unwrapped(error)
+        failure = _explained(error, config)
+        use_json = logs_are_json(config.log_format)
+        if use_json or failure.exit_code == OUR_FAULT:
+            _log_failure(failure, error)
+        raise (Exit(failure.exit_code) if use_json else failure) from error
+
+
+def _log_failure(failure: Failure, error: Exception) -> None:
+    """With JSON logs nothing else is printed, so that every line can be parsed."""
+    from structlog import get_logger
+
+    facts = {"exc_info": error} if failure.exit_code == OUR_FAULT else {}
+    get_logger("queueber").critical(
+        "server_failed", reason=failure.message, exit_code=failure.exit_code, **facts
+    )
+
+
+def _unwrapped(error: Exception) -> Exception:
+    """The error itself, without the exception groups that trio wraps it in."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _explained(error: Exception, config: Config) -> Failure:
+    match error:
+        case InvalidArgument():
+            return Failure(str(error), USAGE)
+        case QueueberError():
+            return Failure(str(error), STORE)
+        case OSError(filename=str() | Path() as file):
+            return Failure(f"cannot use {file}: {error.strerror}", STORE)
+        case OSError() if isinstance(error, socket.gaierror) or error.errno in _LISTEN_ERRORS:
+            return _cannot_listen(error, config)
+        case _:
+            return Failure(
+                f"the server stopped because of a bug ({type(error).__name__}: {error}); "
+                "its log has the details, and 'queueber verify' checks the store",
+                OUR_FAULT,
+            )
+
+
+def _cannot_listen(error: OSError, config: Config) -> Failure:
+    # For an address in use, asyncio replaces strerror with a sentence of its own.
+    is_in_use = error.errno == errno.EADDRINUSE
+    reason = "the address is in use" if is_in_use else (error.strerror or str(error)).lower()
+    text = f"cannot listen on {config.listen}: {reason}; choose another with --listen"
+    return Failure(text, STORE)

@@ -1,0 +1,153 @@
+"""`queueber work`: a pool of workers that run a function for every item."""
+
+import os
+import sys
+from typing import Any
+
+import click
+from click.exceptions import Exit
+
+from queueber.cli.exits import INTERRUPTED, NEGATIVE, Failure
+from queueber.cli.flags.target import Target, client_flags, queue_flag
+from queueber.cli.flags.types import seconds
+from queueber.cli.output.json_lines import echo_json, to_json
+
+_SERIALIZERS = click.Choice(["json"])
+
+
+class _Stderr:
+    """The current `sys.stderr`, which the live line replaces while it is shown."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        return sys.stderr.isatty()
+
+
+@click.command()
+@click.argument("handler", metavar="MODULE:FUNCTION")
+@click.option(
+    "--concurrency",
+    "-c",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    metavar="NUMBER",
+    help="Handlers that run at the same time, in each process.",
+)
+@click.option(
+    "--processes",
+    "-p",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="NUMBER",
+    help="Worker processes; 0: work in this process.  [default: 0]",
+)
+@click.option(
+    "--prefetch",
+    type=click.IntRange(min=0),
+    metavar="NUMBER",
+    help="Items leased in advance, in each process.  [default: --concurrency]",
+)
+@click.option(
+    "--lease",
+    type=seconds,
+    default=60,
+    show_default=True,
+    help="Length of a lease. It is extended while handlers work.",
+)
+@click.option(
+    "--loop",
+    type=click.Choice(["asyncio", "trio"]),
+    default="asyncio",
+    show_default=True,
+    help="The library that an 'async def' handler uses.",
+)
+@click.option("--serializer", type=_SERIALIZERS, help="Turns results into bytes.")
+@click.option("--deserializer", type=_SERIALIZERS, help="Makes item.value from item.contents.")
+@click.option("--until-empty", is_flag=True, help="End when nothing is ready.")
+@click.option(
+    "--shutdown-timeout",
+    type=seconds,
+    default=30,
+    show_default=True,
+    help="How long handlers may take to finish after a signal to stop.",
+)
+@click.option(
+    "--progress/--no-progress",
+    default=True,
+    show_default=True,
+    help="A live line on a terminal, else a log line every ten seconds.",
+)
+@click.option("--must-exist", is_flag=True, help="Fail if the queue does not exist at the start.")
+@queue_flag
+@client_flags
+def work(
+    target: Target,
+    until_empty: bool,
+    must_exist: bool,
+    shutdown_timeout: float,
+    progress: bool,
+    **arguments: Any,
+) -> None:
+    """Run a Python function for every item of a queue.
+
+    \b
+    Examples:
+      queueber work thumbnails:make --queue thumbnails --concurrency 32
+      queueber work shop.tasks:charge -q charges --processes 2 --serializer json
+      queueber work mail:send -q mail --loop trio --until-empty
+
+    \b
+    A module such as thumbnails.py, in the current directory or installed:
+      def make(item):
+          return shrink(item.contents)
+
+    The function gets an item (item.contents are its bytes) and returns the result: bytes or None,
+    or any value with --serializer. If it raises, the item fails and is retried as the settings of
+    the queue say; 'raise queueber.Retry(delay=5)' sets the time of the retry. A plain function runs
+    in threads, an 'async def' as tasks.
+
+    The worker does not create the queue: if it does not exist, the worker waits until it does, or
+    fails with --must-exist.
+
+    SIGTERM or Ctrl-C stops it: items that no handler has begun are released, and handlers have
+    --shutdown-timeout seconds to finish. A second signal releases their items, too, and ends at
+    once with 130. Otherwise it ends with 0, or with 1 if worker processes crash again and again.
+
+    With --json the counters are printed at the end: {"done": 3, "failed": 0, "refused": 0, ...}.
+    """
+    from queueber.logs import configure_logs
+    from queueber.worker.processes.supervisor import WorkersDied
+    from queueber.worker.worker import Worker
+
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    configure_logs("info", "auto", _Stderr())  # type: ignore[arg-type]  # all that is used of one
+    if must_exist:
+        with target.connect() as client:
+            client.queue(arguments["queue"], must_exist=True).stats()
+    worker = Worker(
+        target.address,
+        connect_timeout=target.connect_seconds,
+        shutdown_timeout=shutdown_timeout,
+        progress=progress,
+        **arguments,
+    )
+    try:
+        stats = worker.run(until_empty=until_empty)
+    except WorkersDied as error:
+        raise Failure(str(error), NEGATIVE) from None
+    if target.use_json:
+        echo_json(to_json(stats))
+    code = INTERRUPTED if worker.was_hurried else 0
+    if stats.abandoned:
+        # Threads with handlers that hang would keep the interpreter from ending.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise Exit(code)

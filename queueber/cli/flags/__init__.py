@@ -1,0 +1,1 @@
+"""Flags and arguments that several commands share."""

@@ -1,0 +1,1 @@
+"""What commands print: JSON for programs, lines, tables and progress bars for people."""

@@ -1,0 +1,158 @@
+"""`queueber spark enqueue`: add the rows of files as items."""
+
+import secrets
+from datetime import UTC, datetime
+
+import click
+from click.exceptions import Exit
+
+from queueber.cli.commands.receipt import check_wait, echo_receipt, wait_flags, wait_receipt
+from queueber.cli.exits import NEGATIVE
+from queueber.cli.flags.target import Target, client_flags, must_exist_flag, queue_flag
+from queueber.cli.flags.types import name_and_value, seconds_up_to
+from queueber.cli.output.json_lines import echo_json, to_json
+from queueber.cli.spark.session import SparkFlags, check_installed, spark_flags, with_task_bar
+from queueber.errors import InvalidArgument
+from queueber.limits import DELAY_MS_MAX, PRIORITY_MAX
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["parquet", "json", "csv", "text"]),
+    help="Format of the files.  [default: by the suffix of their names]",
+)
+@click.option(
+    "--input-option",
+    "input_options",
+    type=name_and_value,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of Spark's reader, such as sep=; for CSV. May be repeated.",
+)
+@click.option(
+    "--contents-column",
+    metavar="NAME",
+    help="Contents of an item.  [default: 'contents', or the whole row as JSON]",
+)
+@click.option(
+    "--key-column", metavar="NAME", help="Key: of rows with the same key only one is added."
+)
+@click.option("--priority-column", metavar="NAME", help=f"Priority, 0 to {PRIORITY_MAX}.")
+@click.option("--delay-column", metavar="NAME", help="Seconds that an item stays hidden.")
+@click.option("--visible-at-column", metavar="NAME", help="Or until when, a timestamp.")
+@click.option(
+    "--attributes-column", metavar="NAME", help="Attributes: a map, or an object of strings."
+)
+@click.option(
+    "--priority",
+    type=click.IntRange(0, PRIORITY_MAX),
+    metavar="NUMBER",
+    help=f"Priority of all items, 0 to {PRIORITY_MAX}; higher ones are polled first.",
+)
+@click.option("--delay", type=seconds_up_to(DELAY_MS_MAX), help="How long all items stay hidden.")
+@click.option("--batch", metavar="NAME", help="Name of the batch.  [default: a new name]")
+@click.option("--write-id", metavar="NAME", help="Makes the command safe to repeat; see above.")
+@click.option(
+    "--method",
+    type=click.Choice(["bulk", "rpc"]),
+    default="bulk",
+    show_default=True,
+    help="bulk: upload files for the store; rpc: add rows with normal calls.",
+)
+@wait_flags
+@spark_flags
+@queue_flag
+@must_exist_flag
+@client_flags
+def enqueue(
+    target: Target,
+    queue: str,
+    must_exist: bool,
+    spark: SparkFlags,
+    paths: tuple[str, ...],
+    format_name: str | None,
+    input_options: tuple[tuple[str, str], ...],
+    priority: int | None,
+    delay: float | None,
+    batch: str | None,
+    write_id: str | None,
+    method: str,
+    wait: bool,
+    timeout: float | None,
+    **columns: str | None,
+) -> None:
+    """Add all rows of files to a queue, or none of them.
+
+    \b
+    Examples:
+      queueber spark enqueue docs.parquet -q ocr --batch run-42
+      queueber spark enqueue 'logs/*.json.gz' -q lines --contents-column message
+      queueber spark enqueue orders.csv -q pay --key-column order --priority-column rank
+      queueber spark enqueue urls.txt -q fetch --wait --timeout 3600
+
+    The files are Parquet, JSON lines, CSV with a header, or text with one item a line. Paths may be
+    folders, patterns, and everything else that Spark reads. The contents of an item are the column
+    'contents', or the line of a text file; otherwise the whole row as a JSON object. Other columns
+    are used only if a flag names them.
+
+    The items become ready together, when all rows have been written; a job that fails or is killed
+    adds nothing. A row that cannot be read fails the job. With --write-id you can repeat the
+    command: what was added under that name is not added again. A queue that does not exist is
+    created, unless you give --must-exist.
+
+    Prints the number of rows and the receipt of the batch. With --wait the command waits until
+    every item of the batch is done or dead, and ends with 1 if that takes longer than --timeout.
+    With --json: an object with "rows" and "receipt".
+    """
+    check_wait(timeout, wait=wait)
+    _check_once("priority", priority, columns["priority_column"])
+    _check_once("delay", delay, columns["delay_column"], columns["visible_at_column"])
+    check_installed()
+    from queueber.spark.jobs import Place
+    from queueber.spark.jobs import enqueue as enqueue_rows
+    from queueber.spark.jobs_input import Input, ItemColumns, format_of
+
+    batch = batch or write_id or _new_batch()
+    given = Input(
+        paths,
+        format_name or format_of(paths),
+        dict(input_options),
+        ItemColumns(**{name.removesuffix("_column"): each for name, each in columns.items()}),
+        priority,
+        delay,
+    )
+    place = Place(target.address, queue, batch)
+    # Before Spark, which takes seconds to start: a missing server or queue is known at once.
+    with target.connect() as client:
+        asked = client.queue(queue, must_exist=must_exist)
+        if must_exist:
+            asked.stats()
+        with spark.session(f"enqueue {queue}") as session:
+            rows = with_task_bar(
+                session,
+                "adding rows, in tasks",
+                lambda: enqueue_rows(session, given, place, mode=method, write_id=write_id),
+            )
+        found = wait_receipt(asked, batch, timeout) if wait else asked.receipt(batch)
+    if target.use_json:
+        echo_json({"rows": rows, "receipt": to_json(found)})
+    else:
+        echo_receipt(found, ("rows", f"{rows:,}"))
+    if wait and not found.complete:
+        raise Exit(NEGATIVE)
+
+
+def _check_once(name: str, value: object, *of_columns: str | None) -> None:
+    """Refuse a value for all rows together with a column for it."""
+    if sum(each is not None for each in (value, *of_columns)) > 1:
+        raise InvalidArgument(
+            f"--{name} is given twice; give one value for all rows, or one column"
+        )
+
+
+def _new_batch() -> str:
+    """A unique name with the time in it."""
+    return f"{datetime.now(UTC):enqueue-%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"

@@ -1,0 +1,68 @@
+import json
+
+import pytest
+
+import queueber
+from queueber.cli.output.json_lines import to_json
+from tests.cli.conftest import Cli, rows_of
+
+
+def test_stats_shows_a_queue_in_numbers(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add([b"12345"] * 1200)
+    queue.add(b"12345", key="k")
+    queue.add(b"12345", key="k")
+    lease = queue.poll(200)
+    queue.complete(lease.ids[:2], [b"one", b"two"], lease=lease.id)
+    queue.fail(lease.ids[2:5], "", lease=lease.id)
+
+    shown = cli("stats", "-q", queue.name)
+
+    rows = rows_of(shown.stdout)
+    assert (shown.code, shown.stderr) == (0, "")
+    expected = {
+        "paused": "no",
+        "ready": "1,001",
+        "delayed": "3",
+        "leased": "195",
+        "dead": "0",
+        "bytes": "5,996",
+        "results": "2",
+        "added": "1,201",
+        "duplicates": "1",
+        "failed": "3",
+        "completed": "2",
+        "items, limit": "none",
+        "attempts, limit": "20",
+    }
+    assert {name: rows[name] for name in expected} == expected
+    assert float(rows["oldest, seconds"].replace(",", "")) >= 0
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(None, "until 'resume'"), (1000, "for 9")])
+def test_stats_tells_how_long_a_queue_is_paused(
+    cli: Cli, queue: queueber.Queue, seconds: float | None, told: str
+) -> None:
+    queue.pause(seconds)
+
+    assert rows_of(cli("stats", "-q", queue.name).stdout)["paused"].startswith(told)
+
+
+def test_stats_json_has_every_field(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add(b"12345", delay=1000)
+
+    shown = cli("stats", "-q", queue.name, "--json")
+
+    found = json.loads(shown.stdout)
+    assert (shown.code, shown.stderr) == (0, "")
+    assert found == json.loads(json.dumps(to_json(queue.stats())))
+    assert (found["delayed"], found["contentsBytes"], found["addedTotal"]) == (1, 5, 1)
+    assert found["settings"]["leaseMs"] == 60_000
+    assert found["settings"]["backoffMs"] == []
+
+
+def test_stats_of_an_unknown_queue_does_not_create_it(cli: Cli, client: queueber.Client) -> None:
+    shown = cli("stats", "-q", "mistyped")
+
+    assert (shown.code, shown.stdout) == (4, "")
+    assert shown.stderr == "Error: there is no queue 'mistyped'; create it, or check the name\n"
+    assert "mistyped" not in [each.name for each in client.queues()]
