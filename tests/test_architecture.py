@@ -190,6 +190,7 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
         "openSnapshot": "open_snapshot",
         "scanSnapshot": "scan_snapshot",
         "closeSnapshot": "close_snapshot",
+        "splitSnapshot": "split_snapshot",
         "beginLoad": "begin_load",
         "stageFile": "stage_file",
         "finishPart": "finish_part",

@@ -31,5 +31,12 @@ class SnapshotMethods(QueueMethods):
         self._count(context)
 
     @call
+    async def splitSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        asked = context.params
+        context.results.cuts = self._service.split_snapshot(
+            self._queue, asked.snapshot, read_state(asked.state), asked.parts
+        )
+
+    @call
     async def closeSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         context.results.closed = self._service.close_snapshot(self._queue, context.params.id)

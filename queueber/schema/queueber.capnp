@@ -158,6 +158,11 @@ interface Queue {
   openSnapshot @30 () -> (snapshot :Snapshot);
   scanSnapshot @31 (req :ScanRequest) -> (resp :ScanResponse);
   closeSnapshot @32 (id :Data) -> (closed :Bool);
+
+  splitSnapshot @33 (snapshot :Data, state :ItemState, parts :UInt32) -> (cuts :List(Data));
+  # Cut the items of a state into at most `parts` ranges, to be scanned side by side. A range is what
+  # `scanSnapshot` finds `after` one cut and `before` the next; the first range has no `after`, the
+  # last one no `before`.
 }
 
 interface Service extends(Queue) {

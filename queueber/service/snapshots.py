@@ -9,6 +9,7 @@ import structlog
 from queueber.engine.kernel.state import QueueState
 from queueber.engine.queue.peek import look
 from queueber.engine.queue.results import results_of
+from queueber.engine.queue.split import split
 from queueber.engine.queue.view import View, take_view
 from queueber.errors import NotFound, ResourceExhausted
 from queueber.limits import (
@@ -20,7 +21,7 @@ from queueber.limits import (
 )
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState, Results, SnapshotInfo
 from queueber.service.core import KeptSnapshot, ServiceCore
-from queueber.service.validate.items import check_batch, check_cursor
+from queueber.service.validate.items import check_batch, check_cursor, check_parts
 
 _log = structlog.get_logger("queueber.service")
 
@@ -73,6 +74,14 @@ class Snapshots(ServiceCore):
         limit = min(limit, SCAN_ITEMS_MAX) or SCAN_ITEMS_MAX
         room = self.limits.answer_bytes_max
         return look(view, state, after, limit, room, before=before, batch=batch, without=without)
+
+    def split_snapshot(
+        self, queue: QueueState, snapshot_id: bytes, state: ItemState, parts: int
+    ) -> list[bytes]:
+        """Cursors that cut the items of a state into at most `parts` ranges."""
+        view = self._view(queue, snapshot_id)
+        check_parts(parts)
+        return split(view, state, parts)
 
     def read_snapshot(
         self,

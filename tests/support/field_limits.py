@@ -361,6 +361,14 @@ METHODS: dict[str, Method] = {
             **{name: Any_(True, MISSING) for name in without},
         },
     ),
+    "splitSnapshot": Method(
+        {"snapshot": ID},
+        {
+            "snapshot": Limit(ID, bytes(17), MISSING, MISSING),
+            "state": Limit("dead", 99, INVALID, MISSING),
+            "parts": Any_(U32, MISSING),
+        },
+    ),
     "closeSnapshot": Method({"id": ID}, {"id": Any_(bytes(17))}),
     "queue": Method({"name": "default"}, {"name": text(QUEUE_NAME_CHARS_MAX), "mustExist": a_flag}),
     "createQueue": Method(
