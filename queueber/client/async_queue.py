@@ -23,6 +23,7 @@ from queueber.model import (
     Origin,
     Receipt,
     Result,
+    ResultColumns,
     Results,
     SnapshotInfo,
     Stats,
@@ -160,13 +161,25 @@ class AsyncQueue:
         """Up to `limit` results from `offset` on, or from where `reader` has acknowledged."""
         return await wait_for_async(
             self._calls.reads.read_results(
-                offset,
-                reader=reader,
-                limit=limit,
-                wait=wait,
-                batch=batch,
-                before=before,
-                without=without,
+                offset, reader, wait, limit=limit, batch=batch, before=before, without=without
+            )
+        )
+
+    async def read_columns(
+        self,
+        offset: int = 0,
+        *,
+        reader: str | None = None,
+        limit: int = 1000,
+        wait: float = 0,
+        batch: str | None = None,
+        before: int | None = None,
+        without: Columns = (),
+    ) -> ResultColumns:
+        """As `read_results`, as a list for each column instead of an object for each result."""
+        return await wait_for_async(
+            self._calls.reads.read_columns(
+                offset, reader, wait, limit=limit, batch=batch, before=before, without=without
             )
         )
 

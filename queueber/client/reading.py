@@ -1,10 +1,10 @@
 """What became of items: receipts of batches, and the log of results."""
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from queueber.client.arguments import (
     Columns,
@@ -17,12 +17,21 @@ from queueber.client.arguments import (
 from queueber.client.caller import Caller
 from queueber.errors import InvalidArgument
 from queueber.limits import READ_ITEMS_MAX, SECOND_MS
-from queueber.model import Column, LogStats, Receipt, Results
+from queueber.model import Column, LogStats, Receipt, ResultColumns, Results
 from queueber.wire.lists import write_columns
-from queueber.wire.results import read_log_stats, read_receipt, read_results
+from queueber.wire.results import read_log_stats, read_receipt, read_results, results_of
 
 _WAIT_ROUND_MS = 20 * SECOND_MS
 """How long one call waits: a longer wait is several, so that none outlives its connection long."""
+
+
+class ReadArguments(TypedDict):
+    """Which results a user asks for; see `Queue.read_results`."""
+
+    limit: int
+    batch: str | None
+    before: int | None
+    without: Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +104,29 @@ class ReadCalls:
                 return receipt
 
     def read_results(
-        self,
-        offset: int,
-        *,
-        reader: str | None,
-        limit: int,
-        wait: float,
-        batch: str | None,
-        before: int | None,
-        without: Columns,
+        self, offset: int, reader: str | None, wait: float, **asked: Unpack[ReadArguments]
     ) -> "Future[Results]":
+        read = self._reading(offset, reader, wait, asked)
+
+        async def rows() -> Results:
+            return results_of(await read())
+
+        return self._caller.core.submit(rows)
+
+    def read_columns(
+        self, offset: int, reader: str | None, wait: float, **asked: Unpack[ReadArguments]
+    ) -> "Future[ResultColumns]":
+        return self._caller.core.submit(self._reading(offset, reader, wait, asked))
+
+    def _reading(
+        self, offset: int, reader: str | None, wait: float, asked: ReadArguments
+    ) -> Callable[[], Coroutine[Any, Any, ResultColumns]]:
         if reader is not None and offset:
             raise InvalidArgument("offset: a named reader goes on where it is; give one of the two")
-        asked = to_asked(offset, limit=limit, batch=batch, before=before, without=without)
         name = "" if reader is None else to_reader(reader)
-        return self._caller.core.submit(partial(self._read, asked, name, to_ms("wait", wait)))
+        return partial(self._read, to_asked(offset, **asked), name, to_ms("wait", wait))
 
-    async def _read(self, asked: Asked, reader: str, wait_ms: int) -> Results:
+    async def _read(self, asked: Asked, reader: str, wait_ms: int) -> ResultColumns:
         """Until there are results, or the time is up and all that is there was looked at."""
         time = self._caller.core.time
         give_up_at = time() + wait_ms / SECOND_MS
@@ -122,14 +137,14 @@ class ReadCalls:
             read = read_results((await self._call(send, round_ms)).resp)
             if reader and not asked.batch:
                 # Each round asks anew where the reader is: somebody else may have acknowledged.
-                if read.results or time() + 0.001 > give_up_at:
+                if read.ids or time() + 0.001 > give_up_at:
                     return read
                 continue
             has_moved = bool(reader) or read.next_offset > asked.offset
             missed += read.missed
             asked, reader = replace(asked, offset=read.next_offset), ""
             is_over = asked.before and asked.offset >= asked.before
-            if read.results or is_over or (not has_moved and time() + 0.001 > give_up_at):
+            if read.ids or is_over or (not has_moved and time() + 0.001 > give_up_at):
                 return replace(read, missed=missed)
 
     def ack_results(self, reader: str, offset: int) -> "Future[None]":

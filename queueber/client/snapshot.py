@@ -12,7 +12,7 @@ from queueber.client.calls import QueueCalls
 from queueber.client.operating import PeekPage
 from queueber.client.waiting import wait_for, wait_for_async
 from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import ItemInfo, ItemState, Results, SnapshotInfo
+from queueber.model import ItemColumns, ItemInfo, ItemState, ResultColumns, Results, SnapshotInfo
 
 
 class Snapshot:
@@ -45,6 +45,29 @@ class Snapshot:
         """
         return wait_for(
             self._calls.snapshots.scan(
+                self.info.id,
+                state,
+                after=after,
+                before=before,
+                limit=limit,
+                batch=batch,
+                without=without,
+            )
+        )
+
+    def scan_columns(
+        self,
+        state: State = ItemState.READY,
+        *,
+        after: bytes = b"",
+        before: bytes = b"",
+        limit: int = SCAN_ITEMS_MAX,
+        batch: str | None = None,
+        without: Columns = (),
+    ) -> ItemColumns:
+        """As `scan`, as a list for each column instead of an object for each item."""
+        return wait_for(
+            self._calls.snapshots.scan_columns(
                 self.info.id,
                 state,
                 after=after,
@@ -90,6 +113,22 @@ class Snapshot:
             )
         )
 
+    def read_columns(
+        self,
+        offset: int | None = None,
+        *,
+        limit: int = 1000,
+        batch: str | None = None,
+        before: int | None = None,
+        without: Columns = (),
+    ) -> ResultColumns:
+        """As `read_results`, as a list for each column instead of an object for each result."""
+        return wait_for(
+            self._calls.snapshots.read_columns(
+                self.info, offset, limit=limit, batch=batch, before=before, without=without
+            )
+        )
+
     def close(self) -> bool:
         """The server need not keep it any more; False when it had ended already."""
         return wait_for(self._calls.snapshots.close(self.info.id))
@@ -131,6 +170,29 @@ class AsyncSnapshot:
             )
         )
 
+    async def scan_columns(
+        self,
+        state: State = ItemState.READY,
+        *,
+        after: bytes = b"",
+        before: bytes = b"",
+        limit: int = SCAN_ITEMS_MAX,
+        batch: str | None = None,
+        without: Columns = (),
+    ) -> ItemColumns:
+        """As `scan`, as a list for each column instead of an object for each item."""
+        return await wait_for_async(
+            self._calls.snapshots.scan_columns(
+                self.info.id,
+                state,
+                after=after,
+                before=before,
+                limit=limit,
+                batch=batch,
+                without=without,
+            )
+        )
+
     async def scan_all(
         self,
         state: State = ItemState.READY,
@@ -160,6 +222,22 @@ class AsyncSnapshot:
         """As `AsyncQueue.read_results`, of the results that there were, deleted since or not."""
         return await wait_for_async(
             self._calls.snapshots.read(
+                self.info, offset, limit=limit, batch=batch, before=before, without=without
+            )
+        )
+
+    async def read_columns(
+        self,
+        offset: int | None = None,
+        *,
+        limit: int = 1000,
+        batch: str | None = None,
+        before: int | None = None,
+        without: Columns = (),
+    ) -> ResultColumns:
+        """As `read_results`, as a list for each column instead of an object for each result."""
+        return await wait_for_async(
+            self._calls.snapshots.read_columns(
                 self.info, offset, limit=limit, batch=batch, before=before, without=without
             )
         )

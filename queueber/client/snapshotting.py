@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from queueber.client.arguments import (
     Columns,
@@ -16,12 +16,12 @@ from queueber.client.arguments import (
 )
 from queueber.client.caller import Caller
 from queueber.client.operating import PeekPage
-from queueber.client.reading import Asked, send_read, to_asked
+from queueber.client.reading import Asked, ReadArguments, send_read, to_asked
 from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import Column, ItemState, Results, SnapshotInfo
+from queueber.model import Column, ItemColumns, ItemState, ResultColumns, Results, SnapshotInfo
 from queueber.wire.lists import write_columns
-from queueber.wire.results import read_results
-from queueber.wire.snapshots import read_scan, read_snapshot
+from queueber.wire.results import read_results, results_of
+from queueber.wire.snapshots import items_of, read_scan, read_snapshot
 from queueber.wire.states import wire_state
 
 
@@ -34,6 +34,16 @@ class _Scan:
     limit: int
     batch: str
     without: frozenset[Column]
+
+
+class ScanArguments(TypedDict):
+    """Which items a user asks for; see `Snapshot.scan`."""
+
+    after: bytes
+    before: bytes
+    limit: int
+    batch: str | None
+    without: Columns
 
 
 class SnapshotCalls:
@@ -49,57 +59,53 @@ class SnapshotCalls:
         return read_snapshot(response.snapshot)
 
     def scan(
-        self,
-        snapshot: bytes,
-        state: State,
-        *,
-        after: bytes,
-        before: bytes,
-        limit: int,
-        batch: str | None,
-        without: Columns,
+        self, snapshot: bytes, state: State, **asked: Unpack[ScanArguments]
     ) -> "Future[PeekPage]":
-        scan = _Scan(
-            snapshot,
-            to_state(state),
-            to_cursor("after", after),
-            to_cursor("before", before),
-            to_number("limit", limit, least=1, limit=SCAN_ITEMS_MAX),
-            "" if batch is None else to_batch(batch),
-            to_columns(without),
-        )
-        return self._caller.core.submit(partial(self._scan, scan))
+        scan = _to_scan(snapshot, state, **asked)
 
-    async def _scan(self, scan: _Scan) -> PeekPage:
+        async def rows() -> PeekPage:
+            columns = await self._scan(scan)
+            return PeekPage(items_of(columns), columns.next)
+
+        return self._caller.core.submit(rows)
+
+    def scan_columns(
+        self, snapshot: bytes, state: State, **asked: Unpack[ScanArguments]
+    ) -> "Future[ItemColumns]":
+        return self._caller.core.submit(partial(self._scan, _to_scan(snapshot, state, **asked)))
+
+    async def _scan(self, scan: _Scan) -> ItemColumns:
         """Pages in which nothing was of the batch are passed over."""
         while True:
             response = await self._caller.call(partial(_send_scan, scan), is_repeatable=True)
-            page = PeekPage(*read_scan(response.resp))
-            if page.items or not page.next:
+            page = read_scan(response.resp)
+            if page.ids or not page.next:
                 return page
             scan = replace(scan, after=page.next)
 
     def read(
-        self,
-        info: SnapshotInfo,
-        offset: int | None,
-        *,
-        limit: int,
-        batch: str | None,
-        before: int | None,
-        without: Columns,
+        self, info: SnapshotInfo, offset: int | None, **asked: Unpack[ReadArguments]
     ) -> "Future[Results]":
-        start = info.first_offset if offset is None else offset
-        asked = to_asked(start, limit=limit, batch=batch, before=before, without=without)
-        return self._caller.core.submit(partial(self._read, info, asked))
+        to_read = to_asked(info.first_offset if offset is None else offset, **asked)
 
-    async def _read(self, info: SnapshotInfo, asked: Asked) -> Results:
+        async def rows() -> Results:
+            return results_of(await self._read(info, to_read))
+
+        return self._caller.core.submit(rows)
+
+    def read_columns(
+        self, info: SnapshotInfo, offset: int | None, **asked: Unpack[ReadArguments]
+    ) -> "Future[ResultColumns]":
+        to_read = to_asked(info.first_offset if offset is None else offset, **asked)
+        return self._caller.core.submit(partial(self._read, info, to_read))
+
+    async def _read(self, info: SnapshotInfo, asked: Asked) -> ResultColumns:
         """Until there are results, or none is left."""
         end = min(asked.before or info.next_offset, info.next_offset)
         while True:
             send = partial(send_read, asked, "", 0, snapshot=info.id)
             read = read_results((await self._caller.call(send, is_repeatable=True)).resp)
-            if read.results or read.next_offset >= end:
+            if read.ids or read.next_offset >= end:
                 return read
             asked = replace(asked, offset=read.next_offset)
 
@@ -112,6 +118,27 @@ class SnapshotCalls:
             lambda queue: queue.closeSnapshot(snapshot), is_repeatable=False
         )
         return bool(response.closed)
+
+
+def _to_scan(
+    snapshot: bytes,
+    state: State,
+    *,
+    after: bytes,
+    before: bytes,
+    limit: int,
+    batch: str | None,
+    without: Columns,
+) -> _Scan:
+    return _Scan(
+        snapshot,
+        to_state(state),
+        to_cursor("after", after),
+        to_cursor("before", before),
+        to_number("limit", limit, least=1, limit=SCAN_ITEMS_MAX),
+        "" if batch is None else to_batch(batch),
+        to_columns(without),
+    )
 
 
 def _send_scan(scan: _Scan, queue: Any) -> Any:

@@ -9,6 +9,7 @@ from queueber.model.items import (
     NOTHING_POLLED,
     Added,
     FailOutcome,
+    ItemColumns,
     ItemDetails,
     ItemInfo,
     ItemState,
@@ -19,7 +20,15 @@ from queueber.model.items import (
 )
 from queueber.model.loads import LoadInfo, LoadRef, LoadState, Part, PartRef, Rows, StagedFile
 from queueber.model.queues import QueueSettings, ServerInfo, Stats, Sweep
-from queueber.model.results import ALL_COLUMNS, Column, LogStats, Receipt, Result, Results
+from queueber.model.results import (
+    ALL_COLUMNS,
+    Column,
+    LogStats,
+    Receipt,
+    Result,
+    ResultColumns,
+    Results,
+)
 from queueber.model.snapshots import SnapshotInfo
 
 __all__ = [
@@ -29,6 +38,7 @@ __all__ = [
     "Added",
     "Column",
     "FailOutcome",
+    "ItemColumns",
     "ItemDetails",
     "ItemInfo",
     "ItemState",
@@ -45,6 +55,7 @@ __all__ = [
     "QueueSettings",
     "Receipt",
     "Result",
+    "ResultColumns",
     "Results",
     "Rows",
     "ServerInfo",

@@ -114,3 +114,26 @@ class ItemInfo:
     reason: str = ""
     last_error: str = ""
     attempt_times_ms: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ItemColumns:
+    """A page of items as parallel lists: position n of every list belongs to one item.
+
+    Columns that were not asked for hold empty values. `queueber.ids.made_at_ms` of an id tells when
+    the item was added.
+    """
+
+    ids: Sequence[bytes]
+    contents: Sequence[bytes]
+    keys: Sequence[str]
+    attributes: Sequence[Mapping[str, str]]
+    batches: Sequence[str]
+    priorities: Sequence[int]
+    attempts: Sequence[int]
+    at_ms: Sequence[int]
+    lease_ids: Sequence[bytes]
+    reasons: Sequence[str]
+    last_errors: Sequence[str]
+    next: bytes
+    """Pass it as `after` to get the next page; empty on the last page."""

@@ -45,6 +45,25 @@ class Results:
     """Results that were asked for, but have been deleted."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResultColumns:
+    """A page of results as parallel lists: position n of every list belongs to one result.
+
+    Columns that were not asked for hold empty values.
+    """
+
+    offsets: Sequence[int]
+    ids: Sequence[bytes]
+    results: Sequence[bytes]
+    completed_at_ms: Sequence[int]
+    attempts: Sequence[int]
+    keys: Sequence[str]
+    batches: Sequence[str]
+    attributes: Sequence[Mapping[str, str]]
+    next_offset: int
+    missed: int
+
+
 class Column(Enum):
     """What need not be sent of results and of items as they stand."""
 

@@ -1,9 +1,8 @@
 """Receipts of batches and the log of results in messages, and back. No rules here."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from queueber.model import LogStats, Receipt, Result, Results
+from queueber.model import LogStats, Receipt, Result, ResultColumns, Results
 from queueber.schema import wire
 from queueber.wire.lists import read_attribute_columns, write_attribute_columns
 
@@ -55,26 +54,41 @@ def write_results(response: Any, read: Results, *, with_offsets: bool = False) -
         response.offsets = [each.offset for each in results]
 
 
-def read_results(response: Any) -> Results:
+def read_results(response: Any) -> ResultColumns:
     ids = list(response.ids)
     count, first = len(ids), response.firstOffset
     no_text = [""] * count
-    attributes: Iterable[dict[str, str]] = ({} for _ in ids)
+    attributes: list[dict[str, str]] = []
     if response._has_by_field(_ATTRIBUTES):
         attributes = read_attribute_columns(response.attributes, count)
-    columns = zip(
+    return ResultColumns(
         list(response.offsets) or range(first, first + count),
         ids,
         list(response.results) or [b""] * count,
-        response.completedAtMs,
-        response.attempts,
+        list(response.completedAtMs),
+        list(response.attempts),
         list(response.keys) or no_text,
         list(response.batches) or no_text,
-        attributes,
+        attributes or [{} for _ in ids],
+        response.nextOffset,
+        response.missed,
+    )
+
+
+def results_of(columns: ResultColumns) -> Results:
+    """The rows of a page."""
+    rows = zip(
+        columns.offsets,
+        columns.ids,
+        columns.results,
+        columns.completed_at_ms,
+        columns.attempts,
+        columns.keys,
+        columns.batches,
+        columns.attributes,
         strict=True,
     )
-    results = [Result(*row) for row in columns]
-    return Results(results, response.nextOffset, response.missed)
+    return Results([Result(*row) for row in rows], columns.next_offset, columns.missed)
 
 
 def write_log_stats(target: Any, stats: LogStats) -> None:

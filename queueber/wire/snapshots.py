@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueber.ids import made_at_ms
-from queueber.model import ItemDetails, ItemInfo, SnapshotInfo
+from queueber.model import ItemColumns, ItemDetails, ItemInfo, SnapshotInfo
 from queueber.schema import wire
 from queueber.wire.items import read_details, write_details
 
@@ -57,28 +57,45 @@ def write_scan(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> N
             setattr(response, field, column)
 
 
-def read_scan(response: Any) -> tuple[list[ItemInfo], bytes]:
-    """Groups and the times of attempts are not told, so they are empty here."""
+def read_scan(response: Any) -> ItemColumns:
     ids = list(response.ids)
     details = read_details(response.details) if response._has_by_field(_DETAILS) else ItemDetails()
     no_bytes, no_text, count = [b""] * len(ids), [""] * len(ids), len(ids)
-    columns = zip(
+    return ItemColumns(
         ids,
         list(response.contents) or no_bytes,
-        [made_at_ms(item_id) for item_id in ids],
         details.keys or no_text,
         details.attributes or [{}] * count,
         details.batches or no_text,
-        response.priorities,
+        list(response.priorities),
         details.attempts or [0] * count,
-        [0] * count,
-        response.atMs,
+        list(response.atMs),
         list(response.leases) or no_bytes,
         list(response.reasons) or no_text,
         list(response.lastErrors) or no_text,
+        response.next,
+    )
+
+
+def items_of(columns: ItemColumns) -> list[ItemInfo]:
+    """The rows. A scan does not send groups and the times of attempts: they are empty here."""
+    rows = zip(
+        columns.ids,
+        columns.contents,
+        map(made_at_ms, columns.ids),
+        columns.keys,
+        columns.attributes,
+        columns.batches,
+        columns.priorities,
+        columns.attempts,
+        [0] * len(columns.ids),
+        columns.at_ms,
+        columns.lease_ids,
+        columns.reasons,
+        columns.last_errors,
         strict=True,
     )
-    return [ItemInfo(*row) for row in columns], response.next
+    return [ItemInfo(*row) for row in rows]
 
 
 def _unless_empty(column: list[Any]) -> list[Any]:

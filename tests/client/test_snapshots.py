@@ -41,6 +41,28 @@ def test_snapshot_shows_items_and_results_as_they_were(queue: queueber.Queue) ->
     assert queue.stats().ready == 0
 
 
+def test_columns_hold_what_the_rows_hold(queue: queueber.Queue) -> None:
+    complete(queue, [b"1", b"2"], batch="b")
+    queue.add([b"c", b"d"], key=["k1", None], attributes=[{"a": "1"}, None], priority=7)
+    with queue.open_snapshot() as snapshot:
+        page, items = snapshot.scan("ready"), snapshot.scan_columns("ready")
+        read, results = snapshot.read_results(), snapshot.read_columns(without="attributes")
+        empty = snapshot.scan_columns("dead")
+
+    assert [*zip(items.ids, items.contents, items.keys, items.priorities, strict=True)] == [
+        (each.id, each.contents, each.key, each.priority) for each in page.items
+    ]
+    assert [*items.attributes] == [{"a": "1"}, {}]
+    assert [*items.last_errors] == ["", ""]
+    assert (items.next, empty.next, [*empty.contents]) == (b"", b"", [])
+    assert [*zip(results.offsets, results.ids, results.results, strict=True)] == [
+        (each.offset, each.id, each.result) for each in read.results
+    ]
+    assert [*results.attributes] == [{}, {}]
+    assert queue.read_columns(1).next_offset == results.next_offset == 2
+    assert [*queue.read_columns(1).batches] == ["b"]
+
+
 def test_snapshot_is_read_in_parts_by_somebody_else_over_another_connection(
     queue: queueber.Queue, server: ServerProcess
 ) -> None:

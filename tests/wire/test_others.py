@@ -26,11 +26,13 @@ from queueber.wire.results import (
     read_log_stats,
     read_receipt,
     read_results,
+    results_of,
     write_log_stats,
     write_receipt,
     write_results,
 )
 from queueber.wire.snapshots import (
+    items_of,
     read_scan,
     read_snapshot,
     write_scan,
@@ -135,7 +137,7 @@ def test_results_are_read_as_they_were_written(results: Results) -> None:
     message = wire.ReadResponse.new_message()
     write_results(message, results)
 
-    assert read_results(sent(message)) == results
+    assert results_of(read_results(sent(message))) == results
 
 
 def test_results_of_a_batch_are_read_with_the_offsets_they_were_written_with() -> None:
@@ -145,7 +147,7 @@ def test_results_of_a_batch_are_read_with_the_offsets_they_were_written_with() -
     message = wire.ReadResponse.new_message()
     write_results(message, results, with_offsets=True)
 
-    assert read_results(sent(message)) == results
+    assert results_of(read_results(sent(message))) == results
 
 
 ITEMS = [
@@ -161,7 +163,8 @@ def test_pages_of_a_snapshot_are_read_as_they_were_written(items: list[ItemInfo]
     message = wire.ScanResponse.new_message()
     write_scan(message, items, b"next")
 
-    assert read_scan(sent(message)) == (items, b"next")
+    columns = read_scan(sent(message))
+    assert (items_of(columns), columns.next) == (items, b"next")
 
 
 def test_snapshot_is_read_as_it_was_written() -> None:
