@@ -48,6 +48,7 @@ from queueber.model import (
     Rows,
     ServerInfo,
     SnapshotInfo,
+    SnapshotRange,
     Stats,
 )
 from queueber.version import VERSION as __version__
@@ -99,6 +100,7 @@ __all__ = [
     "ServerInfo",
     "Snapshot",
     "SnapshotInfo",
+    "SnapshotRange",
     "Stats",
     "Unauthenticated",
     "Unavailable",

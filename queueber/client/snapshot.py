@@ -12,7 +12,15 @@ from queueber.client.calls import QueueCalls
 from queueber.client.operating import PeekPage
 from queueber.client.waiting import wait_for, wait_for_async
 from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import ItemColumns, ItemInfo, ItemState, ResultColumns, Results, SnapshotInfo
+from queueber.model import (
+    ItemColumns,
+    ItemInfo,
+    ItemState,
+    ResultColumns,
+    Results,
+    SnapshotInfo,
+    SnapshotRange,
+)
 
 
 class Snapshot:
@@ -129,6 +137,13 @@ class Snapshot:
             )
         )
 
+    def split(self, state: State, parts: int) -> list[SnapshotRange]:
+        """At most `parts` ranges to be scanned side by side, each with its `after` and `before`.
+
+        Every item of the state is in exactly one of them.
+        """
+        return wait_for(self._calls.snapshots.split(self.info.id, state, parts))
+
     def close(self) -> bool:
         """The server need not keep it any more; False when it had ended already."""
         return wait_for(self._calls.snapshots.close(self.info.id))
@@ -241,6 +256,10 @@ class AsyncSnapshot:
                 self.info, offset, limit=limit, batch=batch, before=before, without=without
             )
         )
+
+    async def split(self, state: State, parts: int) -> list[SnapshotRange]:
+        """At most `parts` ranges to be scanned side by side, each with its `after` and `before`."""
+        return await wait_for_async(self._calls.snapshots.split(self.info.id, state, parts))
 
     async def aclose(self) -> bool:
         """The server need not keep it any more; False when it had ended already."""

@@ -17,11 +17,19 @@ from queueber.client.arguments import (
 from queueber.client.caller import Caller
 from queueber.client.operating import PeekPage
 from queueber.client.reading import Asked, ReadArguments, send_read, to_asked
-from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import Column, ItemColumns, ItemState, ResultColumns, Results, SnapshotInfo
+from queueber.limits import SCAN_ITEMS_MAX, SPLIT_PARTS_MAX
+from queueber.model import (
+    Column,
+    ItemColumns,
+    ItemState,
+    ResultColumns,
+    Results,
+    SnapshotInfo,
+    SnapshotRange,
+)
 from queueber.wire.lists import write_columns
 from queueber.wire.results import read_results, results_of
-from queueber.wire.snapshots import items_of, read_scan, read_snapshot
+from queueber.wire.snapshots import items_of, read_cuts, read_scan, read_snapshot
 from queueber.wire.states import wire_state
 
 
@@ -108,6 +116,18 @@ class SnapshotCalls:
             if read.ids or read.next_offset >= end:
                 return read
             asked = replace(asked, offset=read.next_offset)
+
+    def split(self, snapshot: bytes, state: State, parts: int) -> "Future[list[SnapshotRange]]":
+        count = to_number("parts", parts, least=1, limit=SPLIT_PARTS_MAX)
+        word = wire_state(to_state(state))
+
+        async def ranges() -> list[SnapshotRange]:
+            response = await self._caller.call(
+                lambda queue: queue.splitSnapshot(snapshot, word, count), is_repeatable=True
+            )
+            return read_cuts(response)
+
+        return self._caller.core.submit(ranges)
 
     def close(self, snapshot: bytes) -> "Future[bool]":
         return self._caller.core.submit(partial(self._close, snapshot))
