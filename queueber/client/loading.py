@@ -43,19 +43,20 @@ class LoadCalls:
         self._core = caller.core
 
     def begin(
-        self, ref: LoadRef, *, batch: str | None, timeout: float | None
+        self, ref: LoadRef, *, batch: str | None, timeout: float | None, must_exist: bool
     ) -> "Future[LoadInfo]":
         name = "" if batch is None else to_batch(batch)
         timeout_ms = 0 if timeout is None else to_some_ms("timeout", timeout, LOAD_TIMEOUT_MS_MAX)
-        return self._core.submit(partial(self._begin, ref, name, timeout_ms))
+        return self._core.submit(partial(self._begin, ref, name, timeout_ms, must_exist))
 
-    async def _begin(self, ref: LoadRef, batch: str, timeout_ms: int) -> LoadInfo:
+    async def _begin(self, ref: LoadRef, batch: str, timeout_ms: int, must_exist: bool) -> LoadInfo:
         def send(queue: Any) -> Any:
             request = queue.beginLoad_request()
             body = request.init("req")
             write_load_ref(body, ref)
             body.batch = batch
             body.timeoutMs = timeout_ms
+            body.mustExist = must_exist
             return request.send()
 
         return read_load((await self._call(send)).load)

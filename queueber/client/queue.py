@@ -109,15 +109,19 @@ class Queue:
         epoch: int = 0,
         batch: str | None = None,
         timeout: float | None = None,
+        must_exist: bool = False,
     ) -> Load:
         """Begin the load of that name, or join it: many items that become visible at once.
 
         All belong to `batch`. What was committed in an `epoch` is not loaded again in it. The load
-        is dropped when nobody calls for `timeout` seconds.
+        is dropped when nobody calls for `timeout` seconds. One that `must_exist` is not begun: if
+        it is neither under way nor committed, the call raises `NotFound`.
         """
         calls = self._calls.loads
         ref = to_load_ref(name, epoch)
-        return Load(calls, wait_for(calls.begin(ref, batch=batch, timeout=timeout)))
+        return Load(
+            calls, wait_for(calls.begin(ref, batch=batch, timeout=timeout, must_exist=must_exist))
+        )
 
     def abort_load(self, name: str, *, epoch: int = 0) -> bool:
         """Drop all that was staged; False when there is no such load, or it is committed."""

@@ -450,6 +450,7 @@ struct BeginLoadRequest {
   timeoutMs @2 :UInt64;        # the load is dropped when nobody calls for so long; 0: an hour
   epoch @3 :UInt64;            # loads of the same name follow each other: what was committed in an
                                # epoch is not loaded again in it, or in one before
+  mustExist @4 :Bool;          # find the load as it stands; do not begin it
 }
 
 struct Load {

@@ -40,9 +40,15 @@ _TOKEN_BYTES = 16
 
 class Loading(Polls):
     def begin_load(
-        self, queue: QueueState, ref: LoadRef, *, batch: str, timeout_ms: int
+        self,
+        queue: QueueState,
+        ref: LoadRef,
+        *,
+        batch: str,
+        timeout_ms: int,
+        must_exist: bool = False,
     ) -> Awaitable[LoadInfo]:
-        """Begin the load, or find it as it stands."""
+        """Begin the load, or find it as it stands; with `must_exist` only the latter."""
         self._check_alive(queue)
         check_load(ref)
         if batch:
@@ -57,6 +63,7 @@ class Loading(Polls):
             timeout_ms=timeout_ms or LOAD_TIMEOUT_MS,
             token=token_bytes(_TOKEN_BYTES),
             now_ms=self._clock.now_ms(),
+            must_exist=must_exist,
         )
         if isinstance(load, LoadRecord):
             self._stage.prepare(load)

@@ -51,23 +51,33 @@ def begin(queue: Queue, ref: LoadRef, options: WriteOptions) -> Load:
     return queue.load(ref.name, epoch=ref.epoch, batch=options.batch, timeout=timeout)
 
 
-def join(queue: Queue, ref: LoadRef, options: WriteOptions) -> Load:
-    """Begin the load, unless somebody has."""
-    timeout = options.stage_timeout
-    return queue.load(ref.name, epoch=ref.epoch, batch=options.batch, timeout=timeout)
+def join(queue: Queue, ref: LoadRef, options: WriteOptions, *, must_exist: bool = False) -> Load:
+    """Join the load; begin it if nobody has, unless it must exist."""
+    return queue.load(
+        ref.name,
+        epoch=ref.epoch,
+        batch=options.batch,
+        timeout=options.stage_timeout,
+        must_exist=must_exist,
+    )
 
 
 def find(queue: Queue, ref: LoadRef, options: WriteOptions) -> Load:
-    """Join a load that was begun, and has not ended.
+    """Join a load that was begun and has not ended, in one call.
 
-    A task that comes when its write was given up must not begin it again: nobody would end it.
+    A task that starts after its write was given up must not begin the load again: nobody would end
+    it.
     """
-    if all(load.ref != ref for load in queue.loads()):
+    try:
+        load = join(queue, ref, options, must_exist=True)
+    except NotFound:
+        load = None
+    if load is None or load.is_committed:
         raise NotFound(
             f"load: {ref.name!r} is not under way in queue {queue.name!r} any more; it was "
-            "committed, aborted, or dropped because nobody called in time (see stage_timeout)"
+            "committed, aborted, or dropped because nobody called in time (option 'stage_timeout')"
         )
-    return join(queue, ref, options)
+    return load
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 import queueber
 from queueber.model import LoadState, PartRef
 from queueber.spark import QueueberDataSource
+from queueber.spark.options import WriteOptions
 from queueber.spark.task import Task, find
 from queueber.spark.write import BatchWriter
 from queueber.testing import ServerProcess, running_server
@@ -135,6 +136,20 @@ def test_task_that_comes_after_the_abort_does_not_begin_the_load_again(sink: Sin
         writer._stage(find, begun.ref, Task(PartRef(0, "late"), "", 0), iter([rows]))
 
     sink.assert_untouched()
+
+
+def test_task_finds_its_load_by_name_and_does_not_list_all(
+    sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks again at every heartbeat, and a queue may have a hundred loads under way."""
+    begun = sink.queue.load("write", batch="b")
+    options = WriteOptions(sink.server.address, sink.queue.name, "b")
+    monkeypatch.delattr(queueber.Queue, "loads")
+
+    assert find(sink.queue, begun.ref, options).facts.id_head == begun.facts.id_head
+    begun.commit([])
+    with pytest.raises(queueber.NotFound, match=r"'write' is not under way .* 'stage_timeout'"):
+        find(sink.queue, begun.ref, options)
 
 
 @pytest.fixture

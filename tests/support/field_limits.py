@@ -297,6 +297,7 @@ METHODS: dict[str, Method] = {
             "req.batch": Limit("", "t" * (BATCH_NAME_BYTES_MAX + 1)),
             "req.timeoutMs": upto(LOAD_TIMEOUT_MS_MAX),
             "req.epoch": Any_(1),
+            "req.mustExist": a_flag,
         },
     ),
     "stageFile": Method(

@@ -51,9 +51,11 @@ def begin_load(
     timeout_ms: int,
     token: bytes,
     now_ms: int,
+    must_exist: bool = False,
 ) -> LoadRecord | LoadedRecord:
     """Begin the load, or join it; what is remembered of it when it is committed already.
 
+    With `must_exist` a load that is neither under way nor committed is `NotFound`.
     Who joins with a shorter timeout shortens it for all.
 
     A load of the same name in an epoch before is dropped: nobody will commit it any more.
@@ -64,6 +66,8 @@ def begin_load(
     known = queue.loads.get(digest)
     if known is not None and known.ref.epoch >= ref.epoch:
         return _join(engine, queue, known, ref, batch, timeout_ms, now_ms)
+    if must_exist:
+        raise _not_under_way(queue, ref)
     if known is None and len(queue.loads) >= LOADS_MAX:
         raise ResourceExhausted(
             f"queue {queue.name!r} has {LOADS_MAX} loads under way, the limit; commit or abort some"
@@ -134,14 +138,18 @@ def staging_load(queue: QueueState, ref: LoadRef, now_ms: int) -> LoadRecord:
     """The load, to which something is to be added now."""
     load = queue.loads.get(load_digest(ref.name))
     if load is None or load.ref.epoch != ref.epoch:
-        raise NotFound(
-            f"load: {ref.name!r} is not under way in queue {queue.name!r}; it was committed, "
-            "aborted, or dropped because nobody called in time"
-        )
+        raise _not_under_way(queue, ref)
     if load.is_committing or queue.committing == load_digest(ref.name):
         raise Aborted(f"load: {ref.name!r} is being committed; nothing is added to it any more")
     load.seen_at_ms = max(load.seen_at_ms, now_ms)
     return load
+
+
+def _not_under_way(queue: QueueState, ref: LoadRef) -> NotFound:
+    return NotFound(
+        f"load: {ref.name!r} is not under way in queue {queue.name!r}; it was committed, "
+        "aborted, or dropped because nobody called in time"
+    )
 
 
 def is_committing(queue: QueueState, ref: LoadRef) -> bool:
