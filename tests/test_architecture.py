@@ -73,8 +73,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/worker/trio_tasks.py",
     ),
     "pyspark": ("queueber/spark/",),
-    "pyarrow": ("queueber/spark/",),
-    "py4j": ("queueber/spark/jobs_faults.py",),
+    "pyarrow": ("queueber/spark/", "queueber/tables/"),
+    "py4j": ("queueber/spark/jobs/faults.py",),
     "multiprocessing": ("queueber/worker/",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }

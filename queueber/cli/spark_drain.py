@@ -58,10 +58,9 @@ def drain(
     if wait and batch is None:
         raise InvalidArgument("--wait is for a batch; give --batch, too")
     check_installed()
-    from queueber.spark.jobs import Place
-    from queueber.spark.jobs import drain as drain_results
+    from queueber.spark.jobs.jobs import QueueRef, export
 
-    place = Place(target.address, queue, batch)
+    source = QueueRef(target.address, queue, batch)
     with target.connect() as client:
         asked = existing_queue(client, queue)
         found = None if batch is None else asked.receipt(batch)
@@ -74,9 +73,7 @@ def drain(
             drained = shown(
                 session,
                 "writing results, in tasks",
-                lambda: drain_results(
-                    session, place, target_path, status=status, overwrite=overwrite
-                ),
+                lambda: export(session, source, target_path, status=status, overwrite=overwrite),
             )
     if target.use_json:
         echo_json({"done": drained.done, "dead": drained.dead, "receipt": to_json(found)})

@@ -20,6 +20,7 @@ from queueber.cli.receipts import (
 from queueber.cli.spark_running import SparkOptions, check_installed, shown, spark_options
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, PRIORITY_MAX
+from queueber.spark.jobs.formats import format_of
 
 
 @click.command()
@@ -108,28 +109,29 @@ def enqueue(
     check_wait(for_seconds, wait=wait)
     _check_once("priority", priority, columns["priority_column"])
     _check_once("delay", delay, columns["delay_column"], columns["visible_at_column"])
+    format_name = format_name or format_of(paths)
     check_installed()
-    from queueber.spark.jobs import Place
-    from queueber.spark.jobs import enqueue as enqueue_rows
-    from queueber.spark.jobs_input import Input, ItemColumns
+    from queueber.spark.jobs.input import Input, InputColumns
+    from queueber.spark.jobs.jobs import QueueRef
+    from queueber.spark.jobs.jobs import enqueue as enqueue_rows
 
     batch = batch or write_id or _new_batch()
     given = Input(
         paths,
         format_name,
         dict(input_options),
-        ItemColumns(**{name.removesuffix("_column"): each for name, each in columns.items()}),
+        InputColumns(**{name.removesuffix("_column"): each for name, each in columns.items()}),
         priority,
         delay,
     )
-    place = Place(target.address, queue, batch)
+    destination = QueueRef(target.address, queue, batch)
     # First, for it is quick: a server that is not there is known before Spark starts.
     with target.connect() as client:
         with spark.session(f"enqueue {queue}") as session:
             rows = shown(
                 session,
                 "adding rows, in tasks",
-                lambda: enqueue_rows(session, given, place, mode=mode, write_id=write_id),
+                lambda: enqueue_rows(session, given, destination, method=mode, write_id=write_id),
             )
         asked = client.queue(queue)
         found = wait_receipt(asked, batch, for_seconds) if wait else asked.receipt(batch)
