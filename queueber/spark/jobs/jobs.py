@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
+from queueber.errors import InvalidArgument
+from queueber.spark.jobs.bad_records import find_bad_record
+from queueber.spark.jobs.faults import is_unreadable_input
 from queueber.spark.jobs.input import Input, read_items
 
 FORMAT = "queueber"
@@ -40,8 +43,13 @@ def enqueue(
     if write_id is not None:
         options["write_id"] = write_id
     rows = Observation()
-    observed = read_items(spark, given).observe(rows, sql.count(sql.lit(1)).alias("rows"))
-    observed.write.format(FORMAT).options(**options).mode("append").save()
+    try:
+        observed = read_items(spark, given).observe(rows, sql.count(sql.lit(1)).alias("rows"))
+        observed.write.format(FORMAT).options(**options).mode("append").save()
+    except Exception as error:
+        if is_unreadable_input(error) and (named := find_bad_record(spark, given)):
+            raise InvalidArgument(named) from error
+        raise
     return int(rows.get["rows"])
 
 

@@ -155,8 +155,14 @@ def test_drain_that_waits_in_vain_writes_nothing(
 MISTAKES = [
     (["nowhere.parquet"], "there is no input at file:.*nowhere.parquet"),
     (["orders.csv", "--key-column", "id"], "--key-column: the input has no column 'id'"),
-    (["orders.csv", "--priority-column", "order"], "The value 'o1' of the type \"STRING\" cannot"),
-    (["orders.csv", "--format", "json"], "the input has a record that cannot be read"),
+    (
+        ["orders.csv", "--priority-column", "order"],
+        "--priority-column: record 1 of file:.*/orders.csv has 'o1'; it must be a whole number",
+    ),
+    (
+        ["orders.csv", "--format", "json"],
+        "record 1 of file:.*/orders.csv cannot be read as json: 'order,rank'",
+    ),
     (["orders.csv", "--format", "parquet"], "cannot read file:.*orders.csv in this format"),
     (["orders.xml"], "format: '.*orders.xml' does not end in a known suffix; give the format"),
     (["orders.csv", "--priority", "1", "--priority-column", "rank"], "--priority is given twice"),
