@@ -9,44 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from queueber.errors import InvalidArgument
-from queueber.spark.jobs.formats import format_of
 from queueber.spark.jobs.input import Input, InputColumns, read_items
 
 
 def rows_of(spark: SparkSession, path: Path, **given: object) -> list[dict[str, object]]:
     made = read_items(spark, Input([str(path)], **given))  # type: ignore[arg-type]  # by name
     return [row.asDict() for row in made.collect()]
-
-
-@pytest.mark.parametrize(
-    ("path", "format_name"),
-    [
-        ("a.parquet", "parquet"),
-        ("folder.parquet/", "parquet"),
-        ("s3a://bucket/part-*.snappy.parquet", "parquet"),
-        ("a.JSON", "json"),
-        ("a.jsonl", "json"),
-        ("logs/*.ndjson.gz", "json"),
-        ("a.csv.bz2", "csv"),
-        ("a.txt", "text"),
-        ("a.log", "text"),
-    ],
-)
-def test_format_is_as_the_name_ends(path: str, format_name: str) -> None:
-    assert format_of([path]) == format_name
-
-
-@pytest.mark.parametrize(
-    ("paths", "words"),
-    [
-        (["a.csv", "folder"], "'folder' does not end in a known suffix"),
-        (["a.gz"], "'a.gz' does not end in a known suffix"),
-        (["a.csv", "b.json"], "the input is csv and json"),
-    ],
-)
-def test_format_that_the_names_do_not_tell_is_refused(paths: list[str], words: str) -> None:
-    with pytest.raises(InvalidArgument, match=f"format: {words}"):
-        format_of(paths)
 
 
 def test_a_line_of_text_is_an_item(spark: SparkSession, tmp_path: Path) -> None:
