@@ -13,6 +13,7 @@ from queueber.limits import (
     PARTITIONS_MAX,
     PRODUCER_ID_BYTES_MAX,
     SECOND_MS,
+    SPLIT_PARTS_MAX,
 )
 
 COMMON = ("address", "queue", "batch")
@@ -32,7 +33,6 @@ _WRITE_ID_BYTES_MAX = min(LOAD_NAME_BYTES_MAX, PRODUCER_ID_BYTES_MAX - len(f"/{P
 """It names the load and, with the number of a partition, the producers of the method rpc."""
 
 SPLITS_DEFAULT = 16
-SPLITS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> R
         common.batch,
         table=table or "results",
         statuses=(status,) if status else STATUSES,
-        splits=number(given, "splits", SPLITS_DEFAULT, SPLITS_MAX) or SPLITS_DEFAULT,
+        splits=number(given, "splits", SPLITS_DEFAULT, SPLIT_PARTS_MAX) or SPLITS_DEFAULT,
         push_filters=choice(given, "push_filters", ("true", "false"), "false") == "true",
         reader=None if reader is None else _checked("reader", to_reader, reader),
         start=choice(given, "start", STARTS, None),

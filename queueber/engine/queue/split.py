@@ -61,6 +61,8 @@ class _Span:
     count: int
 
     def cut_before(self, key: int) -> bytes:
+        if key <= int.from_bytes(self.low):
+            return self.head  # which comes before all keys of the span
         # The cursor of a leased item is its lease and its id, so it comes after the lease alone.
         number = key if self.family is Family.LEASES else key - 1
         return self.head + number.to_bytes(len(self.low))

@@ -28,11 +28,15 @@ Offset = dict[str, int | str]
 
 @dataclass
 class StreamPart(InputPartition):
+    """The results of one task, by offset."""
+
     first: int
     end: int
 
 
 class ResultsStreamReader(DataSourceStreamReader):
+    """Reads the table `results` as a stream."""
+
     def __init__(self, options: ReadOptions, wanted: Sequence[str]) -> None:
         self._options = options
         self._wanted = wanted

@@ -35,9 +35,7 @@ def check_columns(schema: StructType) -> None:
             "what the items are to hold AS contents"
         )
     if "delay_ms" in names and "visible_at" in names:
-        raise InvalidArgument(
-            "column 'delay_ms': the DataFrame has 'visible_at' too; give one of the two"
-        )
+        raise InvalidArgument("column 'delay_ms': there is 'visible_at' too; give one of the two")
     for field in schema.fields:
         if field.name not in _WANTED:
             raise InvalidArgument(

@@ -40,16 +40,16 @@ class Staged(WriterCommitMessage):
     """The load was committed before, so the task wrote nothing."""
 
 
-class _Loading:
-    """One load, as both kinds of writers stage, commit and abort it."""
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How both kinds of writers stage, commit and abort a load."""
 
-    def __init__(self, options: WriteOptions) -> None:
-        self._options = options
+    options: WriteOptions
 
-    def _stage(
+    def stage(
         self, find_load: Find, ref: LoadRef, task: Task, batches: Iterator[pa.RecordBatch]
     ) -> Staged:
-        options = self._options
+        options = self.options
         with connected(options, must_exist=False) as queue:
             load = find_load(queue, ref, options)
             if load.is_committed:
@@ -60,9 +60,9 @@ class _Loading:
                 rows = stage_files(load, task.part, batches, may_share=options.may_share)
                 return Staged(ref, task.part if rows else None, rows)
 
-    def _commit(self, find_load: Find, ref: LoadRef, messages: list[Staged]) -> None:
-        with connected(self._options, must_exist=False) as queue:
-            load = find_load(queue, ref, self._options)
+    def commit(self, find_load: Find, ref: LoadRef, messages: list[Staged]) -> None:
+        with connected(self.options, must_exist=False) as queue:
+            load = find_load(queue, ref, self.options)
             if load.is_committed:
                 return
             if any(message.is_committed for message in messages):
@@ -71,17 +71,17 @@ class _Loading:
                 )
             load.commit([message.part for message in messages if message.part is not None])
 
-    def _abort(self, ref: LoadRef) -> None:
-        with connected(self._options, must_exist=False) as queue:
+    def abort(self, ref: LoadRef) -> None:
+        with connected(self.options, must_exist=False) as queue:
             queue.abort_load(ref.name, epoch=ref.epoch)
 
 
-class BatchWriter(_Loading, DataSourceArrowWriter):
+class BatchWriter(DataSourceArrowWriter):
     """Writes a DataFrame as one load."""
 
     def __init__(self, options: WriteOptions, name: str) -> None:
         """Begins the load."""
-        super().__init__(options)
+        self._loading = Loading(options)
         self._ref = LoadRef(name)
         with connected(options, must_exist=False) as queue:
             self._is_committed = begin(queue, self._ref, options).is_committed
@@ -89,37 +89,40 @@ class BatchWriter(_Loading, DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self._is_committed:
             return Staged(self._ref, None, 0, is_committed=True)
-        return self._stage(find, self._ref, Task.current(), iterator)
+        return self._loading.stage(find, self._ref, Task.current(), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         if not self._is_committed:
             staged = [each for each in messages if isinstance(each, Staged)]
-            self._commit(find, self._ref, staged)
+            self._loading.commit(find, self._ref, staged)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._abort(self._ref)
+        self._loading.abort(self._ref)
 
 
-class StreamWriter(_Loading, DataSourceStreamArrowWriter):
+class StreamWriter(DataSourceStreamArrowWriter):
     """Writes each micro-batch as one load.
 
     Spark commits and aborts with another instance, which learns the load from the messages.
     """
 
+    def __init__(self, options: WriteOptions) -> None:
+        self._loading = Loading(options)
+
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         task = Task.current()
         ref = LoadRef(f"stream {task.query_id}", task.batch_id)
-        return self._stage(join, ref, task, iterator)
+        return self._loading.stage(join, ref, task, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         staged = [each for each in messages if isinstance(each, Staged)]
         if staged:
-            self._commit(join, staged[0].load, staged)
+            self._loading.commit(join, staged[0].load, staged)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         # Without a message the name of the load is not known. The next attempt at the micro-batch
         # joins the load, or the server drops it after its timeout.
         for each in messages:
             if isinstance(each, Staged):
-                self._abort(each.load)
+                self._loading.abort(each.load)
                 return

@@ -1,6 +1,7 @@
 """Split: the ranges of a state have every item once, are about equal, and cost a bounded search."""
 
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queueber.db.records.keys import LOWEST_DUE
 from queueber.engine.queue.peek import look
 from queueber.engine.queue.split import split
 from queueber.engine.queue.view import View, live_view, take_view
@@ -59,6 +61,7 @@ calls = st.lists(
     dead=st.integers(0, 40),
     quarantined=st.integers(0, 20),
     parts=st.one_of(st.integers(1, 20), st.just(10_000)),
+    has_low_marks=st.booleans(),
 )
 def test_ranges_have_every_item_of_a_state_once_and_in_order(
     adds: list[tuple[int, int, int, int]],
@@ -66,6 +69,7 @@ def test_ranges_have_every_item_of_a_state_once_and_in_order(
     dead: int,
     quarantined: int,
     parts: int,
+    has_low_marks: bool,
 ) -> None:
     with closing(Rig()) as rig:
         if dead:
@@ -79,6 +83,12 @@ def test_ranges_have_every_item_of_a_state_once_and_in_order(
         if polled:
             rig.poll_many(polled, lease_ms=10**9)
         view, snapshot = take_view(rig.engine, rig.queue)
+        if not has_low_marks:
+            counters = view.counters.copy()
+            counters.levels = {
+                at: (count, LOWEST_DUE) for at, (count, _) in counters.levels.items()
+            }
+            view = replace(view, counters=counters, dead_low=b"")
 
         for state in ItemState:
             ranges = ranges_of(view, state, parts)

@@ -133,7 +133,7 @@ def test_task_that_comes_after_the_abort_does_not_begin_the_load_again(sink: Sin
     writer.abort([])
 
     with pytest.raises(queueber.NotFound, match="aborted"):
-        writer._stage(find, begun.ref, Task(PartRef(0, "late"), "", 0), iter([rows]))
+        writer._loading.stage(find, begun.ref, Task(PartRef(0, "late"), "", 0), iter([rows]))
 
     sink.assert_untouched()
 
