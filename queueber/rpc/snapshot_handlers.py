@@ -33,9 +33,11 @@ class SnapshotMethods(QueueMethods):
     @call
     async def splitSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         asked = context.params
+        self._connection.outbox.check()
         context.results.cuts = self._service.split_snapshot(
             self._queue, asked.snapshot, read_state(asked.state), asked.parts
         )
+        self._count(context)
 
     @call
     async def closeSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
