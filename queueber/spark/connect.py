@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from threading import Event
 
 import queueber
-from queueber.client.queue import Queue
-from queueber.client.snapshot import Snapshot
+from queueber import Queue, Snapshot
 from queueber.errors import NotFound, ResourceExhausted, Unavailable
 from queueber.spark.options import CommonOptions
 

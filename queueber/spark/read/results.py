@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from queueber.client.queue import Queue
+from queueber import Queue
 from queueber.errors import NotFound
 from queueber.limits import READ_ITEMS_MAX
 from queueber.model import Column, ItemState, ResultColumns, SnapshotInfo, SnapshotRange

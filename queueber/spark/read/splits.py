@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from queueber.client.snapshot import Snapshot
+from queueber import Snapshot
 from queueber.model import ItemState, SnapshotRange
 
 ROWS_LEAST = 5000

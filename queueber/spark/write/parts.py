@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from queueber.client.adding import AddedIds
-from queueber.client.load import Load
-from queueber.client.producer import Producer
-from queueber.client.queue import Queue
+from queueber import AddedIds, Load, Producer, Queue
 from queueber.limits import MIB, PRIORITY_DEFAULT
 from queueber.model import Origin, PartRef, Rows, StagedFile
 from queueber.tables.new_items import RowLimits, read_rows

@@ -8,8 +8,7 @@ from uuid import uuid4
 
 from pyspark import TaskContext
 
-from queueber.client.load import Load
-from queueber.client.queue import Queue
+from queueber import Load, Queue
 from queueber.errors import NotFound, QueueberError
 from queueber.limits import DAY_MS, SECOND_MS
 from queueber.model import LoadRef, PartRef

@@ -16,8 +16,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from queueber.client.load import Load
-from queueber.client.queue import Queue
+from queueber import Load, Queue
 from queueber.errors import Aborted
 from queueber.model import LoadRef, PartRef
 from queueber.spark.connect import connected
