@@ -1,4 +1,4 @@
-"""Loading from Spark: bulk load, RPC mode and PostgreSQL's COPY from the same executors."""
+"""Loading from Spark: bulk load, the method rpc and PostgreSQL's COPY from the same executors."""
 
 import argparse
 import signal
@@ -18,7 +18,7 @@ from queueber.spark import QueueberDataSource
 _DESCRIPTION = f"""Load the same generated rows from the same Spark (local[{CORES}]) in turns, for
 contents of each length. bulk: Queueber, with SST files that are linked into the server's store.
 stream: the same, with the files sent through RPC as from another machine. rpc: Queueber with
-mode=rpc. copy: PostgreSQL, a COPY in the binary format for each task, into a table with a primary
+method=rpc. copy: PostgreSQL, a COPY in the binary format for each task, into a table with a primary
 key and the index that a queue polls from; the script starts a cluster of its own from Debian's
 package (root installs it if it is missing), with fsync and synchronous commits. noop: Spark makes
 the rows and drops them, the floor of all others. arrow: it hands them to Python, which drops them,
@@ -107,7 +107,7 @@ def _report_speed(report: Report, speeds: list[Speed]) -> None:
                 continue
             ratio = found[over].rows_per_second / found[under].rows_per_second
             contents, name = f"{content_bytes:,} B", f"{over} / {under}"
-            # Those of a run in which RPC mode loads fewer rows are told apart.
+            # Those of a run in which the method rpc loads fewer rows are told apart.
             counts = " / ".join(dict.fromkeys(f"{found[who].rows:,}" for who in (over, under)))
             rows.append({"contents": contents, "rows/s of": name, "rows": counts, "ratio": ratio})
             if least:
@@ -165,7 +165,9 @@ def _measure_memory(loads: Loads, report: Report, most_rows: int) -> None:
 def main() -> None:
     parser = bench_parser(_DESCRIPTION)
     parser.add_argument("--rows", type=int, default=5_000_000, help="of each load")
-    parser.add_argument("--rpc-rows", type=int, help="of the loads with mode=rpc, if not the same")
+    parser.add_argument(
+        "--rpc-rows", type=int, help="of the loads with method=rpc, if not the same"
+    )
     parser.add_argument(
         "--content-bytes", type=int, nargs="+", default=(200, 1024), help="of a row, one by one"
     )

@@ -16,9 +16,9 @@ from queueber.testing import ServerProcess, running_server
 
 CONTENDERS = ("noop", "arrow", "bulk", "stream", "rpc", "copy")
 _OPTIONS = {
-    "bulk": {"mode": "bulk"},
-    "stream": {"mode": "bulk", "transfer": "stream"},
-    "rpc": {"mode": "rpc"},
+    "bulk": {"method": "bulk"},
+    "stream": {"method": "bulk", "transfer": "stream"},
+    "rpc": {"method": "rpc"},
 }
 _NAME = "bench"
 """Of the queue, and of the table."""

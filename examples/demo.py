@@ -238,7 +238,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     arguments = parser.parse_args()
     count = arguments.documents
-    from queueber.spark.jobs_session import SparkSettings, spark_session
+    from queueber.spark.jobs.session import SparkSettings, spark_session
 
     laps = Laps()
     with (

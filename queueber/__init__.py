@@ -56,6 +56,7 @@ from queueber.model import (
     Rows,
     ServerInfo,
     SnapshotInfo,
+    SnapshotRange,
     Stats,
 )
 from queueber.version import VERSION as __version__
@@ -108,6 +109,7 @@ __all__ = [
     "ServerInfo",
     "Snapshot",
     "SnapshotInfo",
+    "SnapshotRange",
     "Stats",
     "Unavailable",
     "WorkItem",

@@ -105,6 +105,11 @@ SCAN_ITEMS_MAX = 250
 SCAN_LOOKED_AT_MAX = 1000
 """Entries that a scan for one batch may look at in a call: about 2 ms."""
 
+SPLIT_PARTS_MAX = 10_000
+SPLIT_SEEKS_MAX = 4000
+"""Seeks of one split of a snapshot, however many ranges are asked for: 20 ms. 16 ranges of one
+priority take about 150."""
+
 SNAPSHOTS_MAX = 16
 """Snapshots of all queues. Each keeps write buffers in memory and files on disk."""
 SNAPSHOT_KEEP_MS = 10 * MINUTE_MS

@@ -88,8 +88,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/worker/handlers/trio_runner.py",
     ),
     "pyspark": ("queueber/spark/",),
-    "pyarrow": ("queueber/spark/",),
-    "py4j": ("queueber/spark/jobs_faults.py",),
+    "pyarrow": ("queueber/spark/", "queueber/tables/"),
+    "py4j": ("queueber/spark/jobs/faults.py",),
     "multiprocessing": ("queueber/worker/",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
@@ -205,6 +205,7 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
         "openSnapshot": "open_snapshot",
         "scanSnapshot": "scan_snapshot",
         "closeSnapshot": "close_snapshot",
+        "splitSnapshot": "split_snapshot",
         "beginLoad": "begin_load",
         "stageFile": "stage_file",
         "finishPart": "finish_part",

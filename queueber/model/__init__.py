@@ -29,7 +29,7 @@ from queueber.model.results import (
     ResultColumns,
     Results,
 )
-from queueber.model.snapshots import SnapshotInfo
+from queueber.model.snapshots import SnapshotInfo, SnapshotRange
 
 __all__ = [
     "ALL_COLUMNS",
@@ -60,6 +60,7 @@ __all__ = [
     "Rows",
     "ServerInfo",
     "SnapshotInfo",
+    "SnapshotRange",
     "StagedFile",
     "Stats",
     "Sweep",

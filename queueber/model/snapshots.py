@@ -18,3 +18,11 @@ class SnapshotInfo:
     delayed: int
     leased: int
     dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRange:
+    """What a scan finds after one cursor and up to another; empty: from the first, to the last."""
+
+    after: bytes = b""
+    before: bytes = b""

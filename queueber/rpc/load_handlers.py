@@ -22,6 +22,7 @@ class LoadMethods(QueueMethods):
             read_load_ref(request),
             batch=request.batch,
             timeout_ms=request.timeoutMs,
+            must_exist=request.mustExist,
         )
         return respond_with(context, "load", load, write_load)
 

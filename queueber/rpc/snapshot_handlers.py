@@ -33,6 +33,15 @@ class SnapshotMethods(QueueMethods):
         self._count(context)
 
     @call
+    async def splitSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        asked = context.params
+        self._session.answers.check()
+        context.results.cuts = self._service.snapshots.split_snapshot(
+            self._queue, asked.snapshot, read_state(asked.state), asked.parts
+        )
+        self._count(context)
+
+    @call
     async def closeSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         context.results.closed = self._service.snapshots.close_snapshot(
             self._queue, context.params.id

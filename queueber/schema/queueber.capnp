@@ -158,6 +158,11 @@ interface Queue {
   openSnapshot @30 () -> (snapshot :Snapshot);
   scanSnapshot @31 (req :ScanRequest) -> (resp :ScanResponse);
   closeSnapshot @32 (id :Data) -> (closed :Bool);
+
+  splitSnapshot @33 (snapshot :Data, state :ItemState, parts :UInt32) -> (cuts :List(Data));
+  # Cut the items of a state into at most `parts` ranges, to be scanned side by side. A range is what
+  # `scanSnapshot` finds `after` one cut and `before` the next; the first range has no `after`, the
+  # last one no `before`.
 }
 
 interface Service extends(Queue) {
@@ -449,6 +454,7 @@ struct BeginLoadRequest {
   timeoutMs @2 :UInt64;        # the load is dropped when nobody calls for so long; 0: an hour
   epoch @3 :UInt64;            # loads of the same name follow each other: what was committed in an
                                # epoch is not loaded again in it, or in one before
+  mustExist @4 :Bool;          # find the load as it stands; do not begin it
 }
 
 struct Load {

@@ -13,7 +13,7 @@ from queueber.engine.loads.commit import commit_load
 from queueber.engine.loads.loads import Loads as QueueLoads
 from queueber.engine.loads.part_check import check_file_name, check_part
 from queueber.engine.loads.staging import abort_load, begin_load, finish_part, touch_load
-from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import NotFound, QueueberError, Unavailable
 from queueber.limits import LOAD_FILE_BYTES, LOAD_TIMEOUT_MS, STORE_RETRY_MS
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
@@ -45,9 +45,15 @@ class Loads:
         shell.engine.loads.stale_directories += self._stage.others(under_way)
 
     def begin_load(
-        self, queue: QueueHandle, ref: LoadRef, *, batch: str, timeout_ms: int
+        self,
+        queue: QueueHandle,
+        ref: LoadRef,
+        *,
+        batch: str,
+        timeout_ms: int,
+        must_exist: bool = False,
     ) -> Awaitable[LoadInfo]:
-        """Begin the load, or find it as it stands."""
+        """Begin the load, or find it as it stands; with `must_exist` only the latter."""
         queue.check_alive()
         check_load(ref)
         if batch:
@@ -56,7 +62,18 @@ class Loads:
         shell, state = self._shell, queue.state
         loads = self._of(queue)
         is_known = loads.find(ref) is not None
-        load = shell.run(state, _begin_load, loads, ref, batch, timeout_ms or LOAD_TIMEOUT_MS)
+        load = shell.run(
+            state,
+            partial(
+                begin_load,
+                batch=batch,
+                timeout_ms=timeout_ms or LOAD_TIMEOUT_MS,
+                token=token_bytes(_TOKEN_BYTES),
+                must_exist=must_exist,
+            ),
+            loads,
+            ref,
+        )
         if isinstance(load, LoadRecord):
             self._stage.prepare(load)
             if not is_known:
@@ -248,10 +265,3 @@ class Loads:
             directory=str(self._stage.directory(under_way)) if under_way else "",
             token=under_way.token if under_way else b"",
         )
-
-
-def _begin_load(
-    tx: QueueTx, loads: QueueLoads, ref: LoadRef, batch: str, timeout_ms: int
-) -> LoadRecord | LoadedRecord:
-    token = token_bytes(_TOKEN_BYTES)
-    return begin_load(tx, loads, ref, batch=batch, timeout_ms=timeout_ms, token=token)

@@ -13,6 +13,7 @@ from queueber.db.store.contract import Snapshot
 from queueber.engine.queue.peek import look
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.results import results_of
+from queueber.engine.queue.split import split
 from queueber.engine.queue.view import View, take_view
 from queueber.errors import NotFound, ResourceExhausted
 from queueber.limits import (
@@ -25,7 +26,7 @@ from queueber.limits import (
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState, Results, SnapshotInfo
 from queueber.service.queue_handle import QueueHandle
 from queueber.service.shell import Shell
-from queueber.service.validate.items import check_batch, check_cursor
+from queueber.service.validate.items import check_batch, check_cursor, check_parts
 
 _log = structlog.get_logger("queueber.service")
 
@@ -96,6 +97,14 @@ class Snapshots:
         return look(
             view, state, after, limit, bytes_max, before=before, batch=batch, without=without
         )
+
+    def split_snapshot(
+        self, queue: QueueHandle, snapshot_id: bytes, state: ItemState, parts: int
+    ) -> list[bytes]:
+        """Cursors that cut the items of a state into at most `parts` ranges."""
+        view = self._view(queue, snapshot_id)
+        check_parts(parts)
+        return split(view, state, parts)
 
     def read_snapshot(
         self,

@@ -1,11 +1,11 @@
-"""Clients inside Spark's Python processes: one for each task, closed at its end."""
+"""Connections of Spark's Python processes: one for each task, closed when it ends."""
 
 import contextlib
 from collections.abc import Iterator
 from threading import Event
 
 import queueber
-from queueber.client import Queue, Snapshot
+from queueber import Queue, Snapshot
 from queueber.errors import NotFound, ResourceExhausted, Unavailable
 from queueber.spark.options import CommonOptions
 
@@ -15,7 +15,7 @@ _OPEN_PAUSE_SECONDS = 0.5
 
 @contextlib.contextmanager
 def connected(options: CommonOptions, *, must_exist: bool = True) -> Iterator[Queue]:
-    """The queue of the options. What cannot be reached, or is not there, is told by its option."""
+    """The queue that the options name; an error names the option to correct."""
     try:
         client = queueber.connect(options.address)
     except Unavailable as error:
@@ -29,7 +29,7 @@ def connected(options: CommonOptions, *, must_exist: bool = True) -> Iterator[Qu
 
 @contextlib.contextmanager
 def planning(options: CommonOptions) -> Iterator[Queue]:
-    """As `connected`, on the driver: a queue that is not there is told by its option."""
+    """As `connected`, on the driver: a queue that does not exist is an error at once."""
     with connected(options) as queue:
         try:
             queue.results_stats()
@@ -39,8 +39,11 @@ def planning(options: CommonOptions) -> Iterator[Queue]:
 
 
 def open_snapshot(queue: Queue) -> Snapshot:
-    """Nobody tells us when Spark is done with a read, so snapshots stay until they expire or make
-    room. Who plans many reads at once waits here for a moment."""
+    """Open a snapshot; when the server has as many as it keeps, retry for some seconds.
+
+    Spark does not say when a read has ended, so snapshots stay until they expire or others replace
+    them.
+    """
     for _ in range(_OPEN_TRIES):
         with contextlib.suppress(ResourceExhausted):
             return queue.open_snapshot()

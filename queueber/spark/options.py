@@ -1,4 +1,4 @@
-"""Options of the data source, read once on the driver; a wrong one is told by its name."""
+"""The options of the data source, read once on the driver. Errors name the option."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ from queueber.limits import (
     PARTITIONS_MAX,
     PRODUCER_ID_BYTES_MAX,
     SECOND_MS,
+    SPLIT_PARTS_MAX,
 )
 
 COMMON = ("address", "queue", "batch")
 READ_ONLY = ("table", "status", "splits", "push_filters", "reader", "start", "max_rows")
 STREAM_READ_ONLY = ("reader", "start", "max_rows")
-WRITE_ONLY = ("mode", "write_id", "stage_timeout", "transfer")
+WRITE_ONLY = ("method", "write_id", "stage_timeout", "transfer")
 OF_SPARK = ("checkpointlocation", "queryname", "outputmode", "__partition_columns")
-"""What Spark itself puts among the options of a source; it says nothing to us."""
+"""Options that Spark itself adds; they are not for this source."""
 
 TABLES = ("results", "items")
 STATUSES = ("done", "dead")
 STARTS = ("earliest", "latest")
-MODES = ("bulk", "rpc")
+METHODS = ("bulk", "rpc")
 TRANSFERS = ("auto", "stream")
 
 _WRITE_ID_BYTES_MAX = min(LOAD_NAME_BYTES_MAX, PRODUCER_ID_BYTES_MAX - len(f"/{PARTITIONS_MAX}"))
-"""It names the load and, with a partition's number, the producers of rpc mode."""
+"""It names the load and, with the number of a partition, the producers of the method rpc."""
 
 SPLITS_DEFAULT = 16
-SPLITS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ReadOptions(CommonOptions):
     table: str = "results"
     statuses: tuple[str, ...] = STATUSES
     splits: int = SPLITS_DEFAULT
-    """How many tasks at most read each kind of rows."""
+    """At most so many tasks read each kind of rows."""
     push_filters: bool = False
     reader: str | None = None
     start: str | None = None
@@ -56,7 +56,7 @@ class ReadOptions(CommonOptions):
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions(CommonOptions):
-    mode: str = "bulk"
+    method: str = "bulk"
     write_id: str | None = None
     stage_timeout: int = LOAD_TIMEOUT_MS // SECOND_MS
     """Seconds."""
@@ -65,8 +65,13 @@ class WriteOptions(CommonOptions):
 
 
 def common_options(options: Mapping[str, str]) -> CommonOptions:
-    """What every use of the source needs. Refuses names that nobody knows."""
+    """The options of every use of the source. Refuses unknown names."""
     given = _given(options)
+    if "mode" in given:
+        raise InvalidArgument(
+            "option 'mode': say how rows reach the server with the option 'method' (bulk or rpc); "
+            'Spark\'s own mode is a call: .mode("append")'
+        )
     known = (*COMMON, *READ_ONLY, *WRITE_ONLY)
     for name in given:
         if name not in known:
@@ -109,7 +114,7 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> R
         common.batch,
         table=table or "results",
         statuses=(status,) if status else STATUSES,
-        splits=number(given, "splits", SPLITS_DEFAULT, SPLITS_MAX) or SPLITS_DEFAULT,
+        splits=number(given, "splits", SPLITS_DEFAULT, SPLIT_PARTS_MAX) or SPLITS_DEFAULT,
         push_filters=choice(given, "push_filters", ("true", "false"), "false") == "true",
         reader=None if reader is None else _checked("reader", to_reader, reader),
         start=choice(given, "start", STARTS, None),
@@ -128,7 +133,7 @@ def write_options(options: Mapping[str, str], *, is_streaming: bool = False) -> 
         common.address,
         common.queue,
         common.batch,
-        mode=choice(given, "mode", MODES, "bulk") or "bulk",
+        method=choice(given, "method", METHODS, "bulk") or "bulk",
         write_id=None if write_id is None else _checked("write_id", _to_write_id, write_id),
         stage_timeout=number(given, "stage_timeout", None, LOAD_TIMEOUT_MS_MAX // SECOND_MS)
         or LOAD_TIMEOUT_MS // SECOND_MS,
@@ -170,7 +175,7 @@ def number(given: Mapping[str, str], name: str, default: int | None, most: int) 
 
 
 def _given(options: Mapping[str, str]) -> dict[str, str]:
-    """By name in lower case: Spark does not tell cases apart."""
+    """The options under their names in lower case: Spark ignores case."""
     return {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
 
 

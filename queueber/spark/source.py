@@ -1,7 +1,7 @@
-"""The data source "queueber": picks who reads, and who writes.
+"""The data source "queueber": chooses the reader or writer for the options.
 
-Spark makes one on the driver for every `load` and `save`, so what is wrong with the options is told
-there, before any task runs.
+Spark makes one on the driver for every `load` and `save`, so a wrong option is an error there,
+before any task runs.
 """
 
 from collections.abc import MutableMapping
@@ -17,7 +17,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from queueber.errors import InvalidArgument
-from queueber.spark.columns import ITEM_COLUMNS, RESULT_COLUMNS, wanted_columns
 from queueber.spark.connect import connected
 from queueber.spark.options import (
     ReadOptions,
@@ -26,14 +25,17 @@ from queueber.spark.options import (
     read_options,
     write_options,
 )
-from queueber.spark.read_items import ItemsReader
-from queueber.spark.read_results import ResultsReader
-from queueber.spark.read_stream import ResultsStreamReader
-from queueber.spark.write import BatchWriter, StreamWriter
-from queueber.spark.write_columns import check_columns
+from queueber.spark.read.items import ItemsReader
+from queueber.spark.read.results import ResultsReader
+from queueber.spark.read.stream import ResultsStreamReader
+from queueber.spark.schemas import ITEM_COLUMNS, RESULT_COLUMNS, wanted_columns
+from queueber.spark.write.columns import check_columns
+from queueber.spark.write.writers import BatchWriter, StreamWriter
 
 
 class QueueberDataSource(DataSource):
+    """`spark.read`, `readStream`, `write` and `writeStream` with `.format("queueber")`."""
+
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         common_options(options)
@@ -71,7 +73,7 @@ class QueueberDataSource(DataSource):
 
 
 def _check_write(options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
-    """What can be wrong is found here, on the driver, before any task runs."""
+    """Find mistakes here, on the driver, before any task runs."""
     if overwrite:
         raise InvalidArgument('a queue cannot be overwritten; use .mode("append")')
     check_columns(schema)
@@ -79,7 +81,7 @@ def _check_write(options: WriteOptions, schema: StructType, *, overwrite: bool) 
         try:
             queue.stats()
         except InvalidArgument as error:
-            # All that can be wrong is the name.
+            # Only the name can be invalid here.
             why = str(error).removeprefix("name: ")
             raise InvalidArgument(f"option 'queue': {why}") from None
 

@@ -1,10 +1,11 @@
 """Snapshots in messages, and back: what there was in numbers, and items in columns."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from queueber.ids import made_at_ms
-from queueber.model import ItemColumns, ItemDetails, ItemInfo, SnapshotInfo
+from queueber.model import ItemColumns, ItemDetails, ItemInfo, SnapshotInfo, SnapshotRange
 from queueber.schema import wire
 from queueber.wire.items import read_details, write_details
 
@@ -29,6 +30,11 @@ def write_snapshot(target: Any, info: SnapshotInfo) -> None:
 
 def read_snapshot(source: Any) -> SnapshotInfo:
     return SnapshotInfo(**{name: getattr(source, wire) for wire, name in _SNAPSHOT_FIELDS.items()})
+
+
+def read_cuts(response: Any) -> list[SnapshotRange]:
+    """The ranges between the cuts, with the one before the first and the one after the last."""
+    return [SnapshotRange(*each) for each in pairwise([b"", *response.cuts, b""])]
 
 
 def write_scan(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -77,6 +78,28 @@ async def test_whoever_begins_it_again_joins_it(rig: ServiceRig) -> None:
 
     assert again == replace(first, expires_at_ms=first.expires_at_ms + 1000)
     assert len(rig.service.loads.list_loads(rig.queue)) == 1
+
+
+@on_service()
+async def test_load_that_must_exist_is_joined_and_never_begun(rig: ServiceRig) -> None:
+    ask = partial(
+        rig.service.loads.begin_load, rig.queue, LOAD, batch="", timeout_ms=0, must_exist=True
+    )
+    with pytest.raises(NotFound, match="'load' is not under way in queue 'default'"):
+        await ask()
+    assert rig.service.loads.list_loads(rig.queue) == []
+
+    begun = await begin(rig)
+    assert await ask() == begun
+    later = replace(LOAD, epoch=LOAD.epoch + 1)
+    with pytest.raises(NotFound, match="not under way"):
+        await rig.service.loads.begin_load(
+            rig.queue, later, batch="", timeout_ms=0, must_exist=True
+        )
+    assert rig.service.loads.list_loads(rig.queue) == [begun]
+
+    await commit(rig, [])
+    assert (await ask()).state is LoadState.COMMITTED
 
 
 @on_service()

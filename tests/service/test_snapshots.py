@@ -1,6 +1,7 @@
 """Snapshots: kept for those who read them, and for no longer than they may be."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -10,6 +11,7 @@ from queueber.limits import (
     SNAPSHOT_KEEP_MS,
     SNAPSHOT_YIELDS_MS,
     SNAPSHOTS_MAX,
+    SPLIT_PARTS_MAX,
 )
 from queueber.model import ItemState, QueueSettings
 from tests.support.dumps import dump
@@ -58,6 +60,35 @@ async def test_page_of_a_snapshot_is_small_whatever_is_asked_for(rig: ServiceRig
     )
 
     assert (len(page), len(rest), end) == (SCAN_ITEMS_MAX, 1, b"")
+
+
+@on_service()
+async def test_split_cuts_a_snapshot_into_ranges_that_have_every_item_once(rig: ServiceRig) -> None:
+    ids: list[bytes] = []
+    for _ in range(100):
+        ids += await rig.add(b"x", b"y")
+        rig.clock.advance(10)
+    snapshots = rig.service.snapshots
+    info = snapshots.open_snapshot(rig.queue)
+
+    cuts = snapshots.split_snapshot(rig.queue, info.id, ItemState.READY, 4)
+
+    ranges = [
+        snapshots.scan_snapshot(rig.queue, info.id, ItemState.READY, after=after, before=before)
+        for after, before in pairwise([b"", *cuts, b""])
+    ]
+    assert len(ranges) == 4
+    assert [each.id for page, _ in ranges for each in page] == ids
+
+
+@on_service()
+async def test_split_refuses_no_parts_and_too_many(rig: ServiceRig) -> None:
+    snapshots = rig.service.snapshots
+    info = snapshots.open_snapshot(rig.queue)
+
+    for parts in (0, SPLIT_PARTS_MAX + 1):
+        with pytest.raises(InvalidArgument, match=f"parts: {parts} is not .* 1 to 10000"):
+            snapshots.split_snapshot(rig.queue, info.id, ItemState.READY, parts)
 
 
 # --- how it ends ----------------------------------------------------------------------------------

@@ -303,6 +303,7 @@ METHODS: dict[str, Method] = {
             "req.batch": Limit("", "t" * (BATCH_NAME_BYTES_MAX + 1)),
             "req.timeoutMs": upto(LOAD_TIMEOUT_MS_MAX),
             "req.epoch": Any_(1),
+            "req.mustExist": a_flag,
         },
     ),
     "stageFile": Method(
@@ -365,6 +366,14 @@ METHODS: dict[str, Method] = {
             "req.limit": Any_(U32, MISSING),
             "req.batch": Any_("b" * 1000, MISSING),
             **{name: Any_(True, MISSING) for name in without},
+        },
+    ),
+    "splitSnapshot": Method(
+        {"snapshot": ID},
+        {
+            "snapshot": Limit(ID, bytes(17), MISSING, MISSING),
+            "state": Limit("dead", 99, INVALID, MISSING),
+            "parts": Any_(U32, MISSING),
         },
     ),
     "closeSnapshot": Method({"id": ID}, {"id": Any_(bytes(17))}),

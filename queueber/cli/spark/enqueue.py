@@ -14,6 +14,7 @@ from queueber.cli.output.json_lines import echo_json, to_json
 from queueber.cli.spark.session import SparkFlags, check_installed, spark_flags, with_task_bar
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, PRIORITY_MAX
+from queueber.spark.jobs.formats import format_of
 
 
 @click.command()
@@ -110,21 +111,22 @@ def enqueue(
     check_wait(timeout, wait=wait)
     _check_once("priority", priority, columns["priority_column"])
     _check_once("delay", delay, columns["delay_column"], columns["visible_at_column"])
+    format_name = format_name or format_of(paths)
     check_installed()
-    from queueber.spark.jobs import Place
-    from queueber.spark.jobs import enqueue as enqueue_rows
-    from queueber.spark.jobs_input import Input, ItemColumns, format_of
+    from queueber.spark.jobs.input import Input, InputColumns
+    from queueber.spark.jobs.jobs import QueueRef
+    from queueber.spark.jobs.jobs import enqueue as enqueue_rows
 
     batch = batch or write_id or _new_batch()
     given = Input(
         paths,
-        format_name or format_of(paths),
+        format_name,
         dict(input_options),
-        ItemColumns(**{name.removesuffix("_column"): each for name, each in columns.items()}),
+        InputColumns(**{name.removesuffix("_column"): each for name, each in columns.items()}),
         priority,
         delay,
     )
-    place = Place(target.address, queue, batch)
+    destination = QueueRef(target.address, queue, batch)
     # Before Spark, which takes seconds to start: a missing server or queue is known at once.
     with target.connect() as client:
         asked = client.queue(queue, must_exist=must_exist)
@@ -134,7 +136,7 @@ def enqueue(
             rows = with_task_bar(
                 session,
                 "adding rows, in tasks",
-                lambda: enqueue_rows(session, given, place, mode=method, write_id=write_id),
+                lambda: enqueue_rows(session, given, destination, method=method, write_id=write_id),
             )
         found = wait_receipt(asked, batch, timeout) if wait else asked.receipt(batch)
     if target.use_json:

@@ -56,10 +56,10 @@ def export(
     if wait and batch is None:
         raise InvalidArgument("--wait is for a batch; give --batch, too")
     check_installed()
-    from queueber.spark.jobs import Place
-    from queueber.spark.jobs import drain as export_results
+    from queueber.spark.jobs.jobs import QueueRef
+    from queueber.spark.jobs.jobs import export as export_results
 
-    place = Place(target.address, queue, batch)
+    source = QueueRef(target.address, queue, batch)
     with target.connect() as client:
         asked = client.queue(queue, must_exist=True)
         asked.stats()  # Spark takes seconds to start; a missing queue is known at once.
@@ -74,7 +74,7 @@ def export(
                 session,
                 "writing results, in tasks",
                 lambda: export_results(
-                    session, place, target_path, status=status, overwrite=overwrite
+                    session, source, target_path, status=status, overwrite=overwrite
                 ),
             )
     if target.use_json:

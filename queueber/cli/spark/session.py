@@ -31,7 +31,7 @@ class SparkFlags:
     @contextlib.contextmanager
     def session(self, name: str) -> Iterator[Any]:
         check_installed()
-        from queueber.spark.jobs_session import SparkSettings, spark_session
+        from queueber.spark.jobs.session import SparkSettings, spark_session
 
         with contextlib.ExitStack() as stack:
             with _status("starting Spark"):

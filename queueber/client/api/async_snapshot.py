@@ -14,7 +14,14 @@ from queueber.client.calls.results import ReadOptions
 from queueber.client.calls.snapshots import ScanOptions
 from queueber.client.transport.waiting import wait_for_async
 from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import ItemColumns, ItemInfo, ResultColumns, Results, SnapshotInfo
+from queueber.model import (
+    ItemColumns,
+    ItemInfo,
+    ResultColumns,
+    Results,
+    SnapshotInfo,
+    SnapshotRange,
+)
 from queueber.wire.results import results_of
 from queueber.wire.snapshots import items_of
 
@@ -104,6 +111,13 @@ class AsyncSnapshot:
     ) -> ResultColumns:
         """As `read_results`, with a list for each column instead of an object for each result."""
         return await wait_for_async(self._calls.snapshots.read(self.info, offset, **options))
+
+    async def split(self, state: State, parts: int) -> list[SnapshotRange]:
+        """At most `parts` ranges to be scanned side by side, each with its `after` and `before`.
+
+        Every item of the state is in exactly one of them.
+        """
+        return await wait_for_async(self._calls.snapshots.split(self.info.id, state, parts))
 
     async def aclose(self) -> bool:
         """Let the server drop the snapshot; False when it had ended already."""

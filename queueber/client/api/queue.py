@@ -137,15 +137,19 @@ class Queue:
         epoch: int = 0,
         batch: str | None = None,
         timeout: Seconds | None = None,
+        must_exist: bool = False,
     ) -> Load:
         """Begin the load of that name, or join it: many items that become visible at once.
 
         All items belong to `batch`. What was committed in an `epoch` is not loaded again in it. The
-        server drops the load when nobody calls for `timeout` seconds.
+        server drops the load when nobody calls for `timeout` seconds. One that `must_exist` is not
+        begun: if it is neither under way nor committed, the call raises `NotFound`.
         """
         calls = self._calls.loads
-        ref = to_load_ref(name, epoch)
-        return Load(calls, wait_for(calls.begin(ref, batch=batch, timeout=timeout)))
+        begun = calls.begin(
+            to_load_ref(name, epoch), batch=batch, timeout=timeout, must_exist=must_exist
+        )
+        return Load(calls, wait_for(begun))
 
     def abort_load(self, name: str, *, epoch: int = 0) -> bool:
         """Drop everything that was staged; False when there is no such load, or it is committed."""

@@ -35,7 +35,7 @@ class LoadCalls:
         self._queue = queue
 
     def begin(
-        self, ref: LoadRef, *, batch: str | None, timeout: Seconds | None
+        self, ref: LoadRef, *, batch: str | None, timeout: Seconds | None, must_exist: bool
     ) -> "Future[LoadInfo]":
         name = "" if batch is None else to_batch(batch)
         timeout_ms = 0 if timeout is None else to_some_ms("timeout", timeout, LOAD_TIMEOUT_MS_MAX)
@@ -46,6 +46,7 @@ class LoadCalls:
             write_load_ref(body, ref)
             body.batch = name
             body.timeoutMs = timeout_ms
+            body.mustExist = must_exist
             return request.send()
 
         return self._ask(send, lambda response: read_load(response.load))

@@ -16,11 +16,18 @@ from queueber.client.arguments.values import (
 )
 from queueber.client.calls.remote_queue import RemoteQueue
 from queueber.client.calls.results import Asked, ReadOptions, send_read, to_asked
-from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import Column, ItemColumns, ItemState, ResultColumns, SnapshotInfo
+from queueber.limits import SCAN_ITEMS_MAX, SPLIT_PARTS_MAX
+from queueber.model import (
+    Column,
+    ItemColumns,
+    ItemState,
+    ResultColumns,
+    SnapshotInfo,
+    SnapshotRange,
+)
 from queueber.wire.lists import write_columns
 from queueber.wire.results import read_results
-from queueber.wire.snapshots import read_scan, read_snapshot
+from queueber.wire.snapshots import read_cuts, read_scan, read_snapshot
 from queueber.wire.states import wire_state
 
 
@@ -87,6 +94,13 @@ class SnapshotCalls:
             if read.ids or read.next_offset >= end:
                 return read
             asked = replace(asked, offset=read.next_offset)
+
+    def split(self, snapshot: bytes, state: State, parts: int) -> "Future[list[SnapshotRange]]":
+        count = to_number("parts", parts, least=1, limit=SPLIT_PARTS_MAX)
+        word = wire_state(to_state(state))
+        return self._queue.ask(
+            lambda queue: queue.splitSnapshot(snapshot, word, count), read_cuts, is_repeatable=True
+        )
 
     def close(self, snapshot: bytes) -> "Future[bool]":
         # Not safe to repeat: the second time the answer would be False.

@@ -82,5 +82,5 @@ class DuplicateSearch:
             raise ResourceExhausted(
                 f"key: more than {LOAD_DUPLICATES_MAX} rows, the limit of a load, have a key that "
                 f"is there already in queue {self._queue.name!r}, or twice in the load; leave them "
-                "out, or add these rows one by one (in Spark: mode=rpc)"
+                "out, or add these rows one by one (in Spark: method=rpc)"
             )

@@ -85,13 +85,16 @@ class Loads:
         """The load, to which something is to be added now."""
         load = self.find(ref)
         if load is None:
-            raise NotFound(
-                f"load: {ref.name!r} is not under way in queue {self.queue.name!r}; it was "
-                "committed, aborted, or dropped because nobody called in time"
-            )
+            raise self.not_under_way(ref)
         if load.phase is not LoadPhase.STAGING:
             raise Aborted(f"load: {ref.name!r} is being committed; nothing is added to it any more")
         return load
+
+    def not_under_way(self, ref: LoadRef) -> NotFound:
+        return NotFound(
+            f"load: {ref.name!r} is not under way in queue {self.queue.name!r}; it was committed, "
+            "aborted, or dropped because nobody called in time"
+        )
 
     def committed(self, ref: LoadRef) -> LoadedRecord | None:
         """What is remembered of the load, or of a later epoch of its name, if it was committed."""

@@ -26,9 +26,18 @@ from queueber.model import Added, LoadRef, NewItems, Part
 
 
 def begin_load(
-    tx: QueueTx, loads: Loads, ref: LoadRef, *, batch: str, timeout_ms: int, token: bytes
+    tx: QueueTx,
+    loads: Loads,
+    ref: LoadRef,
+    *,
+    batch: str,
+    timeout_ms: int,
+    token: bytes,
+    must_exist: bool = False,
 ) -> LoadRecord | LoadedRecord:
     """Begin the load, or join it; what is remembered of it when it is committed already.
+
+    With `must_exist` a load that is neither under way nor committed is `NotFound`.
 
     Who joins with a shorter timeout shortens it for all.
 
@@ -39,6 +48,8 @@ def begin_load(
     known = loads.of_name(ref.name)
     if known is not None and known.record.ref.epoch >= ref.epoch:
         return _join(tx, loads, known, ref, batch, timeout_ms)
+    if must_exist:
+        raise loads.not_under_way(ref)
     if known is None and len(loads) >= LOADS_MAX:
         raise ResourceExhausted(
             f"queue {tx.queue.name!r} has {LOADS_MAX} loads under way, the limit; commit or abort "

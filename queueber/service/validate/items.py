@@ -19,6 +19,7 @@ from queueber.limits import (
     PRODUCER_ID_BYTES_MAX,
     READER_NAME_BYTES_MAX,
     ROWS_MAX,
+    SPLIT_PARTS_MAX,
 )
 from queueber.model import NewItems, Origin
 from queueber.service.validate.arguments import check_text
@@ -159,6 +160,11 @@ def check_pause_ms(for_ms: int) -> None:
         raise InvalidArgument(
             f"forMs: {for_ms} is too long; the limit is {DELAY_MS_MAX}, and 0 is until resumed"
         )
+
+
+def check_parts(parts: int) -> None:
+    if not 1 <= parts <= SPLIT_PARTS_MAX:
+        raise InvalidArgument(f"parts: {parts} is not a number from 1 to {SPLIT_PARTS_MAX}")
 
 
 def check_cursor(field: str, cursor: bytes) -> None:

@@ -32,4 +32,3 @@ class WorkQueue(Protocol):
 
 WrapQueue = Callable[[AsyncQueue], WorkQueue]
 """Puts something between a pool and its queue, such as a recorder of calls."""
-

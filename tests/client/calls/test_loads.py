@@ -46,6 +46,16 @@ def test_load_is_staged_in_parts_and_committed_at_once(queue: queueber.Queue) ->
     assert queue.loads() == []
 
 
+def test_load_that_must_exist_is_not_begun(queue: queueber.Queue) -> None:
+    with pytest.raises(queueber.NotFound, match="'nightly' is not under way"):
+        queue.load("nightly", must_exist=True)
+    assert queue.loads() == []
+
+    begun = queue.load("nightly")
+
+    assert queue.load("nightly", must_exist=True).facts.id_head == begun.facts.id_head
+
+
 def test_rows_have_all_that_an_add_may_say_of_them(
     client: queueber.Client, queue: queueber.Queue
 ) -> None:

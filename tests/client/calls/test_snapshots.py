@@ -207,3 +207,30 @@ def test_snapshot_in_trio(server: ServerProcess, queue: queueber.Queue) -> None:
 def test_bad_arguments_are_named(queue: queueber.Queue, call: object, told: str) -> None:
     with pytest.raises(queueber.InvalidArgument, match=told):
         call(queue)  # type: ignore[operator]
+
+
+def test_ranges_of_a_split_have_every_item_once(queue: queueber.Queue) -> None:
+    for priority in (1, 5, 9):
+        queue.add([b"x"] * 200, priority=priority)
+    with queue.open_snapshot() as snapshot:
+        ranges = snapshot.split("ready", 4)
+        parts = [
+            list(snapshot.scan_all("ready", after=each.after, before=each.before))
+            for each in ranges
+        ]
+        whole = list(snapshot.scan_all("ready"))
+        nothing = snapshot.split("dead", 4)
+
+    assert 2 <= len(ranges) <= 4
+    assert all(parts)
+    assert [each for part in parts for each in part] == whole
+    assert nothing == [queueber.SnapshotRange()]
+
+
+@pytest.mark.parametrize("parts", [0, 10_001, "4"])
+def test_split_refuses_a_number_of_parts(queue: queueber.Queue, parts: int) -> None:
+    with (
+        queue.open_snapshot() as snapshot,
+        pytest.raises(queueber.InvalidArgument, match="parts: "),
+    ):
+        snapshot.split("ready", parts)

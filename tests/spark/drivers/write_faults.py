@@ -44,9 +44,9 @@ def rows_of(spark: SparkSession) -> DataFrame:
     return spark.range(0, ROWS, 1, PARTITIONS).selectExpr("string(id) AS contents")
 
 
-def write(rows: DataFrame, queue: str, mode: str) -> str:
+def write(rows: DataFrame, queue: str, method: str) -> str:
     """What the user sees: nothing, or the last line of our error."""
-    options = {"address": ADDRESS, "queue": queue, "mode": mode, "batch": "b"}
+    options = {"address": ADDRESS, "queue": queue, "method": method, "batch": "b"}
     try:
         rows.write.format("queueber").mode("append").options(**options).save()
     except PySparkException as error:
@@ -88,12 +88,12 @@ def main() -> None:
     spark = start_on_two_hosts(FOLDER / "workers")
     spark.dataSource.register(QueueberDataSource)
     seen = {}
-    for mode in ("bulk", "rpc"):
-        rows = fail_half_way(rows_of(spark), f"retry {mode}")
-        seen[f"retry-{mode}"] = write(rows, f"retry-{mode}", mode)
-        rows = slow_once(rows_of(spark), f"speculate {mode}")
-        seen[f"speculate-{mode}"] = write(rows, f"speculate-{mode}", mode)
-        assert (FOLDER / f"speculate {mode} at once").exists(), "nobody speculated"
+    for method in ("bulk", "rpc"):
+        rows = fail_half_way(rows_of(spark), f"retry {method}")
+        seen[f"retry-{method}"] = write(rows, f"retry-{method}", method)
+        rows = slow_once(rows_of(spark), f"speculate {method}")
+        seen[f"speculate-{method}"] = write(rows, f"speculate-{method}", method)
+        assert (FOLDER / f"speculate {method} at once").exists(), "nobody speculated"
     rows = fail_half_way(rows_of(spark), "abort", always=True)
     seen["abort-bulk"] = write(rows, "abort-bulk", "bulk")
     print(json.dumps(seen))

@@ -1,0 +1,141 @@
+"""Split: cut the items of a state into ranges that several readers can scan side by side.
+
+A store finds the first key after a place, but cannot count the keys between two places. So the span
+from the first key to the last is cut into equal cells, empty cells are dropped, and neighbouring
+cells are joined into ranges. Where items lie in a few bunches, each bunch is cut once more. Ranges
+are about equal if items were added at an even pace, or loaded in partitions of one size. Otherwise
+they are not; every item is in exactly one range in any case, for a cut may be any bytes.
+
+The cost does not depend on the number of items: a split makes at most `SPLIT_SEEKS_MAX` seeks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from queueber.db.families import Family
+from queueber.db.records.keys import DUE_BYTES, PREFIX_BYTES, level_part, prefix_end, time_part
+from queueber.engine.queue.view import View, level_end
+from queueber.limits import ID_BYTES, SPLIT_SEEKS_MAX
+from queueber.model import ItemState
+
+_CELLS_A_RANGE = 4
+"""Cells are smaller than ranges, so that ranges can be made of about equally many."""
+_CELLS_MAX = SPLIT_SEEKS_MAX // 4
+_BUNCHES_MAX = 32
+
+
+def split(view: View, state: ItemState, parts: int) -> list[bytes]:
+    """Cursors that cut the items of a state into at most `parts` ranges, in order.
+
+    A range is what a scan finds after one cut and before the next: `look(after=, before=)`. The
+    first range begins with the first item, the last one ends with the last. There may be fewer
+    ranges than asked for, but none of them is empty, unless there is no item at all.
+    """
+    spans = list(_spans(view, state))
+    total = sum(span.count for span in spans)
+    seeks = _Seeks(view)
+    cuts: list[bytes] = []
+    passed, target = 0.0, total / parts
+    for span in spans:
+        cells = min(parts * _CELLS_A_RANGE, _CELLS_MAX) * span.count // total
+        keys = seeks.cells(span, cells) if cells > 1 else [int.from_bytes(span.low)]
+        for key in keys:
+            if passed >= target and len(cuts) < parts - 1:
+                cuts.append(span.cut_before(key))
+                target = (passed * parts // total + 1) * total / parts
+            passed += span.count / len(keys)
+    return cuts
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Keys of one family that sort by the number that follows their head."""
+
+    family: Family
+    head: bytes
+    low: bytes
+    """No item has a lower number; as long as all numbers of the span are."""
+    end: bytes
+    """The first key after the span, with the queue's prefix."""
+    count: int
+
+    def cut_before(self, key: int) -> bytes:
+        if key <= int.from_bytes(self.low):
+            return self.head  # which comes before all keys of the span
+        # The cursor of a leased item is its lease and its id, so it comes after the lease alone.
+        number = key if self.family is Family.LEASES else key - 1
+        return self.head + number.to_bytes(len(self.low))
+
+
+def _spans(view: View, state: ItemState) -> Iterator[_Span]:
+    counters, end = view.counters, prefix_end(view.prefix)
+    if state is ItemState.READY:
+        for level, (count, low) in sorted(counters.levels.items()):
+            level_stop = level_end(view.prefix, level)
+            yield _Span(Family.VISIBILITY_INDEX, level_part(level), low, level_stop, count)
+    elif state is ItemState.DELAYED and counters.delayed:
+        low = time_part(counters.delayed_due_ms).ljust(DUE_BYTES, b"\0")
+        yield _Span(Family.DELAYED, b"", low, end, counters.delayed)
+    elif state is ItemState.LEASED and counters.leased:
+        # By lease: the items of one lease are a single entry, and stay together.
+        yield _Span(Family.LEASES, b"", bytes(ID_BYTES), end, counters.leased)
+    elif state is ItemState.DEAD and counters.dead:
+        low = view.dead_low.ljust(ID_BYTES, b"\0")
+        yield _Span(Family.DEAD, b"", low, end, counters.dead)
+
+
+class _Seeks:
+    """Looks for keys of a view, a limited number of times."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._left = SPLIT_SEEKS_MAX
+
+    def cells(self, span: _Span, wanted: int) -> list[int]:
+        """The first key of each cell that has any, of about as many cells as wanted."""
+        first = self._first(span, int.from_bytes(span.low))
+        if first is None:
+            return [int.from_bytes(span.low)]
+        stop = 1 << 8 * len(span.low)
+        keys = self._even(span, first, self._last(span, first, stop, wanted), wanted)
+        if len(keys) * _CELLS_A_RANGE < wanted and len(keys) <= _BUNCHES_MAX:
+            each = wanted // len(keys)
+            bunches = list(pairwise([*keys, stop]))
+            keys = []
+            for low, end in bunches:
+                keys += self._even(span, low, self._last(span, low, end, each), each)
+        return keys
+
+    def _even(self, span: _Span, first: int, last: int, wanted: int) -> list[int]:
+        """The first key of each of `wanted` equal cells that has any."""
+        step = (last - first) // wanted + 1
+        keys = [first]
+        while True:
+            # The next cell after the one that the last key was found in.
+            at = first + ((keys[-1] - first) // step + 1) * step
+            key = self._first(span, at) if at <= last else None
+            if key is None or key > last:
+                return keys
+            keys.append(key)
+
+    def _last(self, span: _Span, first: int, stop: int, wanted: int) -> int:
+        """A place not far behind the last key before `stop`, by halving."""
+        low = first
+        while stop - low > max(1, (low - first) // (_CELLS_A_RANGE * wanted)):
+            middle = (low + stop) // 2
+            key = self._first(span, middle)
+            if key is None or key >= stop:
+                stop = middle
+            else:
+                low = key
+        return stop - 1
+
+    def _first(self, span: _Span, at: int) -> int | None:
+        """The first key at a place or after it; None, also, when no seek is left."""
+        if self._left == 0:
+            return None
+        self._left -= 1
+        start = self._view.prefix + span.head + at.to_bytes(len(span.low))
+        found = self._view.reads.scan(span.family, start, span.end, 1)
+        return int.from_bytes(found[0][0][PREFIX_BYTES + len(span.head) :]) if found else None

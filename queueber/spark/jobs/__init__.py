@@ -1,0 +1,1 @@
+"""Ready-made jobs: files into a queue, and results into files."""

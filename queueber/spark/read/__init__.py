@@ -1,0 +1,1 @@
+"""Readers: results and items as DataFrames, in batches and as streams."""

@@ -1,0 +1,1 @@
+"""Writers: the rows of a DataFrame become items, all of them or none."""

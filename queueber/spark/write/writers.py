@@ -1,0 +1,127 @@
+"""Writers: a load in two phases. Tasks stage their parts, the driver commits or aborts all of them.
+
+The driver of a batch write makes up the name of the load and begins it. A stream uses the id of its
+query as the name and the number of the micro-batch as the epoch; its first task begins the load. A
+commit takes the attempts whose messages reached the driver, so retried and speculative tasks never
+duplicate a row.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from queueber import Load, Queue
+from queueber.errors import Aborted
+from queueber.model import LoadRef, PartRef
+from queueber.spark.connect import connected
+from queueber.spark.options import WriteOptions
+from queueber.spark.write.parts import add_rows, stage_files
+from queueber.spark.write.task import Task, begin, find, join, kept_alive
+
+Find = Callable[[Queue, LoadRef, WriteOptions], Load]
+
+
+@dataclass
+class Staged(WriterCommitMessage):
+    """What a task reports to the driver."""
+
+    load: LoadRef
+    part: PartRef | None
+    """None if there is nothing to commit: it has no rows, or they were added by calls."""
+    rows: int
+    is_committed: bool = False
+    """The load was committed before, so the task wrote nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How both kinds of writers stage, commit and abort a load."""
+
+    options: WriteOptions
+
+    def stage(
+        self, find_load: Find, ref: LoadRef, task: Task, batches: Iterator[pa.RecordBatch]
+    ) -> Staged:
+        options = self.options
+        with connected(options, must_exist=False) as queue:
+            load = find_load(queue, ref, options)
+            if load.is_committed:
+                return Staged(ref, None, 0, is_committed=True)
+            with kept_alive(queue, ref, options):
+                if options.method == "rpc":
+                    return Staged(ref, None, add_rows(queue, load, task.part, batches))
+                rows = stage_files(load, task.part, batches, may_share=options.may_share)
+                return Staged(ref, task.part if rows else None, rows)
+
+    def commit(self, find_load: Find, ref: LoadRef, messages: list[Staged]) -> None:
+        with connected(self.options, must_exist=False) as queue:
+            load = find_load(queue, ref, self.options)
+            if load.is_committed:
+                return
+            if any(message.is_committed for message in messages):
+                raise Aborted(
+                    f"load {ref.name!r} was committed by somebody else while this write went on"
+                )
+            load.commit([message.part for message in messages if message.part is not None])
+
+    def abort(self, ref: LoadRef) -> None:
+        with connected(self.options, must_exist=False) as queue:
+            queue.abort_load(ref.name, epoch=ref.epoch)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes a DataFrame as one load."""
+
+    def __init__(self, options: WriteOptions, name: str) -> None:
+        """Begins the load."""
+        self._loading = Loading(options)
+        self._ref = LoadRef(name)
+        with connected(options, must_exist=False) as queue:
+            self._is_committed = begin(queue, self._ref, options).is_committed
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        if self._is_committed:
+            return Staged(self._ref, None, 0, is_committed=True)
+        return self._loading.stage(find, self._ref, Task.current(), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        if not self._is_committed:
+            staged = [each for each in messages if isinstance(each, Staged)]
+            self._loading.commit(find, self._ref, staged)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._loading.abort(self._ref)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes each micro-batch as one load.
+
+    Spark commits and aborts with another instance, which learns the load from the messages.
+    """
+
+    def __init__(self, options: WriteOptions) -> None:
+        self._loading = Loading(options)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        task = Task.current()
+        ref = LoadRef(f"stream {task.query_id}", task.batch_id)
+        return self._loading.stage(join, ref, task, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        staged = [each for each in messages if isinstance(each, Staged)]
+        if staged:
+            self._loading.commit(join, staged[0].load, staged)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        # Without a message the name of the load is not known. The next attempt at the micro-batch
+        # joins the load, or the server drops it after its timeout.
+        for each in messages:
+            if isinstance(each, Staged):
+                self._loading.abort(each.load)
+                return

@@ -1,0 +1,113 @@
+"""Pages that the client reads, as record batches of Arrow: each list becomes a column.
+
+`names` says which columns of the table a record batch has, in which order. Only those are made.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from queueber.ids import made_at_ms, origin_of
+from queueber.model import ItemColumns, ItemState, ResultColumns
+from queueber.tables.schemas import ITEMS, RESULTS, TIME
+
+Values = Mapping[str, Callable[[], Sequence[Any]]]
+"""By the name of a column: what makes its values."""
+
+
+def results_page(page: ResultColumns, names: Sequence[str]) -> pa.RecordBatch:
+    """Rows of the table of results that are done."""
+    values: Values = {
+        "key": lambda: _texts(page.keys),
+        "batch": lambda: _texts(page.batches),
+        "status": lambda: ["done"] * len(page.ids),
+        "result": lambda: page.results,
+        "error": lambda: [None] * len(page.ids),
+        "attempts": lambda: page.attempts,
+        "finished_at": lambda: _micros(page.completed_at_ms),
+        "attributes": lambda: _maps(page.attributes),
+    }
+    return _record_batch(RESULTS, names, page.ids, values)
+
+
+def dead_page(page: ItemColumns, names: Sequence[str]) -> pa.RecordBatch:
+    """Dead letters as rows of the table of results."""
+    values: Values = {
+        **_of_items(page),
+        "status": lambda: ["dead"] * len(page.ids),
+        "result": lambda: [None] * len(page.ids),
+        # An item whose worker died has no error of its own.
+        "error": lambda: [
+            error or reason or None
+            for error, reason in zip(page.last_errors, page.reasons, strict=True)
+        ],
+        "finished_at": lambda: _micros(page.at_ms),
+    }
+    return _record_batch(RESULTS, names, page.ids, values)
+
+
+def items_page(
+    page: ItemColumns, names: Sequence[str], state: ItemState, taken_at_ms: int
+) -> pa.RecordBatch:
+    """Rows of the table of items, all in one state. Their age is that of the moment given."""
+    values: Values = {
+        **_of_items(page),
+        "state": lambda: [state.value] * len(page.ids),
+        "contents": lambda: page.contents,
+        "priority": lambda: page.priorities,
+        "at": lambda: _micros(page.at_ms),
+        "age_seconds": lambda: [(taken_at_ms - made_at_ms(each)) / 1000 for each in page.ids],
+        "lease": lambda: [each.hex() or None for each in page.lease_ids],
+        "reason": lambda: _texts(page.reasons),
+        "last_error": lambda: _texts(page.last_errors),
+    }
+    return _record_batch(ITEMS, names, page.ids, values)
+
+
+def _of_items(page: ItemColumns) -> Values:
+    return {
+        "key": lambda: _texts(page.keys),
+        "batch": lambda: _texts(page.batches),
+        "attempts": lambda: page.attempts,
+        "attributes": lambda: _maps(page.attributes),
+    }
+
+
+def _of_ids(ids: Sequence[bytes]) -> Values:
+    """What an id tells: when its item was added, and from which row of a load."""
+
+    def origins(at: int) -> list[int | None]:
+        return [None if origin is None else origin[at] for origin in map(origin_of, ids)]
+
+    return {
+        "id": lambda: [each.hex() for each in ids],
+        "added_at": lambda: _micros([made_at_ms(each) for each in ids]),
+        "partition": lambda: origins(0),
+        "row": lambda: origins(1),
+    }
+
+
+def _record_batch(
+    schema: pa.Schema, names: Sequence[str], ids: Sequence[bytes], values: Values
+) -> pa.RecordBatch:
+    made = {**_of_ids(ids), **values}
+    arrays = [_array(made[name](), schema.field(name).type) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    # Arrow makes times of numbers only by a cast.
+    return pa.array(values, pa.int64()).cast(TIME) if kind == TIME else pa.array(values, kind)
+
+
+def _texts(texts: Sequence[str]) -> list[str | None]:
+    return [each or None for each in texts]
+
+
+def _micros(times_ms: Sequence[int]) -> list[int]:
+    return [each * 1000 for each in times_ms]
+
+
+def _maps(maps: Sequence[Mapping[str, str]]) -> list[list[tuple[str, str]]]:
+    return [list(each.items()) for each in maps]
