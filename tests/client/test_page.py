@@ -3,16 +3,24 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from queueber.testing import ServerProcess
+from queueber.testing import ServerProcess, running_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
 SHOWN = re.findall(
     r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
 )
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    """One without queues of other tests."""
+    with running_server() as running:
+        yield running
 
 
 @pytest.mark.parametrize(("code", "output"), SHOWN, ids=range(len(SHOWN)))
