@@ -34,9 +34,6 @@ class Queues:
         """The queue as this caller holds it."""
         return QueueHandle(self._shell.engine.queue(name), session)
 
-    async def _existing(self, handle: QueueHandle) -> QueueHandle:
-        return handle
-
     def open_queue(
         self, name: str, session: Session, *, must_exist: bool
     ) -> Awaitable[QueueHandle]:
@@ -44,7 +41,7 @@ class Queues:
         check_queue_name(name)
         shell = self._shell
         if must_exist or name in shell.engine.queues:
-            return self._existing(self.handle(name, session))
+            return _at_once(self.handle(name, session))
         shell.run_on_engine(create_queue, name, QueueSettings())
         shell.log(session, "queue_created", name, {})
         return shell.durable(self.handle(name, session))
@@ -123,6 +120,10 @@ class Queues:
 
     def reclaimed(self, prefix: bytes) -> None:
         reclaimed(self._shell.engine, prefix)
+
+
+async def _at_once(handle: QueueHandle) -> QueueHandle:
+    return handle
 
 
 def _configure(engine: Engine, queue: QueueState, settings: QueueSettings, now_ms: int) -> None:

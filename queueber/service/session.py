@@ -160,7 +160,7 @@ class Session:
     def refused(self, error: Exception) -> tuple[str, str]:
         """A call has failed: the code and the sentence that its caller is told.
 
-        Who has been refused too often has to connect again.
+        A caller that was refused too often is disconnected.
         """
         self.refusals += 1
         if self.refusals == REFUSALS_MAX:
