@@ -258,5 +258,5 @@ class HeldSync:
 
 def new_session(*, bytes_max: int = MIB, all_bytes_max: int = 4 * MIB) -> Session:
     """`bytes_max` is for answers that it has not read."""
-    admission = Admission(asyncio.get_running_loop(), calls_max=1000)
+    admission = Admission(asyncio.get_running_loop(), calls_max=10_000)
     return Session(admission, AnswerBudget(bytes_max=all_bytes_max, session_bytes_max=bytes_max))
