@@ -62,8 +62,8 @@ class Shell:
         limits: ServiceLimits,
         commits: CommitGroup | None,
         wake_sweeper: Callable[[], None],
-        wake_reclaimer: Callable[[], None],
-        background: BackgroundThread | None,
+        wake_reclaimer: Callable[[], None] = lambda: None,
+        background: BackgroundThread | None = None,
     ) -> None:
         """`commits` is None when answers need not wait for the disk, `background` when long work
         may block the loop."""

@@ -21,8 +21,9 @@ from queueber.service.admission import Admission
 from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
 from queueber.service.queue_handle import QueueHandle
-from queueber.service.service import DEFAULT_QUEUE, Service, ServiceLimits
+from queueber.service.service import DEFAULT_QUEUE, Service
 from queueber.service.session import Session
+from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
@@ -71,15 +72,17 @@ class ServiceRig:
         self.sweeper_woken = asyncio.Event()
         self.engine: Engine = open_engine(store, IdSource(Random(1)))
         self.service = Service(
-            self.engine,
-            clock=clock,
-            loop=loop,
-            admission=self.admission,
-            limits=service_limits,
-            commits=commits,
-            wake_sweeper=self._wake_sweeper,
-            wake_reclaimer=self._wake_reclaimer,
-            background=background,
+            Shell(
+                self.engine,
+                clock=clock,
+                loop=loop,
+                admission=self.admission,
+                limits=service_limits,
+                commits=commits,
+                wake_sweeper=self._wake_sweeper,
+                wake_reclaimer=self._wake_reclaimer,
+                background=background,
+            )
         )
         self.queue: QueueHandle = self.service.queues.handle(DEFAULT_QUEUE, self.session)
 
