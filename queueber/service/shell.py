@@ -7,7 +7,7 @@ in the first turn of its awaitable, because a call that never gets that far has 
 back, and a load's parts and commits wait for files. Everything here runs on the loop's thread.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -90,28 +90,30 @@ class Shell:
         op: Callable[..., T],
         *arguments: Any,
         event: str,
+        ids: Sequence[bytes] = (),
         facts: Facts | None = None,
     ) -> Coroutine[Any, Any, T]:
         """Do an operation of the engine; the awaitable ends once it is durable.
 
-        An event with `facts` is for operators: it is logged as such, with the caller.
+        The event is logged for debugging, with the `ids` that the call named; one with `facts` is
+        for operators, and is logged with its caller.
         """
         state = queue.state
         queue.check_alive()
         answer = self.run(state, op, *arguments)
         if facts is None:
-            _log.debug(event, queue=state.name, answer=answer)
+            _log.debug(event, queue=state.name, ids=ids, answer=answer)
         else:
             self.log(queue.session, event, state.name, facts(answer))
         self.after_write(state)
         return self.durable(answer)
 
     def run(self, state: QueueState, op: Callable[..., T], *arguments: Any) -> T:
-        """The one place where operations on a queue are called."""
+        """The one place that calls operations which change a queue."""
         return op(self.engine, state, *arguments, self.clock.now_ms())
 
     def run_on_engine(self, op: Callable[..., T], *arguments: Any) -> T:
-        """The one place where operations on the set of queues are called."""
+        """The one place that calls operations which change the set of queues."""
         return op(self.engine, *arguments, self.clock.now_ms())
 
     def log(
