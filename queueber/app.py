@@ -28,8 +28,9 @@ from queueber.rpc.server import REFUSED_MAX, RpcServer
 from queueber.service.admission import Admission
 from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
-from queueber.service.service import Service, ServiceLimits
+from queueber.service.service import Service
 from queueber.service.session import Session
+from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
 from queueber.sweeper.loop import Sweeper
 from queueber.sweeper.reclaimer import Reclaimer
@@ -167,21 +168,23 @@ async def _run_server(
     sweeper = Sweeper()
     reclaimer = Reclaimer()
     service = Service(
-        open_engine(store, IdSource(Random())),
-        clock=SystemClock(),
-        loop=bridge.loop,
-        admission=admission,
-        limits=ServiceLimits(
-            item_bytes_max=config.item_bytes_max,
-            message_bytes_max=config.message_bytes_max,
-            poll_items_max=config.poll_items_max,
-            poll_wait_ms_max=config.poll_wait_ms_max,
-            waiting_polls_max=config.waiting_polls_max,
-        ),
-        commits=commits if config.durability == "sync" else None,
-        wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),
-        wake_reclaimer=partial(bridge.call_in_trio, reclaimer.wake),
-        background=background,
+        Shell(
+            open_engine(store, IdSource(Random())),
+            clock=SystemClock(),
+            loop=bridge.loop,
+            admission=admission,
+            limits=ServiceLimits(
+                item_bytes_max=config.item_bytes_max,
+                message_bytes_max=config.message_bytes_max,
+                poll_items_max=config.poll_items_max,
+                poll_wait_ms_max=config.poll_wait_ms_max,
+                waiting_polls_max=config.waiting_polls_max,
+            ),
+            commits=commits if config.durability == "sync" else None,
+            wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),
+            wake_reclaimer=partial(bridge.call_in_trio, reclaimer.wake),
+            background=background,
+        )
     )
     info = ServerInfo(
         VERSION,

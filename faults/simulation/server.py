@@ -16,8 +16,9 @@ from queueber.ids import IdSource
 from queueber.limits import KIB, MINUTE_MS
 from queueber.service.admission import Admission
 from queueber.service.queue_handle import QueueHandle
-from queueber.service.service import Service, ServiceLimits
+from queueber.service.service import Service
 from queueber.service.session import Session
+from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
 
 Verb: TypeAlias = Callable[[Service], Awaitable[Any]]
@@ -55,13 +56,15 @@ class Server:
         sweeper_woken = asyncio.Event()
         self.admission = Admission(loop, _CALLS_MAX)
         self.service = Service(
-            engine,
-            clock=clock,
-            loop=loop,
-            admission=self.admission,
-            limits=_LIMITS,
-            commits=SimulatedCommits(loop, disk, sync_seconds, on_sync_failure),
-            wake_sweeper=sweeper_woken.set,
+            Shell(
+                engine,
+                clock=clock,
+                loop=loop,
+                admission=self.admission,
+                limits=_LIMITS,
+                commits=SimulatedCommits(loop, disk, sync_seconds, on_sync_failure),
+                wake_sweeper=sweeper_woken.set,
+            )
         )
         self.session = Session(self.admission, AnswerBudget())
         """Of whoever looks on."""

@@ -4,7 +4,7 @@ pycapnp calls `<name>_context`. What a method does before it returns its corouti
 in the order of arrival; the coroutine ends when the answer may be sent.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any
@@ -16,7 +16,8 @@ from queueber.service.service import Service
 from queueber.service.session import Session
 from queueber.wire.lists import read_list
 
-Answer = Coroutine[Any, Any, None]
+Answer = Awaitable[object]
+"""Ends when the answer may be sent. What it returns does not matter."""
 
 
 class QueueMethods:
@@ -68,6 +69,11 @@ def call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
             return answer
 
     return begin
+
+
+async def answer_with(context: Any, field: str, value: Awaitable[object]) -> None:
+    """Answer with one field."""
+    setattr(context.results, field, await value)
 
 
 async def respond(context: Any, field: str, value: Awaitable[object]) -> None:

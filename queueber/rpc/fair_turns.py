@@ -1,7 +1,7 @@
 """Fair turns: what can wait is done a little at a time, so that each turn of the loop stays short.
 
-Connections that have more to say than their share, that are new, or that end, go through here.
-Those who behave do not: their calls wait for one short turn, however many others there are.
+Connections that have sent more than their share, that are new, or that end, wait here for a turn. A
+connection within its share does not: its call is served in the turn in which it comes.
 """
 
 from collections import deque
@@ -12,8 +12,8 @@ from queueber.service.loop import Loop
 
 _SHARE_MAX = 8
 _APART = 3
-"""Every so many turns of the loop there is one of these: what it begins is done in those between,
-which also get those who behave to the end of their calls."""
+"""One turn of the loop in so many is a fair turn: the calls that it begins are finished in those
+between, and so are the calls of connections within their share."""
 
 
 class FairTurns:
@@ -21,8 +21,8 @@ class FairTurns:
         self._loop = loop
         self._waiting: deque[Callable[[], None]] = deque()
         self._share = _SHARE_MAX // 2
-        """How many go in a turn. What they cost is not known before; so there are fewer after one
-        that took long, and more after one that did not."""
+        """How many go in a fair turn. What they cost is not known before: fewer go after one that
+        took long, and more after one that did not."""
         self._gone = 0
         self._is_counting = False
         self._began_at = 0.0

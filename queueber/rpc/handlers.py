@@ -5,7 +5,7 @@ from typing import Any
 
 from queueber.errors import InvariantViolation, QueueberError, ResourceExhausted
 from queueber.model import ServerInfo
-from queueber.rpc.calls import Answer, call
+from queueber.rpc.calls import Answer, answer_with, call
 from queueber.rpc.item_handlers import ItemMethods
 from queueber.rpc.load_handlers import LoadMethods
 from queueber.rpc.operator_handlers import OperatorMethods
@@ -79,32 +79,19 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
         created = self._service.queues.create_queue(
             params.name, read_settings(params.settings), self._session
         )
-
-        async def answer() -> None:
-            context.results.created = await created
-
-        return answer()
+        return answer_with(context, "created", created)
 
     @call
     def configureQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        configured = self._service.queues.configure_queue(
+        return self._service.queues.configure_queue(
             params.name, read_settings(params.settings), self._session
         )
-
-        async def answer() -> None:
-            await configured
-
-        return answer()
 
     @call
     def deleteQueue_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         deleted = self._service.queues.delete_queue(context.params.name, self._session)
-
-        async def answer() -> None:
-            context.results.deleted = await deleted
-
-        return answer()
+        return answer_with(context, "deleted", deleted)
 
     @call
     async def listQueues_context(self, context: Any) -> None:  # noqa: N802  the schema's name

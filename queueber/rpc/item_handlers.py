@@ -32,7 +32,7 @@ class ItemMethods(QueueMethods):
             wait_ms = 0
         elif wait_ms == 0:
             wait_ms = self._service.limits.poll_wait_ms_max
-        claim = self._session.answers.claim()
+        memory = self._session.answers.new_answer()
         polled = self._service.polls.poll(
             self._queue,
             request.numItems,
@@ -40,11 +40,11 @@ class ItemMethods(QueueMethods):
             wait_ms=wait_ms,
             connection=self._session if request.bound else None,
             name=(self._session, request.token) if request.token else None,
-            claim=claim,
+            memory=memory,
         )
 
         async def answer() -> None:
-            with claim:
+            with memory:
                 write_polled(context.results.init("resp"), await polled, columns=columns)
 
         return answer()
@@ -56,17 +56,17 @@ class ItemMethods(QueueMethods):
     @call
     def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        claim = self._session.answers.claim()
+        memory = self._session.answers.new_answer()
         polled = self._service.polls.poll_many(
             self._queue,
             many("counts", request.counts),
             lease_ms=request.leaseValidityMs,
             connection=self._session if request.bound else None,
-            claim=claim,
+            memory=memory,
         )
 
         async def answer() -> None:
-            with claim:
+            with memory:
                 write_polled_many(context.results.init("resp"), await polled)
 
         return answer()

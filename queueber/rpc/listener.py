@@ -1,4 +1,4 @@
-"""Where connections come in, each in its turn: to take one on costs as much as several calls."""
+"""The listener: accepts connections in fair turns, as each costs as much as several calls."""
 
 import asyncio
 import errno
@@ -18,7 +18,7 @@ _log = structlog.get_logger("queueber.rpc")
 _BACKLOG = 1024
 """Connections that may wait to be accepted."""
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
-"""After a minute of silence the other end is asked, and given up after another."""
+"""After a minute of silence the kernel probes the other end, and gives it up after another."""
 
 _OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _RETRY_SECONDS = 1.0

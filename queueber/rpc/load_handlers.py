@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
+from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, respond_with
 from queueber.wire.loads import (
     read_load_ref,
     read_part,
@@ -41,14 +41,9 @@ class LoadMethods(QueueMethods):
     @call
     def finishPart_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        finished = self._service.loads.finish_part(
+        return self._service.loads.finish_part(
             self._queue, read_load_ref(request.load), read_part(request)
         )
-
-        async def answer() -> None:
-            await finished
-
-        return answer()
 
     @call
     def commitLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
@@ -61,11 +56,7 @@ class LoadMethods(QueueMethods):
     @call
     def abortLoad_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         aborted = self._service.loads.abort_load(self._queue, read_load_ref(context.params.load))
-
-        async def answer() -> None:
-            context.results.aborted = await aborted
-
-        return answer()
+        return answer_with(context, "aborted", aborted)
 
     @call
     async def listLoads_context(self, context: Any) -> None:  # noqa: N802  the schema's name

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Any
 
-from queueber.rpc.calls import Answer, QueueMethods, call, many
+from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, many
 from queueber.wire.queues import write_stats
 from queueber.wire.states import read_state, write_peeked
 
@@ -27,11 +27,7 @@ class OperatorMethods(QueueMethods):
     @call
     def cancel_context(self, context: Any) -> Answer:
         cancelled = self._service.items.cancel(self._queue, many("ids", context.params.ids))
-
-        async def answer() -> None:
-            context.results.cancelled = await cancelled
-
-        return answer()
+        return answer_with(context, "cancelled", cancelled)
 
     @call
     def purge_context(self, context: Any) -> Answer:
@@ -47,18 +43,14 @@ class OperatorMethods(QueueMethods):
 
     @call
     def pause_context(self, context: Any) -> Answer:
-        return _respond_nothing(self._service.queues.pause(self._queue, context.params.forMs))
+        return self._service.queues.pause(self._queue, context.params.forMs)
 
     @call
     def resume_context(self, context: Any) -> Answer:
-        return _respond_nothing(self._service.queues.resume(self._queue))
+        return self._service.queues.resume(self._queue)
 
 
 async def _respond_slice(context: Any, field: str, moved: Awaitable[tuple[int, bool]]) -> None:
     count, more = await moved
     setattr(context.results, field, count)
     context.results.more = more
-
-
-async def _respond_nothing(done: Awaitable[None]) -> None:
-    await done

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from queueber.rpc.calls import Answer, QueueMethods, call, respond_with
+from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, respond_with
 from queueber.wire.lists import read_columns
 from queueber.wire.results import write_log_stats, write_receipt, write_results
 
@@ -32,13 +32,13 @@ class ResultMethods(QueueMethods):
         snapshot, reader, wait_ms = request.snapshot, request.reader, request.timeoutMs
         # A call that waits must not keep a long message in memory.
         context.release_params()
-        with self._session.answers.claim() as claim:
-            claim.check()
+        with self._session.answers.new_answer() as memory:
+            memory.check()
             if snapshot:
                 results = self._service.snapshots.read_snapshot(self._queue, snapshot, **what)
             else:
                 results = await self._service.results.read_results(
-                    self._queue, reader=reader, wait_ms=wait_ms, claim=claim, **what
+                    self._queue, reader=reader, wait_ms=wait_ms, memory=memory, **what
                 )
             write_results(context.results.init("resp"), results, with_offsets=bool(what["batch"]))
             if snapshot:
@@ -47,21 +47,12 @@ class ResultMethods(QueueMethods):
     @call
     def ackResults_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        acknowledged = self._service.results.ack_results(self._queue, params.reader, params.offset)
-
-        async def answer() -> None:
-            await acknowledged
-
-        return answer()
+        return self._service.results.ack_results(self._queue, params.reader, params.offset)
 
     @call
     def dropReader_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         dropped = self._service.results.drop_reader(self._queue, context.params.reader)
-
-        async def answer() -> None:
-            context.results.dropped = await dropped
-
-        return answer()
+        return answer_with(context, "dropped", dropped)
 
     @call
     async def listReaders_context(self, context: Any) -> None:  # noqa: N802  the schema's name

@@ -43,6 +43,7 @@ class ServedStream(Stream):
         super().__init__(inner, scratch)
         self.session = session
         session.hang_up = self._hang_up
+        session.can_hold_back = True
         self._turns = turns
         self._share = FairShare(session)
         self._message = LongMessage(memory, self._memory_reserved)

@@ -88,7 +88,7 @@ class RpcServer:
         self._listener.close()
 
     def close_connections(self) -> None:
-        """At the end of the server. Those who hold leases will come back, so they keep them."""
+        """At the end of the server. Callers that hold leases will reconnect, so they keep them."""
         streams = list(self._bootstraps)
         self._bootstraps.clear()
         for stream in streams:

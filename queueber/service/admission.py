@@ -53,7 +53,7 @@ class Admission:
             self._idle.set_result(None)
 
     def hold_back(self, go_on: Callable[[], None]) -> None:
-        """Call `go_on` once there is room. First come, first served."""
+        """Call `go_on` once more calls may come in. First come, first served."""
         self._held_back[go_on] = None
 
     def forget(self, go_on: Callable[[], None]) -> None:

@@ -63,7 +63,7 @@ class Items:
     ) -> Awaitable[list[bool]]:
         """For each id whether it was removed. One of another length is held by no lease."""
         leases = _check_leases(ids, leases)
-        return self._shell.write(queue, remove, ids, leases, event="removed")
+        return self._shell.write(queue, remove, ids, leases, event="removed", ids=ids)
 
     def remove_whole(
         self, queue: QueueHandle, leases: Sequence[bytes], counts: Sequence[int]
@@ -73,7 +73,7 @@ class Items:
         check_many("leases", len(leases))
         check_ids("leases", leases)
         check_counts(counts, len(leases))
-        return self._shell.write(queue, remove_whole, leases, counts, event="removed")
+        return self._shell.write(queue, remove_whole, leases, counts, event="removed", ids=leases)
 
     def complete(
         self,
@@ -84,7 +84,9 @@ class Items:
     ) -> Awaitable[list[bool]]:
         leases = _check_outcome(ids, leases)
         check_results(results, len(ids), self._shell.limits.item_bytes_max)
-        completed = self._shell.write(queue, complete, ids, leases, results, event="completed")
+        completed = self._shell.write(
+            queue, complete, ids, leases, results, event="completed", ids=ids
+        )
         self._shell.wakeups.fire((queue.state.queue_id, None))
         return completed
 
@@ -103,13 +105,13 @@ class Items:
         delays_ms = one_for_each("delaysMs", delays_ms or [BACKOFF_DELAY_MS], len(ids))
         check_delays_ms(delays_ms)
         chosen = [None if delay_ms == BACKOFF_DELAY_MS else delay_ms for delay_ms in delays_ms]
-        return self._shell.write(queue, fail, ids, leases, errors, chosen, event="failed")
+        return self._shell.write(queue, fail, ids, leases, errors, chosen, event="failed", ids=ids)
 
     def release(
         self, queue: QueueHandle, ids: Sequence[bytes], leases: Sequence[bytes]
     ) -> Awaitable[list[bool]]:
         leases = _check_outcome(ids, leases)
-        return self._shell.write(queue, release, ids, leases, event="released")
+        return self._shell.write(queue, release, ids, leases, event="released", ids=ids)
 
     def extend(
         self, queue: QueueHandle, leases: Sequence[bytes], leases_ms: Sequence[int]
@@ -119,7 +121,7 @@ class Items:
         leases_ms = one_for_each("leaseValiditiesMs", leases_ms, len(leases))
         for lease_ms in leases_ms:
             check_lease_ms(lease_ms)
-        return self._shell.write(queue, extend, leases, leases_ms, event="extended")
+        return self._shell.write(queue, extend, leases, leases_ms, event="extended", ids=leases)
 
     # --- what operators do ------------------------------------------------------------------------
 

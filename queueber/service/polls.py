@@ -1,4 +1,4 @@
-"""Polls: items for those who ask, at once or when there are some, first come first served."""
+"""Polls: lease ready items to callers, or wait until there are some; first come, first served."""
 
 import contextlib
 from collections.abc import Coroutine, Hashable, Sequence
@@ -17,7 +17,7 @@ from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.queue_handle import QueueHandle, deleted
 from queueber.service.shell import Shell
-from queueber.service.unread_answers import Claim
+from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.arguments import check_lease_ms, check_many, check_total
 from queueber.service.waiters import Asked, PollCall, Waiter, Waiters
 
@@ -42,19 +42,19 @@ class Polls:
         wait_ms: int,
         connection: object | None = None,
         name: Hashable | None = None,
-        claim: Claim | None = None,
+        memory: AnswerMemory | None = None,
     ) -> Coroutine[Any, Any, Polled]:
         """Lease up to `count` items, and no more than the server allows; with none ready, wait for
         them up to `wait_ms`.
 
         A `lease_ms` of 0 is the queue's default. With a `connection`, the lease ends when that
-        does. With a `name`, the poll can be withdrawn while it waits. The memory of the answer is
-        counted in the `claim`. Cancelling the awaitable gives the items back.
+        does. With a `name`, the poll can be withdrawn while it waits. The bytes of the answer
+        are counted in `memory`. Cancelling the awaitable gives the items back.
         """
         queue.check_alive()
         limits = self._shell.limits
         count = min(count or 1, limits.poll_items_max)
-        asked = Asked([count], _lease_ms(queue, lease_ms), connection, claim)
+        asked = Asked([count], _lease_ms(queue, lease_ms), connection, memory)
         poll_call = PollCall()
         if name is not None:
             self._calls[name] = poll_call
@@ -73,7 +73,7 @@ class Polls:
         *,
         lease_ms: int,
         connection: object | None = None,
-        claim: Claim | None = None,
+        memory: AnswerMemory | None = None,
     ) -> Coroutine[Any, Any, list[Polled]]:
         """Several polls, each under a lease of its own. Never waits."""
         queue.check_alive()
@@ -81,7 +81,7 @@ class Polls:
         items_max = self._shell.limits.poll_items_max
         counts = [min(count or 1, items_max) for count in counts]
         check_total(counts, items_max)
-        asked = Asked(counts, _lease_ms(queue, lease_ms), connection, claim)
+        asked = Asked(counts, _lease_ms(queue, lease_ms), connection, memory)
         return self._poll_many(queue, asked)
 
     # --- for the other parts of the service -------------------------------------------------------
@@ -143,8 +143,8 @@ class Polls:
         return answers
 
     def _take(self, queue: QueueState, asked: Asked) -> list[Polled]:
-        if asked.claim is not None:
-            asked.claim.check()
+        if asked.memory is not None:
+            asked.memory.check()
         shell = self._shell
         answers = shell.run(
             queue,
@@ -154,8 +154,8 @@ class Polls:
             self._bound.held_together(queue, asked.connection),
         )
         if answers[0].ids:
-            if asked.claim is not None:
-                asked.claim.take(sum(len(each) for answer in answers for each in answer.contents))
+            if asked.memory is not None:
+                asked.memory.take(sum(len(each) for answer in answers for each in answer.contents))
             _log.debug("polled", queue=queue.name, leases=[(a.lease_id, a.ids) for a in answers])
             if asked.connection is not None:
                 self._bound.add(

@@ -33,9 +33,6 @@ class Queues:
         """The queue as this caller holds it."""
         return QueueHandle(self._shell.engine.queues.get(name), session)
 
-    async def _existing(self, handle: QueueHandle) -> QueueHandle:
-        return handle
-
     def open_queue(
         self, name: str, session: Session, *, must_exist: bool
     ) -> Awaitable[QueueHandle]:
@@ -43,7 +40,7 @@ class Queues:
         check_queue_name(name)
         shell = self._shell
         if must_exist or name in shell.engine.queues:
-            return self._existing(self.handle(name, session))
+            return _at_once(self.handle(name, session))
         shell.run_on_queues(shell.engine.queues.create, name, QueueSettings())
         shell.log(session, "queue_created", name, {})
         return shell.durable(self.handle(name, session))
@@ -124,3 +121,7 @@ class Queues:
 
     def reclaimed(self, prefix: bytes) -> None:
         self._shell.run_on_queues(self._shell.engine.queues.reclaimed, prefix)
+
+
+async def _at_once(handle: QueueHandle) -> QueueHandle:
+    return handle

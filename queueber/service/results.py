@@ -11,7 +11,7 @@ from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt
 from queueber.model import Results as FoundResults
 from queueber.service.queue_handle import QueueHandle
 from queueber.service.shell import Shell, wake
-from queueber.service.unread_answers import Claim
+from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.items import check_batch, check_reader
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Results:
         before: int = 0,
         batch: str = "",
         without: frozenset[Column] = ALL_COLUMNS,
-        claim: Claim | None = None,
+        memory: AnswerMemory | None = None,
     ) -> Awaitable[FoundResults]:
         """Results from where the reader has acknowledged, or without a reader from `offset`.
 
@@ -76,16 +76,16 @@ class Results:
         def look() -> tuple[FoundResults, bool]:
             nonlocal at, missed
             queue.check_alive()
-            if claim is not None:
-                claim.check()
+            if memory is not None:
+                memory.check()
             view = live_view(self._shell.engine.store, queue.state)
             found = results_of(
                 view, at, limit, bytes_max, before=before, batch=batch, without=without
             )
             # What was passed over need not be looked at again when the next result comes.
             at, missed = found.next_offset, missed + found.missed
-            if claim is not None:
-                claim.take(sum(len(each.result) for each in found.results))
+            if memory is not None:
+                memory.take(sum(len(each.result) for each in found.results))
             is_at_end = at == log.head.next_offset and not (before and at >= before)
             answer = FoundResults(found.results, at, missed)
             return answer, bool(found.results) or not is_at_end

@@ -1,56 +1,24 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
-from collections.abc import Callable
-
-from queueber.clock import Clock
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.open import Engine
 from queueber.engine.queue.sweep import sweep
-from queueber.service.admission import Admission
-from queueber.service.background_thread import BackgroundThread
 from queueber.service.bound_leases import BoundLeases
-from queueber.service.commit_group import CommitGroup
 from queueber.service.ended_connections import EndedConnections
 from queueber.service.items import Items
 from queueber.service.loads import Loads
-from queueber.service.loop import Loop
 from queueber.service.polls import Polls
 from queueber.service.queues import DEFAULT_QUEUE, Queues
 from queueber.service.results import Results
-from queueber.service.shell import ServiceLimits, Shell
+from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
 
-__all__ = ["DEFAULT_QUEUE", "Service", "ServiceLimits"]
+__all__ = ["DEFAULT_QUEUE", "Service"]
 
 
 class Service:
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        clock: Clock,
-        loop: Loop,
-        admission: Admission,
-        limits: ServiceLimits,
-        commits: CommitGroup | None,
-        wake_sweeper: Callable[[], None],
-        wake_reclaimer: Callable[[], None] = lambda: None,
-        background: BackgroundThread | None = None,
-    ) -> None:
-        """See `Shell` for what may be None."""
-        self.shell = shell = Shell(
-            engine,
-            clock=clock,
-            loop=loop,
-            admission=admission,
-            limits=limits,
-            commits=commits,
-            wake_sweeper=wake_sweeper,
-            wake_reclaimer=wake_reclaimer,
-            background=background,
-        )
-        self.admission = admission
-        self.limits = limits
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.limits = shell.limits
         bound = BoundLeases()
         self.items = Items(shell)
         self.polls = Polls(shell, bound)
@@ -86,10 +54,10 @@ class Service:
 
     async def drain(self) -> None:
         """Let no call in any more, answer those that wait, and wait until no call is left."""
-        self.admission.close()
+        self.shell.admission.close()
         self.polls.answer_all()
         self.shell.wakeups.fire_all()
         # Those that were just answered count as calls again after their next turn.
         await self.shell.next_turn()
-        await self.admission.wait_idle()
+        await self.shell.admission.wait_idle()
         self.snapshots.server_stops()

@@ -61,8 +61,10 @@ class Session:
         self.queues = 0
         """Queues that it holds a capability of."""
         self.refusals = 0
-        self.is_patient = False
-        """While the server is full, its adapter holds calls back. They need not be refused yet."""
+        self.can_hold_back = False
+        """Its adapter stops reading calls while `may_begin` is false."""
+        self._has_waited = False
+        """It was held back for as long as it may be, and the server is still full."""
         self.hang_up: Callable[[], None] = lambda: None
         """Ends the connection, once what is under way has been answered."""
         self._go_on: Callable[[], None] | None = None
@@ -81,7 +83,7 @@ class Session:
         self.begun_ever += 1
         admission = self._admission
         admission.check_open()
-        if not self.is_patient and admission.is_full:
+        if admission.is_full and (self._has_waited or not self.can_hold_back):
             admission.refuse()
         # A call enters in the first turn of its task, if it gets that far; it counts until then.
         admission.arriving += 1
@@ -120,9 +122,9 @@ class Session:
         if self.calls + self.arriving >= CALLS_MAX:
             return False
         if not self._admission.is_full:
-            self.is_patient = True
+            self._has_waited = False
             return True
-        return not self.is_patient  # it has waited; the call is refused
+        return self._has_waited  # the call is refused
 
     def hold_back(self, go_on: Callable[[], None]) -> None:
         """Call `go_on` once calls may begin, or once the caller has waited for too long."""
@@ -130,15 +132,15 @@ class Session:
         self._go_on = go_on
         if self.calls + self.arriving < CALLS_MAX:
             self._admission.hold_back(self._release)
-            self._timer = self._admission.loop.call_later(WAIT_SECONDS_MAX, self._lose_patience)
+            self._timer = self._admission.loop.call_later(WAIT_SECONDS_MAX, self._waited)
 
     def _look(self) -> None:
         """A call of its own has ended, which matters if it had too many."""
         if self._timer is None and self.calls + self.arriving < CALLS_MAX:
             self._release()
 
-    def _lose_patience(self) -> None:
-        self.is_patient = False
+    def _waited(self) -> None:
+        self._has_waited = True
         self._release()
 
     def _release(self) -> None:
@@ -160,7 +162,7 @@ class Session:
     def refused(self, error: Exception) -> tuple[str, str]:
         """A call has failed: the code and the sentence that its caller is told.
 
-        Who has been refused too often has to connect again.
+        A caller that was refused too often is disconnected.
         """
         self.refusals += 1
         if self.refusals == REFUSALS_MAX:

@@ -7,7 +7,7 @@ in the first turn of its awaitable, because a call that never gets that far has 
 back, and a load's parts and commits wait for files. Everything here runs on the loop's thread.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -64,8 +64,8 @@ class Shell:
         limits: ServiceLimits,
         commits: CommitGroup | None,
         wake_sweeper: Callable[[], None],
-        wake_reclaimer: Callable[[], None],
-        background: BackgroundThread | None,
+        wake_reclaimer: Callable[[], None] = lambda: None,
+        background: BackgroundThread | None = None,
     ) -> None:
         """`commits` is None when answers need not wait for the disk, `background` when long work
         may block the loop."""
@@ -93,17 +93,19 @@ class Shell:
         op: Callable[..., T],
         *arguments: Any,
         event: str,
+        ids: Sequence[bytes] = (),
         facts: Facts | None = None,
     ) -> Coroutine[Any, Any, T]:
         """Do an operation of the engine; the awaitable ends once it is durable.
 
-        An event with `facts` is for operators: it is logged as such, with the caller.
+        The event is logged for debugging, with the `ids` that the call named; one with `facts` is
+        for operators, and is logged with its caller.
         """
         state = queue.state
         queue.check_alive()
         answer = self.run(state, op, *arguments)
         if facts is None:
-            _log.debug(event, queue=state.name, answer=answer)
+            _log.debug(event, queue=state.name, ids=ids, answer=answer)
         else:
             self.log(queue.session, event, state.name, facts(answer))
         self.after_write(state)

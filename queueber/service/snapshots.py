@@ -52,7 +52,7 @@ class Snapshots:
         now_ms = shell.clock.now_ms()
         self._check_count(now_ms)
         view, snapshot = take_view(shell.engine.store, state)
-        # Never used again: who has one of an earlier run of the server is told that it has ended.
+        # Never used again: an id of an earlier run of the server is one that has ended.
         (snapshot_id,) = shell.engine.ids.mint(1, now_ms)
         self._kept[snapshot_id] = _Kept(state, view, snapshot, now_ms)
         self.due_ms = min(self.due_ms, now_ms + SNAPSHOT_KEEP_MS)

@@ -55,8 +55,8 @@ class UnreadAnswers:
         many = self.budget.session_bytes_max // 2
         return self.owed > many or (self.owed > 0 and self.budget.is_crowded)
 
-    def claim(self) -> "Claim":
-        return Claim(self)
+    def new_answer(self) -> "AnswerMemory":
+        return AnswerMemory(self)
 
     def check(self) -> None:
         """Refuse to make another answer when too many have not left."""
@@ -106,7 +106,7 @@ class UnreadAnswers:
         self._unsent = self.owed = 0
 
 
-class Claim:
+class AnswerMemory:
     """The memory that the answer of one call takes, from when its items are leased.
 
     Made at once, entered by the coroutine that answers: a call that ends before its first turn has

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from queueber.errors import QueueberError
 from queueber.model import NOTHING_POLLED, Polled
 from queueber.service.loop import Future
-from queueber.service.unread_answers import Claim
+from queueber.service.unread_answers import AnswerMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Asked:
     counts: Sequence[int]
     lease_ms: int
     connection: object | None = None
-    claim: Claim | None = None
+    memory: AnswerMemory | None = None
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -63,7 +63,7 @@ class Waiters:
         self._queues.setdefault(queue_id, OrderedDict())[waiter] = None
 
     def put_back(self, queue_id: int, waiters: list[Waiter]) -> None:
-        """Those that were taken from the front, and stay: they keep their places."""
+        """Put those back that were taken from the front, in their order."""
         for waiter in reversed(waiters):
             self.append(queue_id, waiter)
             self._queues[queue_id].move_to_end(waiter, last=False)
@@ -73,7 +73,7 @@ class Waiters:
         return next(iter(waiting)) if waiting else None
 
     def discard(self, queue_id: int, waiter: Waiter) -> None:
-        """Take the waiter out, wherever it stands; no matter if it is gone already."""
+        """Take the waiter out, wherever it is; nothing happens if it is gone already."""
         waiting = self._queues.get(queue_id)
         if waiting is None or waiter not in waiting:
             return

@@ -232,6 +232,23 @@ def test_limits_on_waiting_polls_and_connections_refuse_with_a_code() -> None:
         asyncio.run(main())
 
 
+def test_calls_above_the_limit_of_the_server_are_held_back_and_answered() -> None:
+    with running_server("--calls-in-flight-max", "3") as server:
+
+        async def add_many() -> None:
+            stream, service = await open_service(server.address)
+            await asyncio.gather(*[service.add(req={"contents": [b"x"]}) for _ in range(50)])
+            stream.close()
+
+        async def main() -> None:
+            async with capnp.kj_loop():
+                await asyncio.gather(*[add_many() for _ in range(4)])
+
+        asyncio.run(main())
+        with queueber.connect(server.address) as client:
+            assert client.queue().stats().ready == 200
+
+
 def test_log_says_who_called_from_where_and_under_which_name() -> None:
     with running_server("--connections-max", "1") as server:
 

@@ -73,6 +73,13 @@ async def test_closed_server_refuses_and_lets_calls_under_way_finish(
 # --- holding calls back ---------------------------------------------------------------------------
 
 
+def held_back(admission: Admission) -> Session:
+    """A session whose adapter can stop reading calls."""
+    session = Session(admission, AnswerBudget())
+    session.can_hold_back = True
+    return session
+
+
 @with_admission(calls_max=1_000_000)
 async def test_session_with_too_many_calls_is_held_back_and_not_refused(
     admission: Admission, session: Session
@@ -95,9 +102,8 @@ async def test_session_with_too_many_calls_is_held_back_and_not_refused(
 async def test_full_server_holds_sessions_back_and_lets_them_go_on_in_order(
     admission: Admission, session: Session
 ) -> None:
-    others = [Session(admission, AnswerBudget()) for _ in range(3)]
+    others = [held_back(admission) for _ in range(3)]
     gone_on: list[int] = []
-    assert all(other.may_begin for other in others)
     session.enter()
     session.enter()
 
@@ -121,8 +127,7 @@ async def test_full_server_holds_sessions_back_and_lets_them_go_on_in_order(
 async def test_session_that_was_held_back_for_long_enough_is_refused_until_there_is_room(
     admission: Admission, session: Session
 ) -> None:
-    other, gone_on = Session(admission, AnswerBudget()), list[str]()
-    assert other.may_begin
+    other, gone_on = held_back(admission), list[str]()
     session.enter()
     assert not other.may_begin
     other.hold_back(lambda: gone_on.append("went on"))
@@ -143,8 +148,7 @@ async def test_session_that_was_held_back_for_long_enough_is_refused_until_there
 async def test_session_whose_connection_is_over_does_not_go_on(
     admission: Admission, session: Session
 ) -> None:
-    other, gone_on = Session(admission, AnswerBudget()), list[str]()
-    assert other.may_begin
+    other, gone_on = held_back(admission), list[str]()
     session.enter()
     other.hold_back(lambda: gone_on.append("went on"))
 

@@ -51,10 +51,10 @@ def test_session_refuses_when_all_connections_together_have_too_much_unread() ->
 
 def test_claim_counts_while_the_answer_is_being_made() -> None:
     async def test(answers: UnreadAnswers) -> None:
-        with answers.claim() as claim:
-            claim.take(MIB)
+        with answers.new_answer() as memory:
+            memory.take(MIB)
             with pytest.raises(Unavailable):
-                claim.check()
+                memory.check()
             assert (answers.bytes, answers.owed) == (MIB, 0)
 
         assert (answers.bytes, answers.owed) == (MIB, MIB)
@@ -64,9 +64,9 @@ def test_claim_counts_while_the_answer_is_being_made() -> None:
 
 def test_claim_of_a_call_that_failed_leaves_nothing() -> None:
     async def test(answers: UnreadAnswers) -> None:
-        claim = answers.claim()
-        claim.take(100)
-        claim.__exit__(ValueError, ValueError(), None)
+        memory = answers.new_answer()
+        memory.take(100)
+        memory.__exit__(ValueError, ValueError(), None)
 
         assert (answers.bytes, answers.budget.bytes) == (0, 0)
 
@@ -93,9 +93,9 @@ def test_answer_that_is_made_after_the_connection_ended_counts_for_nobody() -> N
     """Its caller is gone, so it never comes out of the protocol."""
 
     async def test(answers: UnreadAnswers) -> None:
-        claim = answers.claim()
-        with claim:
-            claim.take(1000)
+        memory = answers.new_answer()
+        with memory:
+            memory.take(1000)
             answers.set_unsent(500)
             answers.close()
             assert answers.budget.bytes == 1000
@@ -108,7 +108,7 @@ def test_answer_that_is_made_after_the_connection_ended_counts_for_nobody() -> N
 
 def test_claim_that_is_never_entered_holds_nothing() -> None:
     async def test(answers: UnreadAnswers) -> None:
-        answers.claim()
+        answers.new_answer()
         assert answers.bytes == 0
 
     with_answers(test)
@@ -119,10 +119,10 @@ async def test_poll_takes_nothing_for_one_who_does_not_read(rig: ServiceRig) -> 
     answers = new_session(bytes_max=100 * KIB).answers
     await rig.add(b"x" * KIB)
     answers.set_unsent(100 * KIB)
-    claim = answers.claim()
+    memory = answers.new_answer()
 
     with pytest.raises(Unavailable, match="bytes of answers wait for this connection"):
-        await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0, claim=claim)
+        await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0, memory=memory)
 
     assert (
         rig.service.queues.stats(rig.queue).ready,
@@ -135,8 +135,8 @@ async def test_poll_that_waits_is_refused_when_its_turn_comes_and_the_next_is_se
     rig: ServiceRig,
 ) -> None:
     answers = new_session(bytes_max=100 * KIB).answers
-    claim = answers.claim()
-    polled = rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=1000, claim=claim)
+    memory = answers.new_answer()
+    polled = rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=1000, memory=memory)
     refused = await rig.waiting(polled)
     served = await rig.waiting_poll()
     answers.set_unsent(100 * KIB)

@@ -20,8 +20,9 @@ from queueber.service.admission import Admission
 from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
 from queueber.service.queue_handle import QueueHandle
-from queueber.service.service import DEFAULT_QUEUE, Service, ServiceLimits
+from queueber.service.service import DEFAULT_QUEUE, Service
 from queueber.service.session import Session
+from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.operations import create_queue
@@ -75,15 +76,17 @@ class ServiceRig:
             settings = QueueSettings(backoff_ms=(0,))
             create_queue(self.engine, DEFAULT_QUEUE, settings, clock.now_ms())
         self.service = Service(
-            self.engine,
-            clock=clock,
-            loop=loop,
-            admission=self.admission,
-            limits=service_limits,
-            commits=commits,
-            wake_sweeper=self._wake_sweeper,
-            wake_reclaimer=self._wake_reclaimer,
-            background=background,
+            Shell(
+                self.engine,
+                clock=clock,
+                loop=loop,
+                admission=self.admission,
+                limits=service_limits,
+                commits=commits,
+                wake_sweeper=self._wake_sweeper,
+                wake_reclaimer=self._wake_reclaimer,
+                background=background,
+            )
         )
         self.queue: QueueHandle = self.service.queues.handle(DEFAULT_QUEUE, self.session)
 
@@ -262,5 +265,5 @@ class HeldSync:
 
 def new_session(*, bytes_max: int = MIB, all_bytes_max: int = 4 * MIB) -> Session:
     """`bytes_max` is for answers that it has not read."""
-    admission = Admission(asyncio.get_running_loop(), calls_max=1000)
+    admission = Admission(asyncio.get_running_loop(), calls_max=10_000)
     return Session(admission, AnswerBudget(bytes_max=all_bytes_max, session_bytes_max=bytes_max))

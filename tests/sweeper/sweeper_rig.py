@@ -16,6 +16,7 @@ from queueber.model import NewItems, QueueSettings
 from queueber.service.admission import Admission
 from queueber.service.service import DEFAULT_QUEUE, Service
 from queueber.service.session import Session
+from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerBudget
 from queueber.sweeper.loop import Sweeper
 from tests.support.folders import quick_folder, remove_folder
@@ -54,13 +55,15 @@ class SweeperRig:
         admission = Admission(loop, calls_max=10)
         self.session = Session(admission, AnswerBudget())
         self.service = WatchedService(
-            self.engine,
-            clock=TrioClock(),
-            loop=loop,
-            admission=admission,
-            limits=limits(),
-            commits=None,
-            wake_sweeper=self.sweeper.wake,
+            Shell(
+                self.engine,
+                clock=TrioClock(),
+                loop=loop,
+                admission=admission,
+                limits=limits(),
+                commits=None,
+                wake_sweeper=self.sweeper.wake,
+            )
         )
         self.service.swept_at_ms = []
         self.queue = self.service.queues.handle(DEFAULT_QUEUE, self.session)

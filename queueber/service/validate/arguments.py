@@ -84,6 +84,8 @@ def one_for_each(field: str, values: Sequence[T], count: int) -> Sequence[T]:
 def check_client_name(name: str) -> None:
     """What a caller calls itself, for the logs."""
     check_text("name", name, CLIENT_NAME_BYTES_MAX)
+    if not name.isprintable():
+        raise InvalidArgument(f"name: {name!r} has characters that cannot be printed")
 
 
 def check_text(field: str, text: str, bytes_max: int) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from queueber.errors import InvalidArgument, QueueberError, ResourceExhausted
 from queueber.limits import LEASE_MS_MAX, MANY_MAX, QUEUE_NAME_CHARS_MAX
 from queueber.service.validate.arguments import (
+    check_client_name,
     check_counts,
     check_ids,
     check_lease_ms,
@@ -194,3 +195,17 @@ def test_check_text_does_not_repeat_a_book() -> None:
         check_text("key", "x" * 1_000_000, 512)
 
     assert len(str(raised.value)) < 200
+
+
+# --- names of callers -----------------------------------------------------------------------------
+
+
+def test_check_client_name_takes_what_can_be_printed_in_one_line() -> None:
+    check_client_name("nightly job, büro 7")
+
+    with pytest.raises(InvalidArgument, match=r"^name: it is empty"):
+        check_client_name("")
+    with pytest.raises(InvalidArgument, match=r"^name: .* has 257 bytes; the limit is 256$"):
+        check_client_name("n" * 257)
+    with pytest.raises(InvalidArgument, match=r"^name: 'a\\nb' has characters that cannot be"):
+        check_client_name("a\nb")
