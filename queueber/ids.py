@@ -13,12 +13,12 @@ written in key order. Ids of version 8 follow all those of version 7 of their mi
 """
 
 from random import Random
-from typing import NewType
+from typing import NewType, cast
 
 from queueber.limits import PARTITIONS_MAX, ROWS_MAX
 
 ItemId = NewType("ItemId", bytes)
-"""16 bytes."""
+"""16 bytes. What a caller sends as an id is plain bytes until the store is found to have it."""
 LeaseId = NewType("LeaseId", bytes)
 """16 bytes."""
 QueueId = NewType("QueueId", int)
@@ -66,8 +66,8 @@ class IdSource:
             return _range_head(self._now_ms, self._range) + _RANGE_END
         return self._head + (_VARIANT + self._counter).to_bytes(8)
 
-    def mint(self, count: int, now_ms: int) -> list[bytes]:
-        """The next `count` ids, in order."""
+    def mint(self, count: int, now_ms: int) -> list[ItemId]:
+        """The next `count` ids, in order. Leases get theirs from here, too."""
         if now_ms > self._now_ms:
             self._start(now_ms)
         elif self._range >= 0 or self._counter + count + _STEP_MAX >= _COUNTER_LIMIT:
@@ -77,7 +77,7 @@ class IdSource:
         first = self._counter + 1 + self._random.getrandbits(15)
         self._counter = first + count
         head, start = self._head, _VARIANT + first
-        return [head + n.to_bytes(8) for n in range(start, start + count)]
+        return cast("list[ItemId]", [head + n.to_bytes(8) for n in range(start, start + count)])
 
     def _start(self, now_ms: int) -> None:
         self._now_ms = now_ms

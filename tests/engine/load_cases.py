@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from queueber.db.records.batches import decode_batch
 from queueber.db.records.loads import LoadRecord
 from queueber.db.records.retention import FORGET_BATCH, FORGET_LOAD, FORGET_LOADED
-from queueber.ids import IdSource, range_id
+from queueber.ids import IdSource, ItemId, range_id
 from queueber.limits import MIB
 from queueber.model import NewItems, PartRef, Rows
 from tests.support.load_rig import LoadRig
@@ -102,9 +102,9 @@ def stage_all(rig: LoadRig, plan: Plan, load: LoadRecord) -> list[PartRef]:
 
 class _GivenId(IdSource):
     def __init__(self, item_id: bytes) -> None:
-        self._given = item_id
+        self._given = ItemId(item_id)
 
-    def mint(self, count: int, now_ms: int) -> list[bytes]:
+    def mint(self, count: int, now_ms: int) -> list[ItemId]:
         assert count == 1
         return [self._given]
 

@@ -10,12 +10,12 @@ from queueber.db.families import Family
 from queueber.db.records.counters import Counters
 from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.log import LogHead
+from queueber.db.records.marks import Entry
 from queueber.db.store.contract import Batch
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.open import Engine, open_engine
 from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.queue.ready_window import Entry
 from queueber.errors import Unavailable
 from queueber.ids import IdSource
 from queueber.limits import MIB

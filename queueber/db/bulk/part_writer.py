@@ -92,7 +92,7 @@ class PartWriter:
 
     # --- states of the items ----------------------------------------------------------------------
 
-    def _place(self, rows: Rows, numbers: list[bytes], marks: list[bytes]) -> None:
+    def _place(self, rows: Rows, numbers: list[bytes], marks: Sequence[bytes]) -> None:
         started_at_ms = self._load.started_at_ms
         if not rows.visible_at_ms or max(rows.visible_at_ms) <= started_at_ms:
             self._make_ready(rows.priorities, numbers, marks)

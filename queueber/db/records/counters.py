@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
 from queueber.db.records.capnp_layout import WORD, list_pointer, padding, root_pointer, words
-from queueber.db.records.keys import DUE_BYTES, NEVER_MS
+from queueber.db.records.keys import DUE_BYTES, NEVER_MS, Due
 from queueber.limits import ID_BYTES, LEVELS
 from queueber.schema import storage
 
-Level = tuple[int, bytes]
+Level = tuple[int, Due]
 """How many items of a level are ready, and a due part before all of them."""
 
 

@@ -1,9 +1,10 @@
 """Leases: expiry and items, as `LeaseEntry` of `schema/storage.capnp`; encoded as in `items.py`."""
 
 import struct
+from typing import cast
 
 from queueber.db.records.capnp_layout import list_pointer, padding, root_pointer, words
-from queueber.db.records.marks import MARK_BYTES
+from queueber.db.records.marks import MARK_BYTES, HeldItem
 from queueber.ids import ItemId, LeaseId
 from queueber.limits import ID_BYTES
 from queueber.schema import storage
@@ -36,14 +37,13 @@ def decode_lease(value: bytes) -> tuple[int, bytes]:
         return lease.expiresAtMs, bytes(lease.held)
 
 
-def split_held(held: bytes) -> list[tuple[bytes, bytes]]:
+def split_held(held: bytes) -> list[HeldItem]:
     """The id and mark of each item that a lease holds."""
     if len(held) % HELD_BYTES == 0:
         return list(_HELD.iter_unpack(held))
-    return [
-        (held[at : at + ID_BYTES], held[at + ID_BYTES : at + HELD_BYTES])
-        for at in range(0, len(held), HELD_BYTES)
-    ]
+    starts = range(0, len(held), HELD_BYTES)
+    items = [(held[at : at + ID_BYTES], held[at + ID_BYTES : at + HELD_BYTES]) for at in starts]
+    return cast("list[HeldItem]", items)
 
 
 def is_held(held: bytes, item_id: bytes) -> bool:

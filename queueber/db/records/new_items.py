@@ -8,7 +8,7 @@ from queueber.db.records.items import (
     encode_items,
     pack_attributes,
 )
-from queueber.db.records.marks import new_mark
+from queueber.db.records.marks import Mark, new_mark
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import NewItems, Rows
 
@@ -18,7 +18,7 @@ class NewRecords(NamedTuple):
 
     sizes: list[int]
     """Bytes of contents, key and attributes."""
-    marks: list[bytes]
+    marks: list[Mark]
     records: list[bytes]
 
 

@@ -1,1 +1,1 @@
-"""The ground every noun stands on: one write door, what is due, when to look."""
+"""What every part of the engine uses: the transaction, the table of duties, the agenda."""

@@ -1,4 +1,4 @@
-"""Look ahead in a time index for the next entry, without walking over a heap of deleted ones."""
+"""Find the next entry of a time index without reading through many deleted ones."""
 
 from queueber.db.families import Family
 from queueber.db.records.keys import (
@@ -9,16 +9,17 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
-from queueber.db.store.contract import ScanIncomplete, Store
+from queueber.db.store.contract import Entries, ScanIncomplete, Store
 from queueber.errors import invariant
 from queueber.limits import LOOKAHEAD_RETRY_MS, LOOKAHEAD_SKIPS_MAX
 
 
 def read_due(
     store: Store, family: Family, prefix: bytes, *, low_ms: int, now_ms: int, limit: int, total: int
-) -> tuple[list[tuple[bytes, bytes]], int, int]:
-    """Up to `limit` entries that are due, a time before which none of the others lies, and when to
-    look again. No entry lies before `low_ms`, and there are `total` of them."""
+) -> tuple[Entries, int, int]:
+    """Up to `limit` entries that are due, a time before which there is no other entry, and when to
+    look again. The caller knows that no entry is earlier than `low_ms`, and that there are `total`.
+    """
     due = store.scan(family, prefix + time_part(low_ms), due_upper_bound(prefix, now_ms), limit)
     if len(due) == limit:
         last_ms = split_due_part(due[-1][0][PREFIX_BYTES:])[0]
@@ -31,11 +32,11 @@ def read_due(
 def look_ahead(store: Store, family: Family, prefix: bytes, now_ms: int) -> tuple[int, int]:
     """A time before which there is no entry, and when to look again.
 
-    For a caller who knows that there is an entry, and that all which are due at `now_ms` are gone.
+    The caller knows that the index has an entry, and deletes all that are due at `now_ms`.
 
-    The two differ when many entries that were to come have been deleted meanwhile, as they are when
-    leases end long before their expiry. Then the look stops early and is taken up a little later,
-    when time itself has passed over those entries.
+    The two differ when many later entries have been deleted, as happens when leases end long before
+    their expiry. Then the search stops early, and the caller repeats it a little later, when the
+    times of the deleted entries have passed.
     """
     try:
         key = store.first_key(

@@ -1,8 +1,8 @@
 """Duties: what becomes due because time passes, as one table.
 
-Opening a store and sweeping both read the table: when to look at a queue is the earliest time of
-its duties, and a sweep runs those that are due, a bounded slice of each in a transaction of its
-own. A noun registers its duties in `open.py`; nothing else knows which there are.
+Opening a store and sweeping both read the table: the sweeper looks at a queue at the earliest time
+of its duties, and runs those that are due, a bounded slice of each in a transaction of its own.
+`sweep.py` lists the duties; nothing else knows which there are.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,20 +18,20 @@ Q = TypeVar("Q", bound=Owner)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a slice of a duty did."""
+    """What one slice of a duty did."""
 
     moved: int
     look_again_ms: int | None = None
-    """When to look again; `NEVER_MS` when nothing is left, None: when the duty is due next."""
+    """When to look again; `NEVER_MS`: nothing is left. None: ask the duty's `due_ms`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duty(Generic[Q]):
     name: str
     due_ms: Callable[[Q, int], int]
-    """When the duty is due next in a queue, as of a time; `NEVER_MS`: it is not."""
+    """When the duty is due next in a queue, given the time now; `NEVER_MS`: it is not."""
     run: Callable[[Transaction[Q], int], Done]
-    """Do a slice of at most so many entries. Called only when the duty is due."""
+    """Do a slice of at most that many entries. Called only when the duty is due."""
 
 
 class Duties(Generic[Q]):
@@ -45,7 +45,7 @@ class Duties(Generic[Q]):
         return min(duty.due_ms(queue, now_ms) for duty in self._duties)
 
     def run(self, kernel: Kernel, queue: Q, now_ms: int, items_max: int) -> dict[str, int]:
-        """Do a slice of each that is due, and note when to look again; what each of them moved."""
+        """Do a slice of each that is due, and schedule the next look; what each of them moved."""
         moved: dict[str, int] = {}
         look_again_ms = NEVER_MS
         for duty in self._duties:

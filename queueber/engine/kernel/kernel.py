@@ -1,4 +1,4 @@
-"""What every noun of the engine stands on: the store, ids, and the agenda of what is due."""
+"""The store, the source of ids and the agenda: what every transaction needs."""
 
 from dataclasses import dataclass, field
 

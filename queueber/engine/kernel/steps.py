@@ -1,4 +1,4 @@
-"""Steps: work that is too long for one turn is done a step at a time, with others served between."""
+"""Steps: long work is split, and the server answers other calls between two steps."""
 
 from collections.abc import Generator
 from enum import Enum
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Step(Enum):
-    """What is to happen before the work goes on."""
+    """What the server does before the work goes on."""
 
-    TURN = "let others have a turn"
+    TURN = "answer other calls"
     SYNC = "make durable what was written"
 
 

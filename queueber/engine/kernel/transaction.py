@@ -1,11 +1,11 @@
-"""The one write door: everything that changes a store together, and what memory does after it.
+"""The one write door: what is written together, and how memory changes after the write.
 
 An operation reads, decides, and tells a transaction what to write. Whoever opened the transaction
-commits it. Operations of several nouns may share one (`join`): all of it happens, or nothing.
+commits it. Operations on several queues may share one (`join`): all of it is written, or nothing.
 
-Before the write the nouns may still encode what they gathered (`before_write`). Memory follows only
-once the store has taken the batch (`after_write`, in the order of the calls), so an operation that
-the store refuses has changed nothing. No other file of the live engine calls `Store.write`.
+Before the write, objects may still encode what they gathered (`before_write`). Memory changes only
+once the store has written the batch (`after_write`, in the order of the calls), so a transaction
+that the store refuses changes nothing. No other file of the live engine calls `Store.write`.
 """
 
 from collections.abc import Callable
@@ -16,26 +16,27 @@ from queueber.db.records.counters import Counters, encode_counters
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.store.contract import Batch
 from queueber.engine.kernel.kernel import Kernel
+from queueber.ids import QueueId
 
 
 class Owner(Protocol):
-    """What a transaction must know of a queue: its counters are written with every change."""
+    """What a transaction knows of a queue: it writes the counters with every change."""
 
     name: str
-    queue_id: int
+    queue_id: QueueId
     prefix: bytes
     counters: Counters
     """As last written. Only `Transaction.commit` replaces them."""
 
 
-Q = TypeVar("Q", covariant=True)
+Q_co = TypeVar("Q_co", covariant=True)
 Other = TypeVar("Other", bound=Owner)
 
 _NO_COUNTERS = Counters()
 
 
-class Transaction(Generic[Q]):
-    """Of one queue, or of none (None) when what is written belongs to no queue."""
+class Transaction(Generic[Q_co]):
+    """Of one queue, or of None when what is written belongs to no queue."""
 
     __slots__ = (
         "_after", "_before", "_due_ms", "_joined", "_kernel", "batch", "counters", "ids", "now_ms",
@@ -43,7 +44,7 @@ class Transaction(Generic[Q]):
     )  # fmt: skip
 
     def __init__(
-        self, kernel: Kernel, now_ms: int, queue: Q, root: "Transaction[Any] | None" = None
+        self, kernel: Kernel, now_ms: int, queue: Q_co, root: "Transaction[Any] | None" = None
     ) -> None:
         self._kernel = kernel
         self.store = kernel.store
@@ -60,14 +61,14 @@ class Transaction(Generic[Q]):
         )
         self._joined: list[Transaction[Any]] = []
         self.pending: dict[object, Any] = {} if root is None else root.pending
-        """What nouns have gathered so far, each under a key of its own."""
+        """What objects have gathered so far, each under a key of its own."""
         if queue is None:
             self.prefix, self.counters = b"", _NO_COUNTERS
         else:
             owner = cast("Owner", queue)
             self.prefix = owner.prefix
             self.counters = owner.counters.copy()
-            """As they will be."""
+            """As they will be once this is written."""
 
     def join(self, queue: Other) -> "Transaction[Other]":
         """The part of this transaction that changes another queue; committed with this one."""
@@ -76,16 +77,15 @@ class Transaction(Generic[Q]):
         return joined
 
     def due(self, at_ms: int) -> None:
-        """Look at the queue when this time comes, or earlier if that was asked for already."""
-        if at_ms < self._due_ms:
-            self._due_ms = at_ms
+        """Look at the queue at `at_ms`; if an earlier time is set already, that one stays."""
+        self._due_ms = min(self._due_ms, at_ms)
 
     def schedule(self, at_ms: int) -> None:
         """As `due`, once it is written: only then is the time known."""
         self._kernel.agenda.schedule(cast("Owner", self.queue).queue_id, at_ms)
 
     def before_write(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Call it when the operation is complete: it may still put into the batch."""
+        """Call it when the operation is complete; it may still add to the batch."""
         self._before.append((call, arguments))
 
     def after_write(self, call: Callable[..., object], *arguments: Any) -> None:
@@ -93,11 +93,10 @@ class Transaction(Generic[Q]):
         self._after.append((call, arguments))
 
     def commit(self) -> None:
-        """Write everything. When the store refuses, nothing has changed, in memory neither.
+        """Write everything. If the store refuses, nothing has changed, on disk or in memory.
 
-        A transaction that has nothing to write writes nothing. What it found out, where the next
-        due entry is, is then kept in memory alone: the next write brings it along, and after a
-        restart it is found out again.
+        A transaction with an empty batch may have found out when the next entry is due. Only memory
+        then keeps that time: the next write stores it, and after a restart it is found again.
         """
         for call, arguments in self._before:
             call(*arguments)

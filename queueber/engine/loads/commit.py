@@ -16,7 +16,7 @@ from queueber.db.bulk.sst import CLAIMS
 from queueber.db.families import Family
 from queueber.db.records.batches import ids_digest
 from queueber.db.records.dedup_keys import decode_key_entry
-from queueber.db.records.keys import due_part, time_part
+from queueber.db.records.keys import due_part
 from queueber.db.records.loads import (
     Dropped,
     LoadedRecord,
@@ -39,7 +39,7 @@ from queueber.engine.queue.delayed import count_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.quota import check_quota
 from queueber.errors import Aborted, InvalidArgument, NotFound, Unavailable
-from queueber.ids import PARTITION_BYTES
+from queueber.ids import PARTITION_BYTES, ROW_BYTES
 from queueber.limits import LOAD_KEEP_MS, LOAD_PARTS_MAX, SWEEP_SLICE_ITEMS
 from queueber.model import LoadRef, Part, PartRef
 
@@ -295,12 +295,12 @@ class _Commit:
 
 
 def _count_waiting(tx: QueueTx, record: LoadRecord, parts: Sequence[Part]) -> None:
-    at_ms = time_part(record.started_at_ms)
     for part in parts:
         ids = record.id_head + part.ref.partition.to_bytes(PARTITION_BYTES)
         for level, count in enumerate(part.levels):
             if count:
-                tx.queue.ready.count_loaded(tx, level, count, at_ms + ids + bytes(4))
+                first = due_part(record.started_at_ms, ids + bytes(ROW_BYTES))
+                tx.queue.ready.count_loaded(tx, level, count, first)
         if part.delayed:
             count_delayed(tx, part.delayed, part.delayed_first_ms)
 

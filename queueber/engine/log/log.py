@@ -1,8 +1,8 @@
 """The log: rows in the order in which they were appended, under offsets that are never reused.
 
-It knows nothing of queues: a log is a prefix of 4 bytes in `logs` and `log_blocks`. Rows are bytes
-that mean nothing here. They are written, and deleted, a block at a time: a block is what one append
-wrote. `trim.py` says what is deleted and when, `readers.py` who has read how far.
+This module knows nothing of queues: a log is a prefix of 4 bytes in `logs` and `log_blocks`, and a
+row is any bytes. Rows are written and deleted a block at a time: a block is what one append wrote.
+`trim.py` says what is deleted and when, `readers.py` how far each reader has read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,19 +36,19 @@ class Log:
     prefix: bytes
     head: LogHead
     readers: dict[str, int]
-    """How far each has acknowledged: the offset where it goes on."""
+    """For each reader the offset where it goes on: it has acknowledged the rows before."""
 
     __hash__ = object.__hash__
 
     def replace_head(self, tx: Transaction[Any], head: LogHead) -> None:
-        """Write another head; the log has it once the transaction is written."""
+        """Write a new head; the log has it once the transaction is written."""
         tx.batch.put(Family.LOGS, self.prefix, encode_log_head(head))
         if self not in tx.pending:
             tx.after_write(self._take_head, tx.pending)
         tx.pending[self] = head
 
     def head_in(self, tx: Transaction[Any]) -> LogHead:
-        """The head as the transaction leaves it so far."""
+        """The head, with the changes of this transaction so far."""
         head: LogHead = tx.pending.get(self, self.head)
         return head
 
@@ -65,7 +65,7 @@ class LogSlice:
     times_ms: list[int]
     next_offset: int
     missed: int
-    """Rows between the offset asked for and the first: they have been deleted."""
+    """How many rows from the requested offset on were deleted before they were read."""
 
 
 def open_log(store: Store, prefix: bytes) -> Log:
@@ -87,7 +87,7 @@ def open_log(store: Store, prefix: bytes) -> Log:
 
 
 def append(tx: Transaction[Any], log: Log, rows: Sequence[bytes]) -> LogHead:
-    """Append the rows as one block; no rows, no block. Returns the head that the log will have."""
+    """Append the rows, if there are any, as one block. Returns the head that the log will have."""
     head = log.head_in(tx)
     if not rows:
         return head
@@ -116,8 +116,8 @@ def append(tx: Transaction[Any], log: Log, rows: Sequence[bytes]) -> LogHead:
 def read(reads: Reads, log: Log, offset: int, *, rows_max: int, bytes_max: int) -> LogSlice:
     """The rows from `offset` on, or from the oldest that is kept when that is later.
 
-    Up to `rows_max` (at least 1), and `bytes_max` counted as everywhere in a log: 4 more than the
-    length of each. A first row that is longer is given all the same: else nobody could get past it.
+    Up to `rows_max` (at least 1) and `bytes_max`, where a row counts 4 bytes more than its length.
+    The first row is returned even if it is longer: otherwise no reader could get past it.
     """
     head = log.head
     check_offset(log, offset)
@@ -128,19 +128,19 @@ def read(reads: Reads, log: Log, offset: int, *, rows_max: int, bytes_max: int) 
     if at == head.next_offset:
         return LogSlice(at, rows, times_ms, at, missed)
 
-    room = bytes_max
+    bytes_left = bytes_max
     start, stop = block_key(log.prefix, at), block_key(log.prefix, head.next_offset)
     for key, value in reads.walk(Family.LOG_BLOCKS, start, stop):
         block = decode_block(key, value)
         invariant(block.first_offset <= at, "I12", log=log.prefix, missing=at)
-        found = block.rows(at, rows_max=rows_max - len(rows), bytes_max=room)
+        found = block.rows(at, rows_max=rows_max - len(rows), bytes_max=bytes_left)
         if not found and not rows:
             found = block.rows(at, rows_max=1, bytes_max=len(value))
         at += len(found)
         rows += found
         times_ms += [block.appended_at_ms] * len(found)
-        room -= sum(map(len, found)) + ROW_END_BYTES * len(found)
-        if at < block.end_offset or len(rows) == rows_max or room < ROW_END_BYTES:
+        bytes_left -= sum(map(len, found)) + ROW_END_BYTES * len(found)
+        if at < block.end_offset or len(rows) == rows_max or bytes_left < ROW_END_BYTES:
             break
     else:
         invariant(at == head.next_offset, "I12", log=log.prefix, missing=at)

@@ -1,7 +1,7 @@
-"""Readers of a log: how far each has come.
+"""Readers of a log: how far each has read.
 
-A reader is known from its first acknowledgement until it is dropped. Offset n acknowledges the rows
-before n, and is where the reader goes on.
+A log remembers a reader from its first acknowledgement until it is dropped. Offset n acknowledges
+the rows before n, and the reader goes on at n.
 """
 
 from typing import Any
@@ -17,9 +17,9 @@ from queueber.limits import LOG_READERS_MAX
 def acknowledge(tx: Transaction[Any], log: Log, reader: str, offset: int) -> None:
     """Remember that the reader is done with the rows before `offset`.
 
-    One that lies before what the reader has acknowledged changes nothing: calls are repeated.
+    An offset that the reader has passed already changes nothing, because calls may be repeated.
     """
-    # A name of no bytes would be the key of the head.
+    # With an empty name the key would be that of the head.
     invariant(reader, "I12", log=log.prefix, reader=reader)
     check_offset(log, offset)
     known = log.readers.get(reader)
@@ -35,15 +35,15 @@ def acknowledge(tx: Transaction[Any], log: Log, reader: str, offset: int) -> Non
 
 
 def reader_offset(log: Log, reader: str) -> int:
-    """Where the reader goes on; for one that is not known, the oldest row.
+    """Where the reader goes on; for an unknown reader, the oldest row.
 
-    May lie before the oldest row: `read` then tells what the reader missed.
+    The offset may be before the oldest row: `read` then says how many rows the reader missed.
     """
     return log.readers.get(reader, log.head.first_offset)
 
 
 def drop_reader(tx: Transaction[Any], log: Log, reader: str) -> bool:
-    """Forget the reader, so that rows no longer wait for it; False when it was not known."""
+    """Forget the reader, so that no rows are kept for it; False if it was not known."""
     if reader not in log.readers:
         return False
     tx.batch.delete(Family.LOGS, reader_key(log.prefix, reader))

@@ -1,7 +1,7 @@
-"""Trim: delete the oldest blocks of a log, when all its readers are done or a limit says so.
+"""Trim: delete the oldest blocks of a log, once all readers have read them or at a limit.
 
-Offsets, times and positions rise from block to block. So whichever rule lets a block go lets all
-before it go, and where to cut is found by a binary search with one seek a step.
+Offsets, times and positions rise from block to block. So a rule that deletes a block deletes all
+before it, and a binary search with one seek a step finds the first block to keep.
 """
 
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ from queueber.limits import MIB
 
 _SINGLE_DELETES_MAX = 256
 _SINGLE_DELETES_BYTES_MAX = MIB
-"""Up to here a trim reads its blocks and deletes them one by one.
+"""Up to this size a trim reads its blocks and deletes them one by one.
 
-After each range deletion the next seek sorts anew all those of the write buffer. Trims of a block
-each soon make 5000 of them, and then a seek takes 1 ms. Single deletions cost later seeks nothing,
-since none starts before the first row kept.
+After each range deletion the next seek sorts all range deletions of the write buffer again. Trims
+of one block each soon make 5000 of them, and then a seek takes 1 ms. Single deletions cost later
+seeks nothing, because no seek starts before the first kept row.
 """
 
 
 def trim_due_ms(
     log: Log, *, now_ms: int, age_ms: int, bytes_max: int, head: LogHead | None = None
 ) -> int:
-    """When `trim` has something to delete: `now_ms` or earlier exactly when it does now.
+    """When `trim` has something to delete: `now_ms` or earlier exactly if it has now.
 
-    With a `head`, of the log as it will be with that head.
+    `head` is that of the log, if it is about to change.
     """
     head = head or log.head
     if head.first_offset == head.next_offset:
@@ -44,17 +44,17 @@ def trim_due_ms(
 
 
 def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
-    """Delete every block of which one of these is true; returns how many rows went.
+    """Delete every block of which one of these is true; returns how many rows were deleted.
 
     - All its rows are acknowledged by all readers, and there is a reader.
     - It was appended `age_ms` ago, or earlier (0: no limit).
-    - After it, `bytes_max` or more were appended (0: no limit). So the newest `bytes_max` are kept,
-      and the rest of the block in which they begin: no append is deleted for its own size.
+    - `bytes_max` or more were appended after it (0: no limit). So the newest `bytes_max` are kept,
+      with the whole block in which they begin: no append is deleted because of its own size.
     """
     head, now_ms = log.head, tx.now_ms
     if trim_due_ms(log, now_ms=now_ms, age_ms=age_ms, bytes_max=bytes_max) > now_ms:
         return 0
-    # Where there is no limit, a value below that of any block.
+    # Without a limit, a value lower than that of any block.
     line = _Line(
         min(log.readers.values(), default=0),
         now_ms - age_ms if age_ms else -1,
@@ -87,7 +87,7 @@ def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """How far blocks may go: a block goes when any one of its three is not beyond this."""
+    """Where to cut: a block is deleted if one of its three values is not above this."""
 
     end_offset: int
     appended_at_ms: int
@@ -102,7 +102,7 @@ class _Line:
 
 
 def _first_kept(store: Store, log: Log, line: _Line) -> Block | None:
-    """The first block to keep, given that the first of all goes; None when all go."""
+    """The first block to keep, when the first of all is deleted; None if all are."""
     head = log.head
     if not line.is_before(head.next_offset, head.last_ms, head.end_position):
         return None
@@ -115,8 +115,8 @@ def _first_kept(store: Store, log: Log, line: _Line) -> Block | None:
             high, kept = block.first_offset, block
         else:
             low = block.end_offset
-            # Most trims are short, so the search goes out from the front in longer and longer steps
-            # before it halves: the seeks grow with the logarithm of what is deleted.
+            # Most trims are short, so the search first goes from the front in steps that double,
+            # and then halves: the seeks grow with the logarithm of the deleted rows.
             reach = 2 * reach + block.end_offset - block.first_offset
     invariant(low == high and kept is not None, "I12", log=log.prefix, low=low, high=high)
     return kept

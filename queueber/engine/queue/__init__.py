@@ -1,1 +1,1 @@
-"""A queue: where its items are, and the operations that move them."""
+"""A queue: the states of its items, and the operations that change them."""

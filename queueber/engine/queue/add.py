@@ -1,15 +1,16 @@
 """Add: store items, ready at once or after a delay of their own."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import is_where_its_id_says, time_part
+from queueber.db.records.keys import due_part, is_where_its_id_says, time_part
+from queueber.db.records.marks import Entry, Mark
 from queueber.db.records.new_items import describe
 from queueber.engine.queue.delayed import put_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.quota import check_contents, check_quota
-from queueber.engine.queue.ready_window import Entry
-from queueber.ids import range_end, range_id
+from queueber.ids import ItemId, range_end, range_id
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 from queueber.model import Added, NewItems, Origin
 
@@ -17,7 +18,7 @@ _DEFAULT_LEVEL = PRIORITY_MAX - PRIORITY_DEFAULT
 
 
 def add(tx: QueueTx, items: NewItems) -> Added:
-    """Store all of the items, or none, but for those whose key is there already."""
+    """Store all of the items, or none; an item whose key is known already is not stored again."""
     call = None
     if items.producer is not None:
         call = tx.queue.producers.call(tx, items.producer, items.contents)
@@ -36,7 +37,7 @@ def _add_with_keys(tx: QueueTx, items: NewItems) -> Added:
     queue = tx.queue
     lookup = queue.keys.look_up(tx, items.keys, queue.settings.dedup_window_ms)
     new = [position for position, first in enumerate(lookup.firsts) if first is None]
-    ids: list[bytes] = [b""] * len(items.contents)
+    ids = [ItemId(b"")] * len(items.contents)
     if new:
         chosen = items if len(new) == len(ids) else _choose(items, new)
         stored = list(zip(new, _store(tx, chosen, new), strict=True))
@@ -44,7 +45,7 @@ def _add_with_keys(tx: QueueTx, items: NewItems) -> Added:
         for position, item_id in stored:
             ids[position] = item_id
     elif items.batch:
-        # It begins all the same, and is complete: whoever waits for it has its answer.
+        # The batch begins all the same, and is complete: whoever waits for it gets an answer.
         queue.batches.count_added(tx, queue.batches.open(tx, items.batch), ())
     for position, first in enumerate(lookup.firsts):
         if first is not None:
@@ -67,8 +68,8 @@ def _choose(items: NewItems, positions: list[int]) -> NewItems:
     )
 
 
-def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> list[bytes]:
-    """`positions` says where in the call each of the items stood."""
+def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> list[ItemId]:
+    """`positions` are those of the items in the call."""
     queue, contents, counters = tx.queue, items.contents, tx.counters
     batch_number = queue.batches.open(tx, items.batch) if items.batch else 0
     sizes, marks, records = describe(items, batch_number)
@@ -90,23 +91,23 @@ def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> list[bytes
     return ids
 
 
-def _enter(tx: QueueTx, items: NewItems, ids: list[bytes], marks: list[bytes]) -> None:
-    """Ready, or delayed."""
+def _enter(tx: QueueTx, items: NewItems, ids: list[ItemId], marks: list[Mark]) -> None:
+    """Put the items into the index of ready items, or among the delayed."""
     now, ready_index = time_part(tx.now_ms), tx.queue.ready
     if any(items.delays_ms):
         ready: list[Entry] = []
         delayed: list[Entry] = []
         for item_id, mark, delay_ms in zip(ids, marks, items.delays_ms, strict=True):
             if delay_ms:
-                delayed.append((time_part(tx.now_ms + delay_ms) + item_id, mark))
+                delayed.append((due_part(tx.now_ms + delay_ms, item_id), mark))
             else:
-                ready.append((now + item_id, mark))
+                ready.append((now + item_id, mark))  # type: ignore[arg-type]  # see due_part
         put_delayed(tx, delayed)
         if not ready:
             return
     else:
-        ready = [(now + i, mark) for i, mark in zip(ids, marks, strict=True)]
-    # Ids of one call have one time, so that one of them tells whether places must have them.
+        ready = cast("list[Entry]", [(now + i, mark) for i, mark in zip(ids, marks, strict=True)])
+    # All ids of a call have one time, so the first one says whether `places` needs entries.
     is_placed = is_where_its_id_says(ready[0][0])
     is_plain = not (items.delays_ms or items.keys or items.attributes)
     contents = (ids, items.contents) if is_plain else None
@@ -117,8 +118,8 @@ def _enter(tx: QueueTx, items: NewItems, ids: list[bytes], marks: list[bytes]) -
         ready_index.put_levels(tx, levels, is_placed=is_placed, contents=contents)
 
 
-def _ids_of_origin(tx: QueueTx, origin: Origin, positions: Sequence[int]) -> list[bytes]:
-    """Ids that tell where the items come from."""
+def _ids_of_origin(tx: QueueTx, origin: Origin, positions: Sequence[int]) -> list[ItemId]:
+    """Ids that contain the partition and row of the items."""
     head = tx.ids.mint_range(tx.now_ms)
     tx.counters.last_id = range_end(head)
     return [range_id(head, origin.partition, origin.row + at) for at in positions]

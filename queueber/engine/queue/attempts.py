@@ -1,4 +1,4 @@
-"""Attempts: one failed. The item comes back after a while, or becomes a dead letter."""
+"""Attempts: when one has failed, the item is retried after a delay, or becomes a dead letter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,39 +7,46 @@ from hashlib import blake2b
 from queueber.db.families import Family
 from queueber.db.records.dead_letters import decode_attempts, encode_attempts
 from queueber.db.records.keys import due_part
-from queueber.db.records.marks import MARK_ATTEMPTS_MAX, decode_mark, encode_mark
+from queueber.db.records.marks import (
+    MARK_ATTEMPTS_MAX,
+    Entry,
+    HeldItem,
+    Mark,
+    decode_mark,
+    encode_mark,
+)
 from queueber.engine.queue.delayed import put_delayed
 from queueber.engine.queue.isolation import end_quarantine
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueTx
-from queueber.engine.queue.ready_window import Entry
 from queueber.engine.records.batches import Side
+from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING
 from queueber.model import QueueSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that is nowhere any more, because this attempt at it failed."""
+    """An item that was taken out of its lease, because this attempt failed."""
 
-    item_id: bytes
-    mark: bytes
+    item_id: ItemId
+    mark: Mark
     error: str
     delay_ms: int | None
-    """None: as the queue's backoff says."""
+    """None: the queue's backoff decides."""
     reason: DeathReason
     """Why it is dead, if this was the last attempt."""
 
 
 def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
-    """Charge each an attempt; whether it comes back. If not, it is dead."""
+    """Count one more failed attempt of each; whether it is retried. If not, it is dead."""
     queue, counters, now_ms = tx.queue, tx.counters, tx.now_ms
     attempts_max = queue.settings.attempts_max
     keys = [tx.prefix + failure.item_id for failure in failures]
     histories = tx.store.get_many(Family.ATTEMPTS, keys)
     ready: list[Entry] = []
     delayed: list[Entry] = []
-    dead: list[tuple[bytes, bytes]] = []
+    dead: list[HeldItem] = []
     reasons: list[int] = []
     comes_back = []
     for failure, key, history in zip(failures, keys, histories, strict=True):
@@ -49,17 +56,17 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
         kept_ms = times_ms[-ATTEMPTS_CEILING:]
         tx.batch.put(Family.ATTEMPTS, key, encode_attempts(kept_ms, failure.error))
         attempts = min(mark.attempts + 1, MARK_ATTEMPTS_MAX)
-        charged = encode_mark(mark._replace(attempts=attempts))
+        counted = encode_mark(mark._replace(attempts=attempts))
         is_dead = bool(attempts_max) and attempts >= attempts_max
         comes_back.append(not is_dead)
         if is_dead:
-            dead.append((failure.item_id, charged))
+            dead.append((failure.item_id, counted))
             reasons.append(failure.reason.value)
             continue
         delay_ms = failure.delay_ms
         if delay_ms is None:
             delay_ms = backoff_ms(queue.settings, failure.item_id, attempts)
-        entry = (due_part(now_ms + delay_ms, failure.item_id), charged)
+        entry = (due_part(now_ms + delay_ms, failure.item_id), counted)
         (delayed if delay_ms else ready).append(entry)
 
     if ready:
@@ -74,15 +81,15 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
     return comes_back
 
 
-def backoff_ms(settings: QueueSettings, item_id: bytes, attempts: int) -> int:
-    """How long an item that has failed so often stays hidden.
+def backoff_ms(settings: QueueSettings, item_id: ItemId, attempts: int) -> int:
+    """How long an item stays hidden after its failure number `attempts`.
 
-    Chance comes from the id, not from a random source: the engine stays deterministic, and items
-    that failed together still come back apart.
+    The jitter comes from a hash of the id, not from a random source: the engine stays
+    deterministic, and items that failed together are still retried at different times.
     """
     if settings.backoff_ms:
         return settings.backoff_ms[min(attempts, len(settings.backoff_ms)) - 1]
-    # A factor of 10 to the power of 1,000 is no float; the cap is reached long before.
+    # Not `factor ** attempts`: 10 ** 1000 is too large for a float. The cap is reached long before.
     delay_ms = float(settings.backoff_base_ms)
     for _ in range(attempts - 1):
         delay_ms *= settings.backoff_factor

@@ -1,13 +1,15 @@
-"""Cancel: an item goes, wherever it is. In its batch it counts as dead.
+"""Cancel: delete an item, whatever state it is in. Its batch counts it as dead.
 
-The holder of a leased item learns of it when its outcome is refused.
+The holder of a leased item learns of it when the server refuses the outcome of its work.
 """
 
 from collections.abc import Sequence
 
 from queueber.db.families import Family
+from queueber.db.records.marks import Mark
 from queueber.engine.queue.delayed import take_delayed
 from queueber.engine.queue.finish import finish
+from queueber.engine.queue.leases import Marks, held_items
 from queueber.engine.queue.places import find_places
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side
@@ -19,13 +21,9 @@ def cancel(tx: QueueTx, ids: Sequence[bytes]) -> list[bool]:
     letters = queue.dead_letters.get(list(dict.fromkeys(ids)))
     dead = {item_id for item_id, _ in letters}
     alive = [item_id for item_id in dict.fromkeys(ids) if item_id not in dead]
-    gone: list[tuple[bytes, bytes]] = []
-    others: list[bytes] = []
-    for item_id, mark in zip(alive, take_waiting(tx, alive), strict=True):
-        if mark is not None:
-            gone.append((item_id, mark))
-        else:
-            others.append(item_id)
+    marks = take_waiting(tx, alive)
+    gone = held_items(alive, marks)
+    others = [item_id for item_id, mark in zip(alive, marks, strict=True) if mark is None]
     gone += queue.leases.take_from_any(tx, queue.leases.find(others))
     if letters:
         queue.dead_letters.drop(tx, letters)
@@ -37,15 +35,16 @@ def cancel(tx: QueueTx, ids: Sequence[bytes]) -> list[bool]:
     return [item_id in cancelled for item_id in ids]
 
 
-def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> list[bytes | None]:
-    """Take items that are ready or delayed out of their index; for each its mark, if it was."""
+def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> Marks:
+    """Take ready and delayed items out of their index; for each its mark, None for others."""
     if not ids:
         return []
     dues = find_places(tx, ids)
     delayed = tx.store.get_many(Family.DELAYED, [tx.prefix + due for due in dues])
-    marks: list[bytes | None] = []
-    for due, mark in zip(dues, delayed, strict=True):
-        if mark is not None:
+    marks: Marks = []
+    for due, found in zip(dues, delayed, strict=True):
+        if found is not None:
+            mark = Mark(found)
             take_delayed(tx, [(due, mark)])
             marks.append(mark)
         else:

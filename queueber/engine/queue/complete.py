@@ -1,4 +1,4 @@
-"""Complete: the work is done, the item goes, and its result is appended to the queue's results.
+"""Complete: the work is done. Delete the item, and append its result to the queue's results.
 
 Both happen in one batch, so an item has a result exactly if it was completed, and at most one.
 """
@@ -10,6 +10,7 @@ from queueber.db.records.items import decode_details
 from queueber.db.records.marks import (
     PLAIN_TAILS,
     SIZE_BYTES,
+    HeldItem,
     mark_attempts,
     mark_batch,
     mark_has_details,
@@ -17,6 +18,7 @@ from queueber.db.records.marks import (
 from queueber.db.records.results import PLAIN_RESULT, encode_result
 from queueber.engine.log.log import append
 from queueber.engine.queue.finish import finish
+from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side
 
@@ -30,7 +32,7 @@ def complete(
     """
     queue = tx.queue
     marks = queue.leases.take(tx, ids, leases)
-    gone = [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
+    gone = held_items(ids, marks)
     if not gone:
         return [False] * len(ids)
     given = [r for r, mark in zip(results, marks, strict=True) if mark is not None]
@@ -38,7 +40,7 @@ def complete(
         rows = [i + PLAIN_RESULT + result for (i, _), result in zip(gone, given, strict=True)]
     else:
         rows = _rows(tx, gone, given)
-    # Before the items go: their keys are read above.
+    # Not earlier: the lines above read the items' records.
     finish(tx, gone, Side.DONE)
     tx.counters.completed_total += len(gone)
     head = append(tx, queue.results, rows)
@@ -46,9 +48,7 @@ def complete(
     return [mark is not None for mark in marks]
 
 
-def _rows(
-    tx: QueueTx, gone: Sequence[tuple[bytes, bytes]], results: Sequence[bytes]
-) -> list[bytes]:
+def _rows(tx: QueueTx, gone: Sequence[HeldItem], results: Sequence[bytes]) -> list[bytes]:
     detailed = [tx.prefix + item_id for item_id, mark in gone if mark_has_details(mark)]
     records = iter(tx.store.get_many(Family.ITEMS, detailed) if detailed else [])
     name = tx.queue.batches.names.name

@@ -1,16 +1,15 @@
-"""Dead letters: items that are given out no more, until somebody revives or deletes them."""
+"""Dead letters: items that no poll gets any more, until somebody redrives or deletes them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from queueber.db.families import Family
 from queueber.db.records.dead_letters import decode_dead, encode_dead
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end
+from queueber.db.records.marks import HeldItem
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
-
-Letters = list[tuple[bytes, bytes]]
-"""Ids and marks."""
+from queueber.ids import ItemId
 
 
 class DeadLetters:
@@ -21,41 +20,45 @@ class DeadLetters:
     def __init__(self, store: Store, prefix: bytes) -> None:
         self._store = store
         self._prefix = prefix
-        self.low = b""
-        """No dead letter has a lower id: where a walk over them begins."""
+        self.low = ItemId(b"")
+        """No dead letter has a lower id: a scan of them starts here."""
 
-    def get(self, ids: Sequence[bytes]) -> Letters:
+    def get(self, ids: Sequence[bytes]) -> list[HeldItem]:
         """Those of the items that are dead letters."""
         found = self._store.get_many(Family.DEAD, [self._prefix + item_id for item_id in ids])
-        return [
+        letters = [
             (item_id, decode_dead(value)[2])
             for item_id, value in zip(ids, found, strict=True)
             if value is not None
         ]
+        return cast("list[HeldItem]", letters)
 
-    def first(self, limit: int) -> Letters:
+    def first(self, limit: int) -> list[HeldItem]:
         """The first dead letters in order of id."""
         stop = prefix_end(self._prefix)
         found = self._store.scan(Family.DEAD, self._prefix + self.low, stop, limit)
-        return [(key[PREFIX_BYTES:], decode_dead(value)[2]) for key, value in found]
+        letters = [(key[PREFIX_BYTES:], decode_dead(value)[2]) for key, value in found]
+        return cast("list[HeldItem]", letters)
 
-    def put(self, tx: Transaction[Any], letters: Letters, reasons: Sequence[int]) -> None:
-        """Items die now, each for its reason."""
+    def put(self, tx: Transaction[Any], letters: list[HeldItem], reasons: Sequence[int]) -> None:
+        """Items die now; `reasons` has one for each."""
         for (item_id, mark), reason in zip(letters, reasons, strict=True):
             tx.batch.put(Family.DEAD, self._prefix + item_id, encode_dead(tx.now_ms, reason, mark))
         tx.counters.dead += len(letters)
         tx.counters.died_total += len(letters)
         tx.after_write(self._lower, min(letters)[0])
 
-    def drop(self, tx: Transaction[Any], letters: Letters, *, are_first: bool = False) -> None:
-        """They are dead letters no more. `are_first` when no other has a lower id."""
+    def drop(
+        self, tx: Transaction[Any], letters: list[HeldItem], *, are_first: bool = False
+    ) -> None:
+        """Delete the entries of dead letters. `are_first` if no other has a lower id."""
         tx.batch.delete_many(Family.DEAD, [self._prefix + item_id for item_id, _ in letters])
         tx.counters.dead -= len(letters)
         if are_first and letters:
             tx.after_write(self._raise, letters[-1][0])
 
-    def _lower(self, item_id: bytes) -> None:
+    def _lower(self, item_id: ItemId) -> None:
         self.low = min(self.low, item_id)
 
-    def _raise(self, item_id: bytes) -> None:
+    def _raise(self, item_id: ItemId) -> None:
         self.low = item_id

@@ -1,13 +1,13 @@
-"""Delayed items: those whose time has not come yet."""
+"""Delayed items: they become ready at a later time."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import split_due_part
+from queueber.db.records.marks import Entry
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.places import drop_places, put_places
-from queueber.engine.queue.ready_window import Entry
 
 
 def put_delayed(tx: Transaction[Any], entries: Sequence[Entry]) -> None:
@@ -18,7 +18,7 @@ def put_delayed(tx: Transaction[Any], entries: Sequence[Entry]) -> None:
 
 
 def count_delayed(tx: Transaction[Any], count: int, first_ms: int) -> None:
-    """Delayed items that are stored already; `first_ms` is the earliest time."""
+    """Count delayed items that are stored already; `first_ms` is the earliest of their times."""
     counters = tx.counters
     counters.delayed += count
     counters.delayed_due_ms = min(counters.delayed_due_ms, first_ms)
@@ -28,7 +28,7 @@ def count_delayed(tx: Transaction[Any], count: int, first_ms: int) -> None:
 def take_delayed(
     tx: Transaction[Any], entries: Sequence[Entry], *, stay_placed: bool = False
 ) -> None:
-    """`stay_placed` when they become ready at the very time that they were delayed to."""
+    """`stay_placed` if they become ready now at their own time: `places` stays as it is."""
     prefix = tx.prefix
     tx.batch.delete_many(Family.DELAYED, [prefix + due for due, _ in entries])
     if not stay_placed:

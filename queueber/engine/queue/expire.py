@@ -1,30 +1,32 @@
-"""Expire: leases that ran out, or whose holder is gone, end. What becomes of what they held is said
-in `isolation.py`."""
+"""Expire: end leases that ran out, or whose connection closed. `isolation.py` says what becomes of
+the items that they held."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from queueber.db.families import Family
 from queueber.db.records.keys import (
     NEVER_MS,
     PREFIX_BYTES,
     TIME_BYTES,
+    Due,
     due_part,
     due_upper_bound,
     split_due_part,
     time_part,
 )
 from queueber.db.records.leases import HELD_BYTES, split_held
+from queueber.db.records.marks import Entry
 from queueber.engine.kernel.due_scan import look_ahead
 from queueber.engine.kernel.duties import Done
 from queueber.engine.queue.attempts import Failure, charge
 from queueber.engine.queue.isolation import quarantine
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueTx
-from queueber.engine.queue.ready_window import Entry
 from queueber.errors import invariant
 
-Lease = tuple[bytes, bytes]
-"""The due part of its expiry entry, and what it holds."""
+Lease = tuple[Due, bytes]
+"""Expiry and lease id as in `lease_expiry`, and the items that it holds, encoded."""
 
 RAN_OUT = "the lease ran out"
 DISCONNECTED = "its worker lost the connection"
@@ -39,7 +41,7 @@ def expire(tx: QueueTx, items_max: int) -> Done:
         due_upper_bound(prefix, now_ms),
         items_max,
     )
-    dues = [key[PREFIX_BYTES:] for key, _ in due]
+    dues = cast("list[Due]", [key[PREFIX_BYTES:] for key, _ in due])
     chosen: list[Lease] = []
     items = 0
     held_of = tx.queue.leases.read([each[TIME_BYTES:] for each in dues])
@@ -64,11 +66,13 @@ def expire(tx: QueueTx, items_max: int) -> Done:
 def expire_leases(
     tx: QueueTx, lease_ids: Sequence[bytes], *, together: int, items_max: int
 ) -> tuple[int, list[bytes]]:
-    """Expire the first of the leases of a connection that is over, and held `together` items in
-    all, until `items_max` items have moved. Returns how many moved, and which leases are left."""
+    """Expire the first of the leases of a closed connection, until `items_max` items have moved.
+
+    The connection held `together` items in all. Returns how many moved, and which leases are left.
+    """
     chosen: list[Lease] = []
     looked_at = items = 0
-    # Leases that ended before cost a look each, so the number of looks has its bound too.
+    # A lease that has ended already costs a read as well, so the number of reads has a limit, too.
     asked = lease_ids[:items_max]
     for lease_id, (expires_at_ms, held) in zip(asked, tx.queue.leases.read(asked), strict=True):
         looked_at += 1
@@ -82,7 +86,7 @@ def expire_leases(
 
 
 def _end(tx: QueueTx, leases: Sequence[Lease], *, error: str, together: int = 0) -> None:
-    """End leases. `together` is how many items their holder lost; 0: each had its own holder."""
+    """End leases. One holder lost `together` items in all; 0: each lease had its own holder."""
     now = time_part(tx.now_ms)
     ready: list[Entry] = []
     failures: list[Failure] = []
@@ -92,7 +96,8 @@ def _end(tx: QueueTx, leases: Sequence[Lease], *, error: str, together: int = 0)
         if lost == 1:
             failures += [Failure(i, m, error, None, DeathReason.EXPIRED) for i, m in held]
         else:
-            ready += [(now + i, mark) for i, mark in quarantine(tx, held, lost)]
+            entries = [(now + i, mark) for i, mark in quarantine(tx, held, lost)]
+            ready += cast("list[Entry]", entries)
         tx.counters.expired_total += len(held)
     if ended:
         tx.queue.leases.end(tx, ended)

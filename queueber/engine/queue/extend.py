@@ -9,8 +9,8 @@ from queueber.engine.queue.queue_state import QueueTx
 
 
 def extend(tx: QueueTx, leases: Sequence[bytes], leases_ms: Sequence[int]) -> list[bool]:
-    """For each lease, whether it was alive and now expires `lease_ms` after now."""
-    # A lease named twice in one call gets what it was given last.
+    """For each lease, whether it was alive and now expires its `leases_ms` from now."""
+    # If a call names a lease twice, the last time counts.
     wanted_ms = dict(zip(leases, leases_ms, strict=True))
     extended = {
         lease_id

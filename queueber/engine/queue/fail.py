@@ -1,10 +1,12 @@
-"""Fail: the holder says that the work on an item failed. Counts an attempt."""
+"""Fail: the holder says that the work on an item failed. It counts as an attempt."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from queueber.engine.queue.attempts import Failure, charge
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueTx
+from queueber.ids import ItemId
 from queueber.model import FailOutcome
 
 
@@ -17,9 +19,10 @@ def fail(
 ) -> list[FailOutcome]:
     """What became of each; every sequence has one for each id. A delay of None: the backoff."""
     marks = tx.queue.leases.take(tx, ids, leases)
+    item_ids = cast("Sequence[ItemId]", ids)
     failures = [
         Failure(item_id, mark, error, delay_ms, DeathReason.FAILED)
-        for item_id, mark, error, delay_ms in zip(ids, marks, errors, delays_ms, strict=True)
+        for item_id, mark, error, delay_ms in zip(item_ids, marks, errors, delays_ms, strict=True)
         if mark is not None
     ]
     if not failures:

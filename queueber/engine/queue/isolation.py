@@ -1,19 +1,19 @@
 """Isolation: an item that kills its worker is found, and does not use up the attempts of others.
 
-A worker that dies loses everything that it held, and one item of that may be why. The rule:
+A worker that dies loses all items that it held, and one of them may have killed it. The rule:
 
-- Items that were lost together are charged no attempt. Each is quarantined: from then on it is
-  leased only to a holder that then holds at most half as many items (`group_max`, in its mark). So
-  the culprit is alone after a few deaths, while the others are done in ever smaller groups.
-- An item that was lost alone is charged an attempt, as if it had failed.
-- Leases that end with their connection (`release_on_disconnect`) are lost together, over all queues
-  of that connection. Other leases are lost one by one, each with what it held.
-- A holder that holds too much for a quarantined item is given others first. Once that item has
-  waited for `QUARANTINE_PATIENCE_MS`, nothing that stands behind it is given to such a holder, so
-  the holder comes to hold less and the item has its turn.
-- An outcome ends the quarantine: a completed item is gone, a dead or redriven one starts anew.
+- Items that were lost together do not count an attempt. Each is quarantined: from then on it is
+  leased only if its holder then holds at most half as many items (`group_max`, in its mark). So
+  the culprit is alone after a few deaths, while workers finish the others in smaller groups.
+- An item that was lost alone counts an attempt, as if it had failed.
+- All leases that end with one connection (`release_on_disconnect`) are lost together, over all its
+  queues. A lease that runs out loses its items apart from those of other leases.
+- A holder that holds too many items for a quarantined one gets other items first. Once that item
+  has waited for `QUARANTINE_PATIENCE_MS`, such a holder gets no item that comes after it. So the
+  holder finishes what it holds, and then gets the item.
+- An outcome ends the quarantine: a completed item is deleted, a dead or redriven one starts anew.
 
-A queue may turn isolation off: items that were lost together then come back as they were.
+A queue may turn isolation off: items that were lost together are then ready again, unchanged.
 """
 
 from collections.abc import Sequence
@@ -22,22 +22,21 @@ from enum import Enum
 
 from queueber.db.records.keys import due_part
 from queueber.db.records.leases import split_held
-from queueber.db.records.marks import mark_group_max, with_group_max
+from queueber.db.records.marks import Entry, HeldItem, mark_group_max, with_group_max
 from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.engine.queue.ready_window import Entry
 from queueber.limits import QUARANTINE_PATIENCE_MS
 
 
 @dataclass(slots=True)
 class HeldTogether:
-    """What a holder has already, and would lose together with what it is given now."""
+    """The items that a holder has already, and would lose together with those it gets now."""
 
     items: int = 0
     group_max: int = 0
-    """How many they may be, given which are among them; 0: no limit."""
+    """The smallest limit of the items; 0: none has a limit."""
 
-    def join(self, group: Sequence[tuple[bytes, bytes]]) -> None:
-        """The holder is given these, too: entries or held items, with their marks."""
+    def join(self, group: Sequence[Entry | HeldItem]) -> None:
+        """The holder gets these as well."""
         limits = [limit for _, mark in group if (limit := mark_group_max(mark))]
         self.merge(HeldTogether(len(group), min(limits, default=0)))
 
@@ -47,12 +46,12 @@ class HeldTogether:
         self.group_max = min(limits, default=0)
 
     def allowed(self, count: int) -> int:
-        """How many of `count` items may be given beside what is held."""
+        """How many of `count` items the holder may get beside what it holds."""
         return min(count, max(0, self.group_max - self.items)) if self.group_max else count
 
 
 def held_by(queue: QueueState, leases: Sequence[bytes]) -> HeldTogether:
-    """What those of the leases hold that are still there."""
+    """What those of the leases hold that have not ended."""
     held = HeldTogether()
     for _, items in queue.leases.read(leases):
         held.join(split_held(items))
@@ -60,20 +59,20 @@ def held_by(queue: QueueState, leases: Sequence[bytes]) -> HeldTogether:
 
 
 def has_quarantined(queue: QueueState) -> bool:
-    """Whether it matters at all who holds what."""
+    """Whether a poll must know what its caller holds."""
     return queue.counters.quarantined > 0
 
 
 class Verdict(Enum):
-    """Whether an entry is given to a holder."""
+    """Whether a holder gets an entry."""
 
-    GIVE = "it is given"
-    PASS_OVER = "others are given first"
-    WAIT = "nothing behind it is given"
+    GIVE = "the holder gets it"
+    PASS_OVER = "the holder gets others first"
+    WAIT = "the holder gets nothing that comes after it"
 
 
 class Gatekeeper:
-    """Says of each entry whether a holder may have it now."""
+    """Decides for each entry whether a holder may get it now."""
 
     __slots__ = ("_impatient_before",)
 
@@ -81,23 +80,21 @@ class Gatekeeper:
         self._impatient_before = due_part(max(0, now_ms - QUARANTINE_PATIENCE_MS), b"")
 
     def judge(self, entry: Entry, holds: int) -> Verdict:
-        """`holds` is how many items the holder has, with those that it was just given."""
+        """`holds` is how many items the holder has, with those that this poll gave it so far."""
         limit = mark_group_max(entry[1])
         if not limit or holds < limit:
             return Verdict.GIVE
         return Verdict.WAIT if entry[0] < self._impatient_before else Verdict.PASS_OVER
 
 
-def quarantine(
-    tx: QueueTx, held: Sequence[tuple[bytes, bytes]], together: int
-) -> Sequence[tuple[bytes, bytes]]:
-    """Several items of a holder are lost, `together` in all. Returns them with their new marks."""
+def quarantine(tx: QueueTx, held: Sequence[HeldItem], together: int) -> Sequence[HeldItem]:
+    """A holder lost these items, and `together` in all. Returns them with their new marks."""
     if not tx.queue.settings.isolation:
         return held
     tx.counters.quarantined += sum(not mark_group_max(mark) for _, mark in held)
     return [(item_id, with_group_max(mark, together // 2)) for item_id, mark in held]
 
 
-def end_quarantine(tx: QueueTx, items: Sequence[tuple[bytes, bytes]]) -> None:
-    """Items, given with their marks, have ended: they count as quarantined no more."""
+def end_quarantine(tx: QueueTx, items: Sequence[HeldItem]) -> None:
+    """Count items that are finished or dead as quarantined no more."""
     tx.counters.quarantined -= sum(1 for _, mark in items if mark_group_max(mark))

@@ -1,24 +1,33 @@
 """Leases: who holds which items until when.
 
-A lease names the items that it holds; the family `holders` is the way back from an item to its
-lease. It has an entry for each lease and block of ids, where a block is all ids that differ in the
-last byte only. Items that were added together have neighbouring ids and are mostly leased together,
-so a lease of many has an entry or two; and a block has 256 ids, so at most as many leases are to be
-looked at to find an item's.
+A lease lists the items that it holds; the family `holders` leads back from an item to its lease. It
+has an entry for each lease and block of ids, where a block is all ids that differ in the last byte
+only. Items that were added together have neighbouring ids and are mostly leased together, so even
+a large lease has an entry or two. A block has 256 ids, so at most 256 leases are read to find the
+lease of an item.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import ID_BLOCK_BYTES, due_part, id_block, time_part
-from queueber.db.records.leases import HELD_BYTES, decode_lease, encode_lease, is_held, split_held
-from queueber.db.store.contract import Store
+from queueber.db.records.keys import ID_BLOCK_BYTES, Due, due_part, id_block, time_part
+from queueber.db.records.leases import (
+    HELD_BYTES,
+    LeaseOf,
+    decode_lease,
+    encode_lease,
+    is_held,
+    split_held,
+)
+from queueber.db.records.marks import HeldItem, Mark
+from queueber.db.store.contract import Entries, Store
 from queueber.engine.kernel.transaction import Transaction
+from queueber.ids import ItemId, LeaseId
 from queueber.limits import ID_BYTES
 
-Marks = list[bytes | None]
+Marks = list[Mark | None]
 
 _BEFORE_ANY_EXPIRY_MS = -1
 _ENDED = (_BEFORE_ANY_EXPIRY_MS, b"")
@@ -38,23 +47,24 @@ class Leases:
     # --- reading ----------------------------------------------------------------------------------
 
     def read(self, lease_ids: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
-        """For each lease its expiry and what it holds; one that has ended holds nothing."""
+        """For each lease its expiry and the items that it holds; none if it has ended."""
         keys = [self._prefix + lease_id for lease_id in lease_ids]
         for entry in self._store.get_many(Family.LEASES, keys) if keys else []:
             yield _ENDED if entry is None else decode_lease(entry)
 
-    def find(self, ids: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    def find(self, ids: Sequence[bytes]) -> list[LeaseOf]:
         """Those of the items that are leased, each with its lease."""
         wanted: dict[bytes, list[bytes]] = {}
         for item_id in ids:
             wanted.setdefault(id_block(item_id), []).append(item_id)
-        found: list[tuple[bytes, bytes]] = []
+        found: list[LeaseOf] = []
         for block, of_block in wanted.items():
             start = self._prefix + block
             entries = self._store.scan(Family.HOLDERS, start, start + _AFTER_ANY_LEASE, _BLOCK_IDS)
             leases = [key[len(start) :] for key, _ in entries]
             for lease_id, (_, held) in zip(leases, self.read(leases), strict=True):
-                found += [(item_id, lease_id) for item_id in of_block if is_held(held, item_id)]
+                items = [(item_id, lease_id) for item_id in of_block if is_held(held, item_id)]
+                found += cast("list[LeaseOf]", items)
         return found
 
     # --- begin and extend -------------------------------------------------------------------------
@@ -62,14 +72,14 @@ class Leases:
     def put(
         self,
         tx: Transaction[Any],
-        lease_ids: Sequence[bytes],
-        ids_of: Sequence[list[bytes]],
-        marks_of: Sequence[list[bytes]],
+        lease_ids: Sequence[LeaseId],
+        ids_of: Sequence[list[ItemId]],
+        marks_of: Sequence[list[Mark]],
         expires_at_ms: int,
     ) -> None:
-        """New leases, and for each of them the ids and marks of what it holds."""
+        """Store new leases, each with the ids and marks of the items that it holds."""
         prefix, counters = self._prefix, tx.counters
-        leases: list[tuple[bytes, bytes]] = []
+        leases: Entries = []
         holders: list[bytes] = []
         for lease_id, ids, marks in zip(lease_ids, ids_of, marks_of, strict=True):
             held = b"".join(chain.from_iterable(zip(ids, marks, strict=True)))
@@ -111,14 +121,15 @@ class Leases:
         leases: Sequence[bytes],
         now_ms: int | None = None,
     ) -> Marks:
-        """For each id its mark, if its lease holds it; it is then out of the lease and nowhere yet.
+        """For each id its mark, if its lease holds it, else None. The items leave their leases.
 
-        `leases` has one for each id. An expired lease holds nothing, even if the sweeper has not
-        reached it: accepting it would make the outcome depend on the sweeper's timing.
+        `leases` has one for each id; the caller moves each item to its next state. An expired lease
+        holds nothing, even if the sweeper has not reached it: otherwise the outcome would depend on
+        the sweeper's timing.
         """
         alive_at_ms = tx.now_ms if now_ms is None else now_ms
         positions: dict[bytes, list[int]] = {}
-        # Most often the items of a lease stand together, and all of them are named.
+        # Most calls name the items of a lease one after the other, and all of them.
         for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
             positions.setdefault(lease_id, []).extend(run)
         marks: Marks = []
@@ -137,12 +148,12 @@ class Leases:
 
     def take_whole(
         self, tx: Transaction[Any], leases: Sequence[bytes], counts: Sequence[int]
-    ) -> list[list[tuple[bytes, bytes]]]:
-        """For each lease all that it holds, if that is as many items as its count says: else none.
+    ) -> list[list[HeldItem]]:
+        """For each lease all items that it holds, if their number is its count; else none.
 
-        A lease never gets items that it did not have at first, so the number says which they are.
+        A lease never gets further items, so the number says which items it still holds.
         """
-        taken: list[list[tuple[bytes, bytes]]] = []
+        taken: list[list[HeldItem]] = []
         ended: set[bytes] = set()
         for lease_id, count, (expires_at_ms, held) in zip(
             leases, counts, self.read(leases), strict=True
@@ -157,18 +168,12 @@ class Leases:
             taken.append(items)
         return taken
 
-    def take_from_any(
-        self, tx: Transaction[Any], held: Sequence[tuple[bytes, bytes]]
-    ) -> list[tuple[bytes, bytes]]:
-        """Items, given as id and lease, leave the leases that hold them, expired or not.
-
-        Returns their ids and marks.
-        """
+    def take_from_any(self, tx: Transaction[Any], held: Sequence[LeaseOf]) -> list[HeldItem]:
+        """Take items out of the leases that hold them, expired or not."""
         if not held:
             return []
         ids, leases = zip(*held, strict=True)
-        marks = self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS)
-        return [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
+        return held_items(ids, self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS))
 
     def _take_of(
         self,
@@ -180,12 +185,12 @@ class Leases:
     ) -> Marks:
         due = due_part(expires_at_ms, lease_id)
         items = split_held(held)
-        remaining = dict(items)
+        remaining: dict[bytes, Mark] = dict(items)
         if list(remaining) == ids:
             self.end(tx, [(due, items)])
             return list(remaining.values())
         marks: Marks = [remaining.pop(item_id, None) for item_id in ids]
-        taken = [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
+        taken = held_items(ids, marks)
         if not remaining:
             self.end(tx, [(due, taken)])
         elif taken:
@@ -197,10 +202,8 @@ class Leases:
             tx.counters.leased -= len(taken)
         return marks
 
-    def end(
-        self, tx: Transaction[Any], leases: Sequence[tuple[bytes, list[tuple[bytes, bytes]]]]
-    ) -> None:
-        """Leases, given by expiry and id as a due part, go with all that they still held."""
+    def end(self, tx: Transaction[Any], leases: Sequence[tuple[Due, list[HeldItem]]]) -> None:
+        """Delete leases: expiry and id of each, as a due part, and the items that it holds."""
         prefix, batch = self._prefix, tx.batch
         for due, items in leases:
             lease_id = due[-ID_BYTES:]
@@ -212,10 +215,16 @@ class Leases:
         tx.counters.leases -= len(leases)
 
     def _holder_keys(self, lease_id: bytes, ids: Collection[bytes]) -> list[bytes]:
-        """The way back to a lease that holds the items."""
+        """The keys in `holders` of a lease that holds the items."""
         if not ids:
             return []
         first, last = id_block(min(ids)), id_block(max(ids))
-        # Most often all are of one block, and what lies between two ids of a block is of it, too.
+        # Most often all are of one block: it has every id between two of its ids.
         blocks = {first} if first == last else {item_id[:ID_BLOCK_BYTES] for item_id in ids}
         return [self._prefix + block + lease_id for block in sorted(blocks)]
+
+
+def held_items(ids: Sequence[bytes], marks: Marks) -> list[HeldItem]:
+    """The items whose mark was found, so that their ids are known to be ids of items."""
+    items = [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
+    return cast("list[HeldItem]", items)

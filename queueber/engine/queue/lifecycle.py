@@ -10,8 +10,8 @@
 
 An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, LEASED when a
 lease of `leases` holds it, DEAD when `dead` has it, and GONE when `items` has it no more. Only
-writes move an item: time alone never does, so the counters are exact without a scan. What is due
-because time passed is moved by `sweep`, which a poll runs first when it finds something due.
+writes move an item: time alone never does, so the counters are exact without a scan. `sweep` moves
+what has become due, and a poll that finds something due runs it first.
 """
 
 from enum import Enum
@@ -32,7 +32,7 @@ class DeathReason(Enum):
     EXPIRED = 2
 
     def text(self, attempts: int) -> str:
-        """In words, for an item that was tried so often."""
+        """In words, for an item that was tried `attempts` times."""
         if self is DeathReason.FAILED:
             return f"failed {attempts} times (attempts_max)"
         return f"its lease ended unfinished at attempt {attempts} (attempts_max)"

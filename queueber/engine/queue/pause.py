@@ -1,4 +1,4 @@
-"""Pause: a queue gives out nothing, for a while or until it is resumed. All else goes on."""
+"""Pause: polls of a queue get nothing, for a while or until `resume`. Other calls work as usual."""
 
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.duties import Done
@@ -6,7 +6,7 @@ from queueber.engine.queue.queue_state import QueueState, QueueTx
 
 
 def pause(tx: QueueTx, for_ms: int) -> None:
-    """Serve no poll for so long; 0: until `resume`."""
+    """Serve no poll for `for_ms`; 0: until `resume`."""
     until_ms = tx.now_ms + for_ms if for_ms else NEVER_MS
     tx.queue.write_record(tx, tx.queue.settings, until_ms)
     tx.due(until_ms)
@@ -18,7 +18,7 @@ def resume(tx: QueueTx) -> None:
 
 
 def resume_due_ms(queue: QueueState, _: int) -> int:
-    """When a pause is over by itself."""
+    """When a pause ends without a call."""
     return queue.paused_until_ms or NEVER_MS
 
 

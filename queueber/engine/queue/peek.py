@@ -1,4 +1,4 @@
-"""Peek: items as they stand, a page at a time. Leases nothing and changes nothing."""
+"""Peek: read items of a state, a page at a time. Leases nothing and changes nothing."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCA
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState
 
 Found = tuple[bytes, bytes]
-"""A key without the queue's prefix, and its value."""
+"""A stored key without the queue's prefix, and its value: both depend on the state."""
 
 
 def peek(
@@ -48,14 +48,14 @@ def look(
 ) -> tuple[list[ItemInfo], bytes]:
     """A page of the items of a state, and where the next one begins: empty when there is none.
 
-    Ready items come in the order of priority and age, delayed ones in that of their time, those in
-    progress in that of their leases, dead ones in that of their ids. A page holds at least one
-    item, if there is one, and else stays below `bytes_max`. A cursor is the place right after an
-    item, so of two ranges that meet at one each item is in one: `after` begins a range, `before`
-    ends it. The first bytes of a cursor will do.
+    Ready items come in the order of priority and age, delayed ones in that of their time, leased
+    ones in that of their leases, dead ones in that of their ids. A page stays below `bytes_max`,
+    but has at least one item, if there is one. A cursor points right after an item: `after` begins
+    a range and `before` ends it, so of two ranges that share a cursor each item is in one. The
+    first bytes of a cursor are enough.
 
-    Only items of `batch` are shown, if one is named. Then a page looks at so many entries and no
-    more, and may be empty though there is a next one.
+    If `batch` is named, a page has only its items. Then one call reads at most `SCAN_LOOKED_AT_MAX`
+    entries, and a page may be empty though there is a next one.
     """
     number = 0
     if batch:
@@ -66,15 +66,15 @@ def look(
     looked_at_max = SCAN_LOOKED_AT_MAX if batch else limit
     found = _find(view, state, after, before, looked_at_max + 1)
     page: list[ItemInfo] = []
-    room = bytes_max
+    bytes_left = bytes_max
     last = b""
     for key, value in found[:looked_at_max]:
         if not number or mark_batch(_mark_of(state, value)) == number:
             if len(page) == limit:
                 return page, last
             seen = _READ[state](view, key, value, without)
-            room -= _wire_bytes(seen)
-            if room < 0 and page:
+            bytes_left -= _wire_bytes(seen)
+            if bytes_left < 0 and page:
                 return page, last
             page.append(seen)
         last = key
@@ -116,7 +116,7 @@ def _find_ready(view: View, start: bytes, before: bytes, limit: int) -> list[Fou
             continue
         if len(found) >= limit or (before and head >= before):
             break
-        # Before the low mark lie only deleted entries, perhaps a great many.
+        # Before the low mark are only deleted entries, perhaps very many.
         first = prefix + max(head + low, start)
         of_level = view.reads.scan(Family.VISIBILITY_INDEX, first, end, limit - len(found))
         found += [(key[PREFIX_BYTES:], value) for key, value in of_level]
@@ -124,7 +124,7 @@ def _find_ready(view: View, start: bytes, before: bytes, limit: int) -> list[Fou
 
 
 def _find_held(view: View, start: bytes, limit: int) -> list[Found]:
-    """Items in progress: as key their lease and id, as value when that ends, and their mark."""
+    """Leased items: the key is lease and item id, the value is the expiry and the mark."""
     prefix, found = view.prefix, list[Found]()
     first = prefix + start[:ID_BYTES]
     for key, value in view.reads.walk(Family.LEASES, first, prefix_end(prefix)):
@@ -178,7 +178,7 @@ def _seen(
 ) -> ItemInfo:
     mark = decode_mark(raw_mark)
     contents = key = packed = b""
-    # An item's record may be long; it is left alone when nothing of it is wanted.
+    # An item's record may be long, so it is read only if some column of it is wanted.
     wants_details = mark.has_details and not without >= _DETAILS
     if Column.CONTENTS not in without or wants_details:
         record = view.reads.get(Family.ITEMS, view.prefix + item_id) or b""

@@ -1,4 +1,4 @@
-"""Poll: lease ready items. Contents stay where they are; only small entries move."""
+"""Poll: lease ready items. Only small entries are rewritten, never the contents."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -7,11 +7,12 @@ from typing import cast
 from queueber.db.families import Family
 from queueber.db.records.items import decode_details, decode_items, unpack_attributes
 from queueber.db.records.keys import TIME_BYTES
-from queueber.db.records.marks import mark_attempts, mark_batch, mark_has_details
+from queueber.db.records.marks import Mark, mark_attempts, mark_batch, mark_has_details
 from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.selection import Selection
 from queueber.errors import invariant
+from queueber.ids import ItemId, LeaseId
 from queueber.model import NO_DETAILS, NOTHING_POLLED, ItemDetails, Polled
 
 
@@ -25,9 +26,9 @@ def poll(
 ) -> list[Polled]:
     """Serve several polls in order, each under a lease of its own, until no item is ready.
 
-    The contents of all of them together stay below `answer_bytes_max`, but the first item is always
-    given: an item larger than the limit could not be had at all otherwise. `holder` is what the
-    caller holds already, when its leases end together.
+    The contents of all answers together stay below `answer_bytes_max`, but the first item is always
+    among them: otherwise nobody could ever get an item larger than the limit. `holder` is what the
+    caller holds already, if its leases end together.
     """
     queue, now_ms = tx.queue, tx.now_ms
     if not queue.counters.ready or queue.is_paused(now_ms):
@@ -44,8 +45,9 @@ def poll(
     if not groups:
         return [NOTHING_POLLED] * len(counts)
 
-    lease_ids = tx.ids.mint(len(groups), now_ms)
-    ids_of = [[due[TIME_BYTES:] for due, _ in group] for group in groups]
+    lease_ids = cast("list[LeaseId]", tx.ids.mint(len(groups), now_ms))
+    sliced = [[due[TIME_BYTES:] for due, _ in group] for group in groups]
+    ids_of = cast("list[list[ItemId]]", sliced)
     marks_of = [[mark for _, mark in group] for group in groups]
     queue.leases.put(tx, lease_ids, ids_of, marks_of, now_ms + lease_ms)
     ids = list(chain.from_iterable(ids_of))
@@ -65,13 +67,13 @@ def poll(
     return answers
 
 
-def _read(tx: QueueTx, ids: Sequence[bytes]) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """The contents of items, and the records of those that had to be read, by id."""
+def _read(tx: QueueTx, ids: Sequence[ItemId]) -> tuple[list[bytes], dict[ItemId, bytes]]:
+    """The contents of items, and by id the records of those that were not cached."""
     cached = tx.queue.ready.take_contents(ids)
     if None not in cached:
         return cached, {}  # type: ignore[return-value]
     missing = [item_id for item_id, known in zip(ids, cached, strict=True) if known is None]
-    # Added one after the other, they lie side by side.
+    # Items that were added one after the other are neighbours in the store.
     stored = tx.store.get_neighbours(Family.ITEMS, [tx.prefix + each for each in missing])
     invariant(None not in stored, "I2", queue=tx.queue.name, missing=stored.count(None))
     records = cast("list[bytes]", stored)
@@ -81,7 +83,7 @@ def _read(tx: QueueTx, ids: Sequence[bytes]) -> tuple[list[bytes], dict[bytes, b
 
 
 def _details(
-    tx: QueueTx, ids: list[bytes], marks: list[bytes], records: dict[bytes, bytes]
+    tx: QueueTx, ids: list[ItemId], marks: list[Mark], records: dict[ItemId, bytes]
 ) -> ItemDetails:
     keys, attributes = [""] * len(marks), [_NO_ATTRIBUTES] * len(marks)
     for at, mark in enumerate(marks):

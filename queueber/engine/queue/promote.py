@@ -1,7 +1,10 @@
-"""Promote: delayed items whose time has come are ready."""
+"""Promote: delayed items become ready when their time has come."""
+
+from typing import cast
 
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES
+from queueber.db.records.marks import Entry
 from queueber.engine.kernel.due_scan import read_due
 from queueber.engine.kernel.duties import Done
 from queueber.engine.queue.delayed import take_delayed
@@ -22,7 +25,7 @@ def promote(tx: QueueTx, items_max: int) -> Done:
     )
     if due:
         # An entry keeps its time, so items are polled in the order in which they became visible.
-        entries = [(key[PREFIX_BYTES:], mark) for key, mark in due]
+        entries = cast("list[Entry]", [(key[PREFIX_BYTES:], mark) for key, mark in due])
         take_delayed(tx, entries, stay_placed=True)
         tx.queue.ready.put(tx, entries, is_placed=True)
     return Done(len(due), look_again_ms)

@@ -1,19 +1,19 @@
-"""Purge: a slice of all items of a state goes. As with `cancel`, they count as dead in batches."""
+"""Purge: delete all items of a state, a slice at a time. As with `cancel`, batches count them as
+dead."""
 
 from collections.abc import Callable
+from typing import cast
 
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
-from queueber.db.records.leases import decode_lease, split_held
+from queueber.db.records.leases import LeaseOf, decode_lease, split_held
+from queueber.db.records.marks import Entry, HeldItem
 from queueber.engine.queue.delayed import take_delayed
 from queueber.engine.queue.finish import finish
 from queueber.engine.queue.queue_state import QueueTx
-from queueber.engine.queue.ready_window import Entry
 from queueber.engine.records.batches import Side
+from queueber.ids import LeaseId
 from queueber.model import ItemState
-
-Items = list[tuple[bytes, bytes]]
-"""Ids and marks."""
 
 
 def purge(tx: QueueTx, state: ItemState, limit: int) -> tuple[int, bool]:
@@ -31,7 +31,7 @@ def purge(tx: QueueTx, state: ItemState, limit: int) -> tuple[int, bool]:
     return len(items), left[state] > 0
 
 
-def _take_ready(tx: QueueTx, limit: int) -> Items:
+def _take_ready(tx: QueueTx, limit: int) -> list[HeldItem]:
     if not tx.counters.levels:
         return []
     level = min(tx.counters.levels)
@@ -41,37 +41,37 @@ def _take_ready(tx: QueueTx, limit: int) -> Items:
     return _items(entries)
 
 
-def _take_delayed(tx: QueueTx, limit: int) -> Items:
+def _take_delayed(tx: QueueTx, limit: int) -> list[HeldItem]:
     start = tx.prefix + time_part(tx.counters.delayed_due_ms)
     found = tx.store.scan(Family.DELAYED, start, prefix_end(tx.prefix), limit)
-    entries = [(key[PREFIX_BYTES:], mark) for key, mark in found]
+    entries = cast("list[Entry]", [(key[PREFIX_BYTES:], mark) for key, mark in found])
     if entries:
         take_delayed(tx, entries)
         tx.counters.delayed_due_ms = int.from_bytes(entries[-1][0][:TIME_BYTES])
     return _items(entries)
 
 
-def _take_leased(tx: QueueTx, limit: int) -> Items:
-    held: list[tuple[bytes, bytes]] = []
+def _take_leased(tx: QueueTx, limit: int) -> list[HeldItem]:
+    held: list[LeaseOf] = []
     for key, value in tx.store.walk(Family.LEASES, tx.prefix, prefix_end(tx.prefix)):
-        lease_id = key[PREFIX_BYTES:]
+        lease_id = LeaseId(key[PREFIX_BYTES:])
         held += [(item_id, lease_id) for item_id, _ in sorted(split_held(decode_lease(value)[1]))]
         if len(held) >= limit:
             break
     return tx.queue.leases.take_from_any(tx, held[:limit])
 
 
-def _take_dead(tx: QueueTx, limit: int) -> Items:
+def _take_dead(tx: QueueTx, limit: int) -> list[HeldItem]:
     letters = tx.queue.dead_letters.first(limit)
     tx.queue.dead_letters.drop(tx, letters, are_first=True)
     return letters
 
 
-def _items(entries: list[Entry]) -> Items:
-    return [(due[TIME_BYTES:], mark) for due, mark in entries]
+def _items(entries: list[Entry]) -> list[HeldItem]:
+    return cast("list[HeldItem]", [(due[TIME_BYTES:], mark) for due, mark in entries])
 
 
-_TAKE: dict[ItemState, Callable[[QueueTx, int], Items]] = {
+_TAKE: dict[ItemState, Callable[[QueueTx, int], list[HeldItem]]] = {
     ItemState.READY: _take_ready,
     ItemState.DELAYED: _take_delayed,
     ItemState.LEASED: _take_leased,

@@ -1,6 +1,6 @@
-"""One queue in memory: its counters as last written, and the nouns that own the rest.
+"""One queue in memory: its counters as last written, and the objects that own the rest.
 
-All of it is rebuilt from the store when it is opened, reading a few records a queue and no items.
+Opening a store reads a few records of each queue and none of its items.
 """
 
 from queueber.db.families import Family
@@ -21,6 +21,7 @@ from queueber.engine.records.dedup_keys import DedupKeys
 from queueber.engine.records.producers import Producers
 from queueber.engine.records.retention import Retention
 from queueber.errors import StorageCorrupt
+from queueber.ids import QueueId
 from queueber.model import QueueSettings
 
 
@@ -36,7 +37,7 @@ class QueueState:
     def __init__(
         self,
         store: Store,
-        queue_id: int,
+        queue_id: QueueId,
         name: str,
         settings: QueueSettings,
         *,
@@ -68,7 +69,7 @@ class QueueState:
     def results_due_ms(
         self, now_ms: int, *, head: LogHead | None = None, settings: QueueSettings | None = None
     ) -> int:
-        """When some results are to be deleted next, with the head and settings that are to be."""
+        """When the next results are due for deletion; with a new head or settings, if given."""
         settings = settings or self.settings
         return trim_due_ms(
             self.results,
@@ -81,7 +82,7 @@ class QueueState:
     def write_record(
         self, tx: Transaction["QueueState"], settings: QueueSettings, paused_until_ms: int
     ) -> None:
-        """Settings and pause as they will be."""
+        """Write settings and pause; the queue has them once the transaction is written."""
         record = encode_queue(self.name, self.created_at_ms, settings, paused_until_ms)
         tx.batch.put(Family.QUEUES, self.prefix, record)
         tx.after_write(self._take_record, settings, paused_until_ms)
@@ -114,7 +115,7 @@ def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentContent
         raise unreadable_queue(number) from error
 
 
-def unreadable_queue(number: int) -> StorageCorrupt:
+def unreadable_queue(number: QueueId) -> StorageCorrupt:
     return StorageCorrupt(
         f"the records of queue number {number} cannot be read; run 'queueber verify', and "
         "restore the store from a backup"

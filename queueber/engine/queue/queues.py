@@ -11,6 +11,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
 from queueber.engine.queue.recent_contents import RecentContents
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
+from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, QUEUES_MAX
 from queueber.model import QueueSettings, Stats
 
@@ -31,20 +32,20 @@ class Queues:
         self._when_opened: list[OnQueue] = []
         self._when_deleted: list[OnQueue] = []
         self.by_name: dict[str, QueueState] = {}
-        self.by_id: dict[int, QueueState] = {}
+        self.by_id: dict[QueueId, QueueState] = {}
         store = kernel.store
-        self.next_id = int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1")
+        self.next_id = QueueId(int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1"))
         self.retired_last_id = store.get(Family.DEFAULT, LAST_ID_KEY) or bytes(ID_BYTES)
-        """The newest id of any queue that was deleted: ids go on rising after it."""
+        """The newest id of all deleted queues: every new id is greater."""
         self.reclaims = [
             key[len(RECLAIM_KEY) :]
             for key, _ in store.walk(Family.DEFAULT, RECLAIM_KEY, RECLAIM_KEY + HIGHEST_PREFIX)
         ]
-        """The prefixes of deleted queues whose space on disk is still to be given back."""
+        """The prefixes of deleted queues whose disk space is not reclaimed yet."""
         kernel.ids.continue_after(self.retired_last_id)
 
     def register(self, when_opened: OnQueue, when_deleted: OnQueue) -> None:
-        """A noun that keeps something for each queue is told when one comes and goes."""
+        """Call these when a queue is opened and when one is deleted."""
         self._when_opened.append(when_opened)
         self._when_deleted.append(when_deleted)
 
@@ -85,15 +86,15 @@ class Queues:
         prefix = queue_prefix(queue_id)
         tx.batch.put(Family.QUEUES, prefix, encode_queue(name, tx.now_ms, settings))
         tx.batch.put(Family.COUNTERS, prefix, encode_counters(counters))
-        # Numbers are never used again, so nothing of a deleted queue can turn up in a new one.
+        # Numbers are never used again, so a new queue never has entries of a deleted one.
         tx.batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (queue_id + 1).to_bytes(4))
         tx.after_write(self._created, queue_id, name, settings, tx.now_ms, counters)
         return True
 
     def _created(
-        self, queue_id: int, name: str, settings: QueueSettings, now_ms: int, counters: Counters
+        self, queue_id: QueueId, name: str, settings: QueueSettings, now_ms: int, counters: Counters
     ) -> None:
-        self.next_id = queue_id + 1
+        self.next_id = QueueId(queue_id + 1)
         self._opened(
             QueueState(
                 self._kernel.store,
@@ -114,15 +115,15 @@ class Queues:
     def delete(self, tx: Transaction[None], name: str) -> bool:
         """Delete the queue with all its items; False when there is none.
 
-        One range deletion a family: the cost does not depend on how many items there are. The space
-        on disk is given back later, see `reclaim.py`.
+        One range deletion for each family: the cost does not depend on how many items there are.
+        The disk space is reclaimed later, see `reclaim.py`.
         """
         queue = self.by_name.get(name)
         if queue is None:
             return False
         for family in QUEUE_FAMILIES:
             tx.batch.delete_range(family, queue.prefix, prefix_end(queue.prefix))
-        # The counters that knew how far its ids had come are gone with it.
+        # The counters of the queue, which had its last id, are deleted with it.
         last_id = max(self.retired_last_id, queue.counters.last_id)
         tx.batch.put(Family.DEFAULT, LAST_ID_KEY, last_id)
         tx.batch.put(Family.DEFAULT, RECLAIM_KEY + queue.prefix, b"")
@@ -140,13 +141,13 @@ class Queues:
             tell(queue)
 
     def reclaimed(self, tx: Transaction[None], prefix: bytes) -> None:
-        """All the space of a deleted queue is given back."""
+        """Note that all the disk space of a deleted queue is reclaimed."""
         tx.batch.delete(Family.DEFAULT, RECLAIM_KEY + prefix)
         tx.after_write(self.reclaims.remove, prefix)
 
 
 def configure(tx: QueueTx, settings: QueueSettings) -> None:
-    """Replace the settings. They bind what comes later; what is stored stays."""
+    """Replace the settings. They apply to later calls; stored items stay as they are."""
     queue = tx.queue
     queue.write_record(tx, settings, queue.paused_until_ms)
     tx.due(queue.results_due_ms(tx.now_ms, settings=settings))
@@ -186,7 +187,7 @@ def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
 
 
 def _oldest_claimable_age_ms(queue: QueueState, now_ms: int) -> int:
-    """How long the oldest item that a poll could have now has been ready; 0 when there is none."""
+    """How long the oldest item that a poll could get now has been ready; 0 if there is none."""
     if queue.is_paused(now_ms):
         return 0
     oldest_ms = now_ms

@@ -1,4 +1,4 @@
-"""Quota: how much the settings of a queue let in."""
+"""Quota: the limits of a queue's settings on what is added."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def check_contents(queue: QueueState, contents: Sequence[bytes]) -> None:
 
 
 def check_quota(queue: QueueState, items: int, size: int) -> None:
-    """`size` is the bytes of the items that are to come."""
+    """`items` and `size` are the number and bytes of the items to be added."""
     settings, counters = queue.settings, queue.counters
     if settings.items_max and counters.items + items > settings.items_max:
         raise ResourceExhausted(

@@ -1,25 +1,26 @@
 """The index of ready items: levels of priority, a window of each in memory, contents of new items.
 
-Entering and leaving the index goes through here, so that entries, counters, places and windows
-cannot drift apart. A level has the items of one priority, or the quarantined ones of a priority.
+Every item enters and leaves the index through here, so that entries, counters, the family `places`
+and the windows always agree. A level has the items of one priority, or its quarantined ones.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from queueber.db.families import Family
 from queueber.db.records.counters import Counters
-from queueber.db.records.keys import TIME_BYTES, level_part
-from queueber.db.records.marks import mark_level
+from queueber.db.records.keys import TIME_BYTES, Due, level_part
+from queueber.db.records.marks import Entry, Mark, mark_level
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.places import drop_places, put_places
-from queueber.engine.queue.ready_window import Entry, ReadyWindow
+from queueber.engine.queue.ready_window import ReadyWindow
 from queueber.engine.queue.recent_contents import RecentContents
+from queueber.ids import ItemId
 from queueber.limits import LEVELS
 
-NewContents = tuple[Sequence[bytes], Sequence[bytes]]
+NewContents = tuple[Sequence[ItemId], Sequence[bytes]]
 """Ids and contents of items that are added now."""
 
 _LEVELS = range(LEVELS)
@@ -37,7 +38,7 @@ class ReadyIndex:
         self._prefix = prefix
         self._recent = recent
         self.windows = {level: ReadyWindow(is_complete=False) for level in levels}
-        """Of each level that has items."""
+        """One for each level that has items."""
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -48,8 +49,8 @@ class ReadyIndex:
         window.fill(self._store, self._prefix + level_part(level), low, count)
         return list(islice(window.entries, count))
 
-    def take_contents(self, ids: Sequence[bytes]) -> list[bytes | None]:
-        """The contents of items that leave the index, as far as they are cached."""
+    def take_contents(self, ids: Sequence[ItemId]) -> list[bytes | None]:
+        """The contents of items that leave the index; None for those that are not cached."""
         return self._recent.take(self, ids)
 
     def forget_contents(self) -> None:
@@ -70,10 +71,10 @@ class ReadyIndex:
         is_placed: bool = False,
         contents: NewContents | None = None,
     ) -> None:
-        """Entries in order of due part, each into the level of its mark.
+        """Add entries, given in order of due part, each to the level of its mark.
 
-        `is_placed` when places need not be told of them: they were delayed to this very time, or
-        it is the one in their ids.
+        `is_placed` if the family `places` is right already: the items were delayed until this very
+        time, or it is the time in their ids.
         """
         levels: dict[int, list[Entry]] = {}
         for entry in entries:
@@ -88,7 +89,7 @@ class ReadyIndex:
         is_placed: bool = False,
         contents: NewContents | None = None,
     ) -> None:
-        """The same, with the entries of each level given together."""
+        """As `put`, with the entries of each level given together."""
         counters = tx.counters
         for level, entries in levels:
             head = self._prefix + level_part(level)
@@ -102,10 +103,10 @@ class ReadyIndex:
             _count(counters, level, len(entries), entries[0][0])
         tx.after_write(self._insert, levels, contents)
 
-    def count_loaded(self, tx: Transaction[Any], level: int, count: int, first: bytes) -> None:
-        """Entries of a level that the store has taken in as a file; `first` is the first due."""
+    def count_loaded(self, tx: Transaction[Any], level: int, count: int, first: Due) -> None:
+        """Count entries that a load brought as a file; none of them is before `first`."""
         _count(tx.counters, level, count, first)
-        # What was read before may not be first any more.
+        # Entries of the file may come before those of the window.
         tx.after_write(self.windows.__setitem__, level, ReadyWindow(is_complete=False))
 
     def _insert(
@@ -121,28 +122,27 @@ class ReadyIndex:
     # --- leaving ----------------------------------------------------------------------------------
 
     def take_first(self, tx: Transaction[Any], level: int, entries: Sequence[Entry]) -> None:
-        """The first entries of a level leave it."""
+        """Take out the first entries of a level."""
         self._leave(tx, level, entries, low=entries[-1][0])
         tx.after_write(self._drop_first, tx.counters, level, len(entries))
 
     def take_some(self, tx: Transaction[Any], level: int, entries: Sequence[Entry]) -> None:
-        """Some entries of a level leave it, wherever they stand."""
+        """Take out some entries of a level, wherever they are."""
         self._leave(tx, level, entries, low=tx.counters.levels[level][1])
         tx.after_write(self._discard, tx.counters, level, {due for due, _ in entries})
 
-    def take_if_ready(self, tx: Transaction[Any], due: bytes) -> bytes | None:
-        """Take the item out if it is ready at that time; its mark, if it was."""
+    def take_if_ready(self, tx: Transaction[Any], due: Due) -> Mark | None:
+        """Take the item out if it is ready since that time; its mark if it was, else None."""
         keys = [self._prefix + level_part(level) + due for level in _LEVELS]
         marks = tx.store.get_many(Family.VISIBILITY_INDEX, keys)
-        for level, mark in zip(_LEVELS, marks, strict=True):
-            if mark is not None:
+        for level, found in zip(_LEVELS, marks, strict=True):
+            if found is not None:
+                mark = Mark(found)
                 self.take_some(tx, level, [(due, mark)])
                 return mark
         return None
 
-    def _leave(
-        self, tx: Transaction[Any], level: int, entries: Sequence[Entry], low: bytes
-    ) -> None:
+    def _leave(self, tx: Transaction[Any], level: int, entries: Sequence[Entry], low: Due) -> None:
         head = self._prefix + level_part(level)
         tx.batch.delete_many(Family.VISIBILITY_INDEX, [head + due for due, _ in entries])
         drop_places(tx, entries)
@@ -160,16 +160,16 @@ class ReadyIndex:
         else:
             self.windows.pop(level, None)
 
-    def _discard(self, counters: Counters, level: int, dues: set[bytes]) -> None:
-        self._recent.take(self, [due[TIME_BYTES:] for due in dues])
+    def _discard(self, counters: Counters, level: int, dues: set[Due]) -> None:
+        self._recent.take(self, cast("list[ItemId]", [due[TIME_BYTES:] for due in dues]))
         if level in counters.levels:
             self.windows[level].discard(dues)
         else:
             self.windows.pop(level, None)
 
 
-def _count(counters: Counters, level: int, count: int, first: bytes) -> None:
+def _count(counters: Counters, level: int, count: int, first: Due) -> None:
     counters.ready += count
     before, low = counters.levels.get(level, (0, first))
-    # I6: something may lie before the mark when a delay ended late or the clock stepped back.
+    # I6: an entry may be earlier than the low mark if a delay ended late or the clock stepped back.
     counters.levels[level] = (before + count, min(low, first))

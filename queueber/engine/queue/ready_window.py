@@ -1,18 +1,18 @@
 """The first ready entries of a level, kept in memory so that a poll seldom reads the index.
 
-The window always equals the first entries of the level in `visibility_index`, in order; when it
-`is_complete`, there are no others. An entry is a due part (visible-at and id) and the item's mark.
+The window always equals the first entries of the level in `visibility_index`, in order; if it
+`is_complete`, the level has no others.
 """
 
 from collections import deque
 from collections.abc import Sequence
+from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import LEVEL_BYTES, PREFIX_BYTES
+from queueber.db.records.keys import LEVEL_BYTES, PREFIX_BYTES, Due
+from queueber.db.records.marks import Entry
 from queueber.db.store.contract import Store
 from queueber.limits import READY_WINDOW_ENTRIES
-
-Entry = tuple[bytes, bytes]
 
 _BEFORE_DUE = PREFIX_BYTES + LEVEL_BYTES
 _AFTER_ANY_DUE = b"\xff"
@@ -26,10 +26,10 @@ class ReadyWindow:
         self.is_complete = is_complete
 
     def insert(self, new: Sequence[Entry], *, is_cached: bool = False) -> None:
-        """Take note of entries that were just written, given in order.
+        """Add entries that were just written, given in order.
 
-        When their contents are cached too, they need not be read back at all: then only
-        the cache limits how many there are.
+        If their contents are cached as well, a poll reads nothing of them from the store: then only
+        the size of that cache limits how many entries the window has.
         """
         entries = self.entries
         least = max(READY_WINDOW_ENTRIES, len(entries))
@@ -44,7 +44,7 @@ class ReadyWindow:
             self._cut(least)
 
     def shrink(self) -> None:
-        """Contents are not cached any more, so more entries than usual are of no use."""
+        """The contents are no longer cached, so more entries than usual save no reads."""
         self._cut(READY_WINDOW_ENTRIES)
 
     def _cut(self, least: int) -> None:
@@ -52,18 +52,18 @@ class ReadyWindow:
             self.entries.pop()
             self.is_complete = False
 
-    def fill(self, store: Store, head: bytes, low: bytes, count: int) -> None:
-        """Hold at least `count` entries, if the level has as many.
+    def fill(self, store: Store, head: bytes, low: Due, count: int) -> None:
+        """Read on until the window has at least `count` entries, if the level has that many.
 
-        `head` is what its keys begin with, and no entry lies before `low`.
+        The keys of the level begin with `head`, and none of its entries is before `low`.
         """
         if self.is_complete or len(self.entries) >= count:
             return
         start = self.entries[-1][0] + b"\0" if self.entries else low
-        # A part of the window at a time: a poll that has to read should not read for a hundred.
+        # A quarter of the window at a time, so that one poll does not read for a hundred others.
         wanted = max(READY_WINDOW_ENTRIES // 4, count - len(self.entries))
         found = store.scan(Family.VISIBILITY_INDEX, head + start, head + _AFTER_ANY_DUE, wanted)
-        self.entries.extend((key[_BEFORE_DUE:], mark) for key, mark in found)
+        self.entries.extend(cast("list[Entry]", [(key[_BEFORE_DUE:], mark) for key, mark in found]))
         self.is_complete = len(found) < wanted
 
     def drop_first(self, count: int) -> None:
@@ -71,6 +71,6 @@ class ReadyWindow:
         for _ in range(count):
             popleft()
 
-    def discard(self, dues: set[bytes]) -> None:
-        """Entries that left the index, wherever they stood."""
+    def discard(self, dues: set[Due]) -> None:
+        """Remove entries that left the index, wherever they are."""
         self.entries = deque(entry for entry in self.entries if entry[0] not in dues)

@@ -1,8 +1,8 @@
-"""Reclaim: the space that a deleted queue took is given back to the disk, slice by slice.
+"""Reclaim: free the disk space of a deleted queue, slice by slice.
 
-A range deletion takes effect at once, but the files shrink only when they are compacted, which may
-be never if nothing else is written there. A slice is one family and a few files; slices may run in
-a thread of their own while calls are served. What is left to do survives a restart.
+A range deletion takes effect at once, but files shrink only when RocksDB compacts them, which may
+never happen if nothing else is written there. A slice is one family and a few files; slices may run
+in a background thread while the server answers calls. After a restart the rest is done.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from queueber.db.store.contract import Store
 
 
 def reclaim_slices(store: Store, prefix: bytes) -> Iterator[Callable[[], None]]:
-    """What is to be done for a deleted queue, in slices that may run in any thread."""
+    """The work for a deleted queue, as slices that may run in any thread."""
     bounds = store.slices(prefix, prefix_end(prefix))
     for family in QUEUE_FAMILIES:
         for start, stop in bounds:

@@ -1,11 +1,10 @@
-"""Redrive: dead letters become ready items again, with all their attempts before them."""
+"""Redrive: dead letters become ready again, and their attempts count from zero."""
 
 from collections.abc import Sequence
 
 from queueber.db.families import Family
 from queueber.db.records.keys import due_part
-from queueber.db.records.marks import decode_mark, encode_mark
-from queueber.engine.queue.dead_letters import Letters
+from queueber.db.records.marks import HeldItem, Mark, decode_mark, encode_mark
 from queueber.engine.queue.queue_state import QueueTx
 
 
@@ -23,7 +22,7 @@ def redrive_first(tx: QueueTx, limit: int) -> tuple[int, bool]:
     return len(letters), tx.counters.dead > 0
 
 
-def _revive(tx: QueueTx, letters: Letters, *, are_first: bool) -> None:
+def _revive(tx: QueueTx, letters: list[HeldItem], *, are_first: bool) -> None:
     if not letters:
         return
     queue = tx.queue
@@ -35,8 +34,8 @@ def _revive(tx: QueueTx, letters: Letters, *, are_first: bool) -> None:
     tx.counters.redriven_total += len(letters)
 
 
-def _as_new(tx: QueueTx, mark: bytes) -> bytes:
-    """No attempts, no quarantine, and no batch if that is forgotten meanwhile."""
+def _as_new(tx: QueueTx, mark: Mark) -> Mark:
+    """The mark without attempts and quarantine, and without a batch that is forgotten by now."""
     new = decode_mark(mark)._replace(attempts=0, group_max=0)
     if not tx.queue.batches.names.name(new.batch):
         new = new._replace(batch=0)

@@ -1,4 +1,4 @@
-"""Results: what completed items left in their queue's log, as its readers see them."""
+"""Results: the results of completed items, read from their queue's log."""
 
 from queueber.db.records.items import unpack_attributes
 from queueber.db.records.results import decode_result, is_of_batch
@@ -15,8 +15,8 @@ from queueber.model import ALL_COLUMNS, Column, LogStats, Result, Results
 def read_results(
     store: Store, queue: QueueState, offset: int, limit: int, bytes_max: int
 ) -> Results:
-    """Up to `limit` results from `offset` on: at least one, if there is one, and else no more than
-    fit into an answer of `bytes_max`."""
+    """Up to `limit` results from `offset` on that fit into `bytes_max`; at least one, if there is
+    one."""
     return results_of(live_view(store, queue), offset, limit, bytes_max)
 
 
@@ -32,8 +32,8 @@ def results_of(
 ) -> Results:
     """As `read_results`, of a view; only results before an offset (0: all), or of a batch.
 
-    For a batch it looks at so many results and no more, so it may find none though there are some:
-    `next_offset` tells how far it came.
+    For a batch it reads at most `READ_LOOKED_AT_MAX` results, so it may return none though
+    there are some: `next_offset` says where to go on.
     """
     rows_max = READ_LOOKED_AT_MAX if batch else limit
     if before:
@@ -43,7 +43,7 @@ def results_of(
     found = read(view.reads, view.results, offset, rows_max=rows_max, bytes_max=bytes_max)
     wanted = batch.encode()
     results: list[Result] = []
-    room = bytes_max
+    bytes_left = bytes_max
     for here, (row, time_ms) in enumerate(
         zip(found.rows, found.times_ms, strict=True), found.first_offset
     ):
@@ -52,12 +52,12 @@ def results_of(
         if batch and not is_of_batch(row, wanted):
             continue
         result = _result(here, row, time_ms, without)
-        room -= len(row) + ITEM_WIRE_BYTES + ATTRIBUTE_WIRE_BYTES * len(result.attributes)
-        if (room < 0 and results) or len(results) == limit:
+        bytes_left -= len(row) + ITEM_WIRE_BYTES + ATTRIBUTE_WIRE_BYTES * len(result.attributes)
+        if (bytes_left < 0 and results) or len(results) == limit:
             return Results(results, here, found.missed)
         results.append(result)
     end = found.next_offset
-    if before and end > before:  # what was asked for is deleted, and more than that
+    if before and end > before:  # all results before it are deleted, and some after it
         return Results([], before, before - offset)
     return Results(results, end, found.missed)
 

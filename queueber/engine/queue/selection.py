@@ -2,13 +2,12 @@
 
 Higher priorities come first, and within one the item that has been visible longest. So that lower
 ones do not starve, one lease in `OLDEST_FIRST_EVERY` takes those that have been visible longest,
-whatever their priority. Which items may be held together is said in `isolation.py`.
+whatever their priority. `isolation.py` says which items a holder may get together.
 """
 
-from queueber.db.records.marks import is_plain, mark_group_max, mark_size
+from queueber.db.records.marks import Entry, is_plain, mark_group_max, mark_size
 from queueber.engine.queue.isolation import Gatekeeper, HeldTogether, Verdict
 from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.queue.ready_window import Entry
 from queueber.limits import ITEM_WIRE_BYTES, OLDEST_FIRST_EVERY, PRIORITY_MAX
 
 
@@ -22,11 +21,11 @@ class Selection:
         holder: HeldTogether | None,
         now_ms: int,
     ) -> None:
-        """`bytes_max` is how many bytes the answer may have, `holder` what the caller holds."""
+        """`bytes_max` limits the answer; `holder` is what the caller holds."""
         self._bytes_left = bytes_max
         self._is_first = True
         self.is_plain = True
-        """Whether all marks that were looked at are plain."""
+        """Whether all marks so far are plain."""
         self._holder = holder
         self._lease_number = queue.counters.leases_total
         self._gatekeeper = Gatekeeper(now_ms)
@@ -61,7 +60,7 @@ class Selection:
         return group
 
     def _merge(self, count: int, held: int) -> tuple[list[Entry], list[int]]:
-        """The next entries of all levels that go together, and which level each is of."""
+        """The next entries of all levels that may be leased together, and the level of each."""
         is_oldest_first = self._lease_number % OLDEST_FIRST_EVERY == 0
         ahead = self._at.copy()
         group: list[Entry] = []
@@ -94,7 +93,7 @@ class Selection:
         return group, sources
 
     def _count_fitting(self, group: list[Entry]) -> int:
-        """How many of the first entries go into the answer."""
+        """How many of the first entries fit into the answer."""
         marks = [mark for _, mark in group]
         needed = {mark: mark_size(mark) + ITEM_WIRE_BYTES for mark in set(marks)}
         self.is_plain = self.is_plain and all(map(is_plain, needed))
@@ -114,7 +113,7 @@ class Selection:
         return fitting
 
     def taken(self) -> list[tuple[int, list[Entry]]]:
-        """What was taken of each level."""
+        """The entries that were taken of each level."""
         return [
             (level, entries[:at])
             for (level, entries), at in zip(self._levels, self._at, strict=True)

@@ -1,4 +1,4 @@
-"""Sweep: do what is due because time has passed, one slice of one queue at a time."""
+"""Sweep: do the work that is due by now, one slice of one queue at a time."""
 
 from queueber.engine.kernel.duties import Done, Duties, Duty
 from queueber.engine.kernel.kernel import Kernel
@@ -37,7 +37,7 @@ DUTIES: Duties[QueueState] = Duties(
         Duty("trim", QueueState.results_due_ms, _trim),
     ]
 )
-"""What may become due in a queue."""
+"""The work that may become due in a queue, in the order in which a sweep does it."""
 
 
 def sweep(

@@ -1,6 +1,6 @@
-"""A view: one queue to be looked at, as it is now or as it was when a snapshot was taken.
+"""A view: what peek and scan read of a queue, as it is now or as it was at a snapshot.
 
-Whoever only looks takes a view, so that there is one way of looking and not two.
+Both read through a view, so the same code serves live queues and snapshots.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from queueber.db.store.contract import Range, Reads, Snapshot, Store
 from queueber.engine.log.log import Log
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.records.batches import BatchNames
+from queueber.ids import ItemId
 
 _WHOLE_RANGES = (Family.DELAYED, Family.LEASES, Family.DEAD)
 _POINTS = (Family.ITEMS, Family.ATTEMPTS, Family.BATCHES, Family.BATCH_NAMES)
@@ -24,13 +25,13 @@ class View:
     prefix: bytes
     counters: Counters
     results: Log
-    dead_low: bytes
+    dead_low: ItemId
     """No dead letter has a lower id."""
     batches: BatchNames
 
 
 def live_view(store: Store, queue: QueueState) -> View:
-    """The queue as it is. For one look: what changes afterwards may or may not be seen."""
+    """The queue as it is. For one read: it may or may not see later changes."""
     return View(
         store,
         queue.prefix,
@@ -42,7 +43,7 @@ def live_view(store: Store, queue: QueueState) -> View:
 
 
 def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:
-    """The queue as it is now, for as long as the snapshot is not closed.
+    """The queue as it is now, until the snapshot is closed.
 
     Its cost does not depend on how many items there are.
     """
@@ -50,7 +51,7 @@ def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:
     # A transaction replaces counters and heads and leaves the old ones as they are.
     counters, results = queue.counters, Log(log.prefix, log.head, {})
     ranges: list[Range] = [(family, prefix_end(prefix)) for family in _WHOLE_RANGES]
-    # A range a level: what was deleted at the front of the next one is not to be passed over.
+    # One range for each level: a scan does not read the deleted entries at the front of the next.
     ranges += [(Family.VISIBILITY_INDEX, level_end(prefix, level)) for level in counters.levels]
     ranges.append((Family.LOG_BLOCKS, block_key(log.prefix, log.head.next_offset)))
     snapshot = store.snapshot(ranges, _POINTS)

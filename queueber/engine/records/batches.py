@@ -1,7 +1,7 @@
-"""Batches: how many items of a fan-out were added, done and dead, and which, as digests.
+"""Batches: how many items of a fan-out were added, done and dead, with digests of their ids.
 
-A digest is the sum of the hashes of ids. That added equals done plus dead in number and in digest
-proves that each item that came has ended exactly once.
+A digest is the sum of the hashes of ids. If added equals done plus dead, in number and in digest,
+each item that was added has ended exactly once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,12 +19,13 @@ from queueber.db.records.batches import (
     ids_digest,
 )
 from queueber.db.records.keys import DIGEST_BYTES, text_digest
-from queueber.db.records.marks import mark_batch
+from queueber.db.records.marks import HeldItem, mark_batch
 from queueber.db.records.retention import FORGET_BATCH
 from queueber.db.store.contract import Reads
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import NotFound, ResourceExhausted, invariant
+from queueber.ids import ItemId
 from queueber.limits import BATCH_KEEP_MS, BATCHES_MAX, ID_BYTES
 from queueber.model import Receipt
 
@@ -35,7 +36,7 @@ _NAMES_KEPT = 1000
 
 
 class Side(Enum):
-    """How items leave a batch's live ones."""
+    """How an item of a batch ended."""
 
     DONE = "done"
     DEAD = "dead"
@@ -50,11 +51,11 @@ class BatchNames:
         self._reads = reads
         self._prefix = prefix
         self._names: dict[int, str] = {}
-        """By number, of batches lately seen."""
+        """By number: a cache of recently used batches."""
 
     def name(self, number: int) -> str:
-        """The name of a batch; "" for none, and for one that is forgotten."""
-        # Asked for every item that is polled: most have none, or one that was just seen.
+        """The name of a batch; "" for number 0 (no batch), and for a batch that is forgotten."""
+        # Polls call this for every item: most have no batch, or one that is cached.
         if number == 0:
             return ""
         name = self._names.get(number)
@@ -77,7 +78,7 @@ class BatchNames:
 
 
 class Batches:
-    """The batches of one queue. What a transaction changes of them is encoded when it ends."""
+    """The batches of one queue. A transaction encodes those that it changed when it commits."""
 
     __slots__ = ("_prefix", "_queue_name", "_reads", "_retention", "finished", "names")
 
@@ -88,7 +89,7 @@ class Batches:
         self._retention = retention
         self.names = BatchNames(reads, prefix)
         self.finished: set[str] = set()
-        """Batches that came to have no live item; whoever tells those who wait empties it."""
+        """Batches without live items. The service empties this when it wakes the waiting calls."""
         retention.register(FORGET_BATCH, self._look_at)
 
     # --- begin and hold ---------------------------------------------------------------------------
@@ -113,13 +114,13 @@ class Batches:
         return number
 
     def hold(self, tx: Transaction[Any], name: str) -> int:
-        """As `open`, and it is not complete before it is let go."""
+        """As `open`, for a load: the batch is not complete before `let_go`."""
         number = self.open(tx, name)
         self._record(tx, number).loads += 1
         return number
 
     def let_go(self, tx: Transaction[Any], number: int) -> None:
-        """One who held it has ended. A batch that began with that, and got nothing, goes."""
+        """A load that held the batch was dropped. A batch that never got an item is deleted."""
         record = self._record(tx, number)
         record.loads -= 1
         if record.added == 0 and not record.loads and not record.forget_at_ms:
@@ -129,13 +130,13 @@ class Batches:
 
     # --- count ------------------------------------------------------------------------------------
 
-    def count_added(self, tx: Transaction[Any], number: int, ids: Sequence[bytes]) -> None:
-        """Items were added; none, when all of a call were there already."""
+    def count_added(self, tx: Transaction[Any], number: int, ids: Sequence[ItemId]) -> None:
+        """Count added items; none if all items of a call were duplicates."""
         self._count_added(tx, number, len(ids), ids_digest(ids))
 
     def count_loaded(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
-        """The load that held the batch has brought items with that digest, and lets it go."""
-        # As with an add, a batch that gets nothing is there, and complete.
+        """Count the items of the load that held the batch, and end its hold."""
+        # As with an add, a batch that gets no item exists, and is complete.
         self._record(tx, number).loads -= 1
         self._count_added(tx, number, count, digest)
 
@@ -145,17 +146,15 @@ class Batches:
         record.added_digest = (record.added_digest + digest) % DIGEST_MODULUS
         self._touch(tx, number, record)
 
-    def count_ended(
-        self, tx: Transaction[Any], ended: Iterable[tuple[bytes, bytes]], side: Side
-    ) -> None:
-        """Items, given as id and mark, are done or dead; those of no batch do not matter."""
+    def count_ended(self, tx: Transaction[Any], ended: Iterable[HeldItem], side: Side) -> None:
+        """Count items that are done or dead; those of no batch are ignored."""
         for number, ids in _by_batch(ended).items():
             record = self._record(tx, number)
             _move(record, side, len(ids), ids_digest(ids))
             self._touch(tx, number, record)
 
-    def count_revived(self, tx: Transaction[Any], revived: Iterable[tuple[bytes, bytes]]) -> None:
-        """Dead items are live again; their batches must still be known."""
+    def count_revived(self, tx: Transaction[Any], revived: Iterable[HeldItem]) -> None:
+        """Count dead items as live again; their batches must still exist."""
         for number, ids in _by_batch(revived).items():
             record = self._record(tx, number)
             _move(record, Side.DEAD, -len(ids), -ids_digest(ids))
@@ -164,7 +163,7 @@ class Batches:
     # --- records ----------------------------------------------------------------------------------
 
     def _number_in(self, tx: Transaction[Any], name: str) -> int | None:
-        """The number of a batch as the transaction leaves it; None when there is none."""
+        """The number of a batch, with the changes of this transaction; None if there is none."""
         changed: Changed = tx.pending.get(self, {})
         for number, record in changed.items():
             if record is not None and record.name == name:
@@ -181,7 +180,7 @@ class Batches:
         return records
 
     def _record(self, tx: Transaction[Any], number: int) -> BatchRecord:
-        """The sums of a batch, to be changed in place: they are written with the transaction."""
+        """The record of a batch. Callers change it in place; the transaction writes it."""
         records = self._changed_in(tx)
         record = records.get(number)
         if record is None:
@@ -203,7 +202,7 @@ class Batches:
                 self.finished.add(record.name)
 
     def _touch(self, tx: Transaction[Any], number: int, record: BatchRecord) -> None:
-        """Take note of the time; a batch that has ended is to be forgotten some day."""
+        """Set the time of the last change, and schedule a batch that has ended to be forgotten."""
         record.changed_at_ms = tx.now_ms
         if record.live == 0 and not record.loads and not record.forget_at_ms:
             record.forget_at_ms = tx.now_ms + BATCH_KEEP_MS
@@ -211,7 +210,7 @@ class Batches:
             self._retention.remember(tx, record.forget_at_ms, reference, FORGET_BATCH)
 
     def _drop(self, tx: Transaction[Any], number: int) -> None:
-        """The batch is known no more."""
+        """Delete the batch."""
         record = self._record(tx, number)
         self._changed_in(tx)[number] = None
         tx.batch.delete(Family.BATCHES, self._prefix + batch_number_part(number))
@@ -222,11 +221,11 @@ class Batches:
 
     def _look_at(self, tx: Transaction[Any], reference: bytes) -> None:
         number = int.from_bytes(reference[:BATCH_NUMBER_BYTES])
-        # As this transaction has it: a load that held it may have been dropped a moment ago.
+        # With the changes of this transaction: it may just have dropped a load that held the batch.
         record = self._record(tx, number)
         keep_until_ms = record.changed_at_ms + BATCH_KEEP_MS
         if record.live or record.loads:
-            # It went on after its end. When it ends again, it is remembered again.
+            # Items were added after its end. When it ends again, it gets a new entry.
             record.forget_at_ms = 0
         elif keep_until_ms > tx.now_ms:
             record.forget_at_ms = keep_until_ms
@@ -268,8 +267,8 @@ def _move(record: BatchRecord, side: Side, count: int, digest: int) -> None:
         record.dead_digest = (record.dead_digest + digest) % DIGEST_MODULUS
 
 
-def _by_batch(items: Iterable[tuple[bytes, bytes]]) -> dict[int, list[bytes]]:
-    batches: dict[int, list[bytes]] = {}
+def _by_batch(items: Iterable[HeldItem]) -> dict[int, list[ItemId]]:
+    batches: dict[int, list[ItemId]] = {}
     for item_id, mark in items:
         if number := mark_batch(mark):
             batches.setdefault(number, []).append(item_id)
@@ -277,5 +276,5 @@ def _by_batch(items: Iterable[tuple[bytes, bytes]]) -> dict[int, list[bytes]]:
 
 
 def batch_reference(number: int) -> bytes:
-    """A batch in the family `forget`."""
+    """How an entry of the family `forget` names a batch."""
     return batch_number_part(number) + bytes(ID_BYTES - BATCH_NUMBER_BYTES)

@@ -1,7 +1,7 @@
 """Deduplication keys: within a queue's window, a second add with the same key stores nothing.
 
-The window begins with the add that was stored, and does not care what became of its item. A window
-of 0 keeps no keys.
+The window begins with the add that was stored; what became of that item does not matter. With a
+window of 0 the queue stores no keys.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,11 @@ from queueber.db.records.retention import FORGET_KEY
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import Unavailable
+from queueber.ids import ItemId
 
 
 class DedupKeys:
-    """The keys that one queue knows."""
+    """The keys that one queue stores."""
 
     __slots__ = ("_queue_name", "_retention", "is_frozen")
 
@@ -25,7 +26,7 @@ class DedupKeys:
         self._queue_name = queue_name
         self._retention = retention
         self.is_frozen = False
-        """A load with keys is being committed: nobody else may add a key."""
+        """Whether a load with keys is being committed: until then nobody else may add a key."""
         retention.register(FORGET_KEY, _forget)
 
     def look_up(self, tx: Transaction[Any], keys: Sequence[str], window_ms: int) -> "KeyLookup":
@@ -47,9 +48,9 @@ class KeyLookup:
         self._retention = retention
         self._window_ms = window_ms
         self._digests = [text_digest(key) if key else b"" for key in keys]
-        self.firsts: list[int | bytes | None] = [None] * len(keys)
-        """For each item: None when it is to be stored; else whose duplicate it is, the id of an
-        item that is there or the position of one in the same call."""
+        self.firsts: list[int | ItemId | None] = [None] * len(keys)
+        """For each item: None if it is to be stored. Else the item whose duplicate it is: the id of
+        a stored one, or the position of one in the same call."""
         self._overdue: dict[bytes, int] = {}
         if window_ms:
             self._look_up(tx)
@@ -57,7 +58,7 @@ class KeyLookup:
     def _look_up(self, tx: Transaction[Any]) -> None:
         distinct = list({digest: None for digest in self._digests if digest})
         found = tx.store.get_many(Family.KEYS, [tx.prefix + digest for digest in distinct])
-        known: dict[bytes, int | bytes] = {}
+        known: dict[bytes, int | ItemId] = {}
         for digest, entry in zip(distinct, found, strict=True):
             if entry is not None:
                 item_id, forget_at_ms = decode_key_entry(entry)
@@ -70,8 +71,8 @@ class KeyLookup:
                 self.firsts[position] = known.get(digest)
                 known.setdefault(digest, position)
 
-    def store(self, tx: Transaction[Any], stored: list[tuple[int, bytes]]) -> None:
-        """Remember the keys of the items that are stored, given as position and id."""
+    def store(self, tx: Transaction[Any], stored: list[tuple[int, ItemId]]) -> None:
+        """Store the keys of items, given as position in the call and id."""
         if not self._window_ms:
             return
         forget_at_ms = tx.now_ms + self._window_ms
@@ -87,5 +88,5 @@ class KeyLookup:
 
 
 def _forget(tx: Transaction[Any], digest: bytes) -> None:
-    """Its window is over."""
+    """Delete a key whose window is over."""
     tx.batch.delete(Family.KEYS, tx.prefix + digest)

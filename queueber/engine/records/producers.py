@@ -1,7 +1,7 @@
-"""Producers: a call that is sent again is answered as the first time, and stored once.
+"""Producers: a call that is sent again gets the same answer, and its items are stored once.
 
-A producer numbers its calls from 1 in each of its epochs. Who begins a new epoch shuts out whoever
-still sends in an older one: a job that was given up cannot write behind the back of its successor.
+A producer numbers its calls from 1 in each of its epochs. Once a producer has begun a new epoch,
+the server refuses calls of older ones: a job that was replaced cannot write any more.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ PRODUCER_KIND = b"producer"
 
 
 class Producers:
-    """The producers that one queue knows."""
+    """The producers that one queue remembers."""
 
     __slots__ = ("_retention",)
 
@@ -42,7 +42,7 @@ class Producers:
     def call(
         self, tx: Transaction[Any], producer: Producer, contents: Sequence[bytes]
     ) -> "ProducerCall":
-        """A call of a producer that brings items with these contents."""
+        """A call of a producer that adds items with these contents."""
         return ProducerCall(tx, self._retention, producer, contents)
 
     def _look_at(self, tx: Transaction[Any], digest: bytes) -> None:
@@ -61,7 +61,7 @@ class Producers:
 
 
 class ProducerCall:
-    """One call of a producer: whether it is new, and what it leaves behind."""
+    """One call of a producer: whether it is new, and what the store remembers of it."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class ProducerCall:
         stored = tx.store.get(Family.PRODUCERS, self._key)
         self._head = None if stored is None else decode_producer(stored)
         self.repeated: Added | None = None
-        """What the call was answered when it first came, without ids if that was more than
-        `PRODUCER_ANSWERS_KEPT` calls ago; None when it is new."""
+        """The first answer to the call, without ids if it was more than `PRODUCER_ANSWERS_KEPT`
+        calls ago; None if the call is new."""
         self._check(tx, len(contents))
 
     def _check(self, tx: Transaction[Any], items: int) -> None:
@@ -98,7 +98,7 @@ class ProducerCall:
             )
         if producer.sequence <= last:
             answer = tx.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))
-            # What is too long ago was stored as well; only its ids are not remembered.
+            # An older call was stored as well; only its ids are forgotten.
             if answer is None:
                 self.repeated = Added([], [], is_repeat=True)
                 return
@@ -137,7 +137,7 @@ class ProducerCall:
 
 
 def _answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
-    """Of the answers that are kept of a producer: so few that a range deletion would cost more."""
+    """The keys of a producer's stored answers: so few that a range deletion would cost more."""
     first = max(1, last_sequence - PRODUCER_ANSWERS_KEPT + 1)
     return [producer_key + number.to_bytes(8) for number in range(first, last_sequence + 1)]
 

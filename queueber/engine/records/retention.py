@@ -1,8 +1,8 @@
-"""Retention: what a queue remembers for a while, and looks at again when its time has come.
+"""Retention: records that a queue keeps for a while, and when to look at each of them again.
 
-The family `forget` has one entry for each such thing, at the time when it is to be looked at. A
+The family `forget` has one entry for each such record, at the time when the sweeper looks at it. A
 key is deleted then. A producer, batch or load that has been active since gets a later entry
-instead, so its activity costs no write here. Each noun registers what is to happen to its entries.
+instead, so its activity costs no write here. The owner of each kind of record registers a callback.
 """
 
 from collections.abc import Callable
@@ -15,35 +15,35 @@ from queueber.engine.kernel.duties import Done
 from queueber.engine.kernel.transaction import Transaction
 
 LookAt = Callable[[Transaction[Any], bytes], None]
-"""Forget what the reference names, or remember it for longer."""
+"""Delete the record that the reference names, or keep it for longer."""
 
 
 class Retention:
-    """What one queue has to forget."""
+    """The entries of one queue in `forget`."""
 
     __slots__ = ("_kinds", "is_on_hold")
 
     def __init__(self) -> None:
         self._kinds: dict[bytes, LookAt] = {}
         self.is_on_hold = False
-        """A load is being committed, and has looked at keys that must stay until it has ended."""
+        """Whether a load is being committed: the keys that it has read must stay until it ends."""
 
     def register(self, kind: bytes, look_at: LookAt) -> None:
         self._kinds[kind] = look_at
 
     def remember(self, tx: Transaction[Any], at_ms: int, reference: bytes, kind: bytes) -> None:
-        """Look at it at that time."""
+        """Look at the record at that time."""
         tx.batch.put(Family.FORGET, tx.prefix + due_part(at_ms, reference), kind)
         self.remember_loaded(tx, at_ms, 1)
 
     def remember_loaded(self, tx: Transaction[Any], at_ms: int, count: int) -> None:
-        """Entries that the store has taken in as files, all of one time."""
+        """Count entries that a load brought as files, all of one time."""
         tx.counters.forgets += count
         tx.counters.forget_due_ms = min(tx.counters.forget_due_ms, at_ms)
         tx.due(at_ms)
 
     def cancel(self, tx: Transaction[Any], at_ms: int, reference: bytes) -> None:
-        """Do not look at it at that time."""
+        """Delete the entry of that time."""
         tx.batch.delete(Family.FORGET, tx.prefix + due_part(at_ms, reference))
         tx.counters.forgets -= 1
 
@@ -68,5 +68,5 @@ class Retention:
             self._kinds[kind](tx, reference)
         if not due:
             return Done(0, look_again_ms)
-        # What was put off is due later than what is due next, but it may be the only one.
+        # A record that is kept for longer has a later entry, which may be the only one.
         return Done(len(due), min(look_again_ms, counters.forget_due_ms))

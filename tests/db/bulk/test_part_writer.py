@@ -17,7 +17,7 @@ from queueber.db.records.keys import PREFIX_BYTES, text_digest
 from queueber.db.records.loads import LoadRecord, part_directory
 from queueber.db.records.retention import FORGET_KEY
 from queueber.engine.loads.part_check import check_part
-from queueber.ids import IdSource, range_id
+from queueber.ids import IdSource, ItemId, range_id
 from queueber.limits import MIB, PARTITIONS_MAX
 from queueber.model import (
     LoadInfo,
@@ -50,9 +50,9 @@ class GivenIds(IdSource):
     def __init__(self, ids: list[bytes]) -> None:
         self._given = ids
 
-    def mint(self, count: int, now_ms: int) -> list[bytes]:
+    def mint(self, count: int, now_ms: int) -> list[ItemId]:
         given, self._given = self._given[:count], self._given[count:]
-        return given
+        return [ItemId(each) for each in given]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.records.counters import Counters, decode_counters, encode_counters
-from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.keys import LOWEST_DUE, NEVER_MS, due_part
 from queueber.schema import storage
 
 numbers = st.integers(0, (1 << 64) - 1)
@@ -57,7 +57,7 @@ def test_counters_copy_is_equal_and_apart(counters: Counters) -> None:
     copied = counters.copy()
     assert copied == counters
 
-    copied.levels[10] = (1, b"")
+    copied.levels[10] = (1, LOWEST_DUE)
     for name in Counters.__slots__:
         value = getattr(counters, name)
         if name != "levels":
@@ -135,7 +135,7 @@ COUNTERS = Counters(
     last_batch=25,
     quarantined=26,
     last_id=ID_2,
-    levels={9: (2, (1_700_000_000_000).to_bytes(8) + ID_1), 4: (3, bytes(24))},
+    levels={9: (2, due_part(1_700_000_000_000, ID_1)), 4: (3, LOWEST_DUE)},
 )
 
 

@@ -5,14 +5,16 @@ from hypothesis import strategies as st
 
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.agenda import Agenda
+from queueber.ids import QueueId
 
-queue_ids = st.integers(1, 5)
+NO_QUEUE, ONE, TWO, THREE = (QueueId(number) for number in range(4))
+queue_ids = st.integers(1, 5).map(QueueId)
 times_ms = st.integers(0, 20)
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("schedule"), queue_ids, times_ms),
         st.tuples(st.just("forget"), queue_ids, st.just(0)),
-        st.tuples(st.just("take_due"), st.just(0), times_ms),
+        st.tuples(st.just("take_due"), st.just(NO_QUEUE), times_ms),
     ),
     max_size=60,
 )
@@ -21,7 +23,7 @@ steps = st.lists(
 @settings(max_examples=300)
 @given(steps=steps)
 def test_agenda_through_any_steps_is_the_earliest_time_of_each_queue(
-    steps: list[tuple[str, int, int]],
+    steps: list[tuple[str, QueueId, int]],
 ) -> None:
     agenda = Agenda()
     model: dict[int, int] = {}
@@ -46,7 +48,7 @@ def test_agenda_through_any_steps_is_the_earliest_time_of_each_queue(
 
 def test_agenda_takes_queues_in_the_order_of_their_times() -> None:
     agenda = Agenda()
-    for queue_id, at_ms in ((1, 30), (2, 10), (3, 20), (1, 15)):
+    for queue_id, at_ms in ((ONE, 30), (TWO, 10), (THREE, 20), (ONE, 15)):
         agenda.schedule(queue_id, at_ms)
 
     taken = [agenda.take_due(100) for _ in range(4)]
@@ -56,7 +58,7 @@ def test_agenda_takes_queues_in_the_order_of_their_times() -> None:
 
 def test_agenda_with_nothing_on_it_is_never_due() -> None:
     agenda = Agenda()
-    agenda.schedule(1, NEVER_MS)
+    agenda.schedule(ONE, NEVER_MS)
 
     assert agenda.next_ms() == NEVER_MS
     assert agenda.take_due(NEVER_MS - 1) is None
@@ -64,8 +66,8 @@ def test_agenda_with_nothing_on_it_is_never_due() -> None:
 
 def test_agenda_does_not_keep_a_later_time_that_an_earlier_one_replaced() -> None:
     agenda = Agenda()
-    agenda.schedule(1, 50)
-    agenda.schedule(1, 10)
+    agenda.schedule(ONE, 50)
+    agenda.schedule(ONE, 10)
 
     assert agenda.take_due(10) == 1
     assert agenda.take_due(100) is None
@@ -78,11 +80,11 @@ def test_agenda_scheduled_without_end_does_not_grow() -> None:
     """
     agenda = Agenda()
     far_ms = 10**9
-    agenda.schedule(1, far_ms)
+    agenda.schedule(ONE, far_ms)
 
     for now_ms in range(1, 100_000):
-        agenda.schedule(1, now_ms)
+        agenda.schedule(ONE, now_ms)
         assert agenda.take_due(now_ms) == 1
-        agenda.schedule(1, far_ms)
+        agenda.schedule(ONE, far_ms)
 
     assert len(agenda._heap) < 1000

@@ -7,15 +7,14 @@ from hypothesis import strategies as st
 from queueber.db.families import Family
 from queueber.db.records.counters import decode_counters
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
+from queueber.db.records.marks import Entry, MarkFields, encode_mark, plain_mark
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log.log import append
 from queueber.engine.queue.add import add
 from queueber.engine.queue.delayed import put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueTx
-from queueber.engine.queue.ready_window import Entry
 from queueber.errors import Unavailable
-from queueber.ids import made_at_ms
+from queueber.ids import ItemId, made_at_ms
 from queueber.model import NewItems, QueueSettings
 from tests.support.operations import create_queue
 from tests.support.rig import START_MS, Rig, assert_window_is_the_front_of_the_index, refuse_write
@@ -24,7 +23,7 @@ LEVEL = 4
 
 
 @pytest.fixture
-def ids(rig: Rig) -> list[bytes]:
+def ids(rig: Rig) -> list[ItemId]:
     """Ids of this millisecond that nothing has yet."""
     return rig.engine.ids.mint(10, rig.now_ms)
 
@@ -42,7 +41,7 @@ def index(rig: Rig) -> list[tuple[int, bytes]]:
     return [(key[4], key[-16:]) for key in rig.keys(Family.VISIBILITY_INDEX)]
 
 
-def test_make_ready_puts_each_entry_into_its_level(rig: Rig, ids: list[bytes]) -> None:
+def test_make_ready_puts_each_entry_into_its_level(rig: Rig, ids: list[ItemId]) -> None:
     tx = open_tx(rig)
 
     rig.queue.ready.put(tx, [entry(ids[0]), entry(ids[1], priority=9), entry(ids[2])])
@@ -58,7 +57,7 @@ def test_make_ready_puts_each_entry_into_its_level(rig: Rig, ids: list[bytes]) -
     assert_window_is_the_front_of_the_index(rig)
 
 
-def test_make_ready_before_the_low_mark_lowers_it(rig: Rig, ids: list[bytes]) -> None:
+def test_make_ready_before_the_low_mark_lowers_it(rig: Rig, ids: list[ItemId]) -> None:
     for later_ms in (10, 20, 5):
         tx = open_tx(rig)
         rig.queue.ready.put(tx, [entry(ids[later_ms % 7], later_ms)])
@@ -70,7 +69,7 @@ def test_make_ready_before_the_low_mark_lowers_it(rig: Rig, ids: list[bytes]) ->
 
 
 def test_draw_ready_raises_the_low_mark_and_an_empty_level_is_forgotten(
-    rig: Rig, ids: list[bytes]
+    rig: Rig, ids: list[ItemId]
 ) -> None:
     entries = [entry(each) for each in ids[:3]]
     tx = open_tx(rig)
@@ -90,7 +89,7 @@ def test_draw_ready_raises_the_low_mark_and_an_empty_level_is_forgotten(
     assert index(rig) == []
 
 
-def test_drop_ready_takes_entries_out_of_the_middle(rig: Rig, ids: list[bytes]) -> None:
+def test_drop_ready_takes_entries_out_of_the_middle(rig: Rig, ids: list[ItemId]) -> None:
     entries = [entry(each) for each in ids[:4]]
     tx = open_tx(rig)
     rig.queue.ready.put(tx, entries)
@@ -106,7 +105,7 @@ def test_drop_ready_takes_entries_out_of_the_middle(rig: Rig, ids: list[bytes]) 
 
 
 def test_make_delayed_has_the_queue_looked_at_when_the_first_is_due(
-    rig: Rig, ids: list[bytes]
+    rig: Rig, ids: list[ItemId]
 ) -> None:
     tx = open_tx(rig)
 
@@ -118,7 +117,7 @@ def test_make_delayed_has_the_queue_looked_at_when_the_first_is_due(
     assert rig.engine.agenda.next_ms() == START_MS + 30
 
 
-def test_place_is_kept_exactly_while_it_is_needed(rig: Rig, ids: list[bytes]) -> None:
+def test_place_is_kept_exactly_while_it_is_needed(rig: Rig, ids: list[ItemId]) -> None:
     """An item at the time of its own id is found without one."""
     assert made_at_ms(ids[0]) == START_MS
     here, there = entry(ids[0]), entry(ids[1], 7)
@@ -228,7 +227,7 @@ def test_commit_writes_the_counters_and_takes_them_into_memory(rig: Rig) -> None
 
 
 def test_commit_that_is_refused_leaves_memory_alone(
-    rig: Rig, ids: list[bytes], monkeypatch: pytest.MonkeyPatch
+    rig: Rig, ids: list[ItemId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tx = open_tx(rig)
     rig.queue.ready.put(tx, [entry(ids[0])])
@@ -296,7 +295,7 @@ def test_transactions_of_any_kind_keep_windows_counters_and_index_together(
         rig.close()
 
 
-def test_levels_begin_with_their_byte(rig: Rig, ids: list[bytes]) -> None:
+def test_levels_begin_with_their_byte(rig: Rig, ids: list[ItemId]) -> None:
     tx = open_tx(rig)
     rig.queue.ready.put_levels(tx, [(7, [(due_part(START_MS, ids[0]), plain_mark(1))])])
     tx.commit()

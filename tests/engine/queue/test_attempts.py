@@ -10,15 +10,17 @@ from queueber.db.records.keys import due_part
 from queueber.db.records.marks import MarkFields, decode_mark
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.attempts import Failure, backoff_ms, charge
+from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.lifecycle import DeathReason
+from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING, HOUR_MS
 from queueber.model import NewItems, QueueSettings
 from tests.engine.making import allow_attempts, whereabouts
 from tests.support.rig import Rig
 
-ids = st.binary(min_size=16, max_size=16)
+ids = st.binary(min_size=16, max_size=16).map(ItemId)
 attempts_of_any_number = st.integers(1, ATTEMPTS_CEILING)
-ID = bytes(range(16))
+ID = ItemId(bytes(range(16)))
 
 # --- the backoff ----------------------------------------------------------------------------------
 
@@ -29,7 +31,7 @@ ID = bytes(range(16))
     item_id=ids,
 )
 def test_backoff_of_a_list_takes_the_step_of_the_attempt_and_repeats_the_last(
-    steps: list[int], attempts: int, item_id: bytes
+    steps: list[int], attempts: int, item_id: ItemId
 ) -> None:
     """To the millisecond: chance takes nothing off a list."""
     settings = QueueSettings(backoff_ms=tuple(steps), backoff_jitter=1.0)
@@ -58,7 +60,7 @@ def test_backoff_without_jitter_is_base_times_factor_up_to_the_cap() -> None:
     item_id=ids,
 )
 def test_backoff_of_any_settings_lies_between_what_chance_may_take_off_and_the_cap(
-    base_ms: int, factor: float, cap_ms: int, jitter: float, attempts: int, item_id: bytes
+    base_ms: int, factor: float, cap_ms: int, jitter: float, attempts: int, item_id: ItemId
 ) -> None:
     settings = QueueSettings(
         backoff_base_ms=base_ms,
@@ -91,7 +93,7 @@ def test_backoff_of_items_that_failed_together_brings_them_back_apart(first: int
     """The ids of one add are neighbours. Still they fall on all of what chance may take off."""
     settings = QueueSettings(backoff_base_ms=100_000, backoff_jitter=0.5)
 
-    delays_ms = [backoff_ms(settings, (first + n).to_bytes(16), 1) for n in range(100)]
+    delays_ms = [backoff_ms(settings, ItemId((first + n).to_bytes(16)), 1) for n in range(100)]
 
     assert len(set(delays_ms)) > 90
     assert {delay_ms // 10_000 for delay_ms in delays_ms} >= {5, 6, 7, 8, 9}
@@ -118,8 +120,8 @@ def charge_held(rig: Rig, delay_ms: int | None) -> tuple[list[bytes], list[bool]
     tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
     marks = rig.queue.leases.take(tx, ids, [lease_id] * 2)
     failures = [
-        Failure(item_id, mark or b"", f"error {at}", delay_ms, DeathReason.FAILED)
-        for at, (item_id, mark) in enumerate(zip(ids, marks, strict=True))
+        Failure(item_id, mark, f"error {at}", delay_ms, DeathReason.FAILED)
+        for at, (item_id, mark) in enumerate(held_items(ids, marks))
     ]
     comes_back = charge(tx, failures)
     tx.commit()
@@ -151,7 +153,7 @@ def test_charge_without_a_delay_hides_each_item_as_the_backoff_says(rig: Rig) ->
 
     settings = rig.queue.settings
     assert sorted(key[-24:] for key in rig.keys(Family.DELAYED)) == sorted(
-        due_part(rig.now_ms + backoff_ms(settings, item_id, 1), item_id) for item_id in ids
+        due_part(rig.now_ms + backoff_ms(settings, ItemId(item_id), 1), item_id) for item_id in ids
     )
     assert rig.engine.agenda.next_ms() <= rig.now_ms + 1000
 

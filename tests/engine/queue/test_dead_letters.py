@@ -4,13 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
+from queueber.db.records.marks import HeldItem
+from queueber.ids import ItemId
 from queueber.model import ItemState, NewItems
 from tests.engine.making import allow_attempts, make_dead, mark_of
 from tests.support.operations import purge, redrive_first, run
 from tests.support.rig import Rig
 
 
-def ids_of(letters: list[tuple[bytes, bytes]]) -> list[bytes]:
+def ids_of(letters: list[HeldItem]) -> list[ItemId]:
     return [item_id for item_id, _ in letters]
 
 

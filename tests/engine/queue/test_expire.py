@@ -8,6 +8,7 @@ from queueber.db.records.keys import NEVER_MS, due_part, level_part
 from queueber.db.records.marks import MARK_BYTES, MarkFields, decode_mark, encode_mark
 from queueber.engine.queue.attempts import backoff_ms
 from queueber.engine.queue.lifecycle import DeathReason
+from queueber.ids import ItemId
 from queueber.model import NewItems, QueueSettings
 from tests.engine.making import come_back_at_once
 from tests.support.operations import configure_queue, expire
@@ -203,7 +204,7 @@ def test_expire_of_an_item_alone_in_its_lease_charges_it_an_attempt(rig: Rig) ->
     key = rig.queue.prefix + item
     assert rig.ready_ids() == []
     assert marks_of(rig, Family.DELAYED) == [MarkFields(3, attempts=1)]
-    delay_ms = backoff_ms(rig.queue.settings, item, 1)
+    delay_ms = backoff_ms(rig.queue.settings, ItemId(item), 1)
     assert rig.queue.counters.delayed_due_ms == rig.now_ms + delay_ms > rig.now_ms
     assert rig.dump()["attempts"] == [(key, encode_attempts([rig.now_ms], "the lease ran out"))]
     assert (rig.stats().expired_total, rig.stats().failed_total) == (1, 1)

@@ -5,6 +5,7 @@ import pytest
 from queueber.db.families import Family
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.finish import finish
+from queueber.engine.queue.leases import held_items
 from queueber.engine.records.batches import Side
 from queueber.model import NewItems
 from tests.support.operations import receipt
@@ -20,7 +21,7 @@ def finish_all(rig: Rig, side: Side | None) -> None:
     polled = rig.poll(10)
     tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
     marks = rig.queue.leases.take(tx, polled.ids, [polled.lease_id] * len(polled.ids))
-    items = [(i, mark) for i, mark in zip(polled.ids, marks, strict=True) if mark is not None]
+    items = held_items(polled.ids, marks)
     finish(tx, items, side)
     tx.counters.removed_total += len(items)
     tx.commit()

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.records.keys import LOWEST_DUE
-from queueber.db.records.marks import MarkFields, encode_mark, mark_group_max
+from queueber.db.records.marks import Entry, MarkFields, encode_mark, mark_group_max
 from queueber.engine.queue.isolation import HeldTogether
-from queueber.engine.queue.ready_window import Entry, ReadyWindow
+from queueber.engine.queue.ready_window import ReadyWindow
 from queueber.engine.queue.selection import Selection
 from queueber.limits import MIB
 from queueber.model import Polled

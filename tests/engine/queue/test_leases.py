@@ -5,12 +5,13 @@ import pytest
 from queueber.db.families import Family
 from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import plain_mark
+from queueber.engine.queue.leases import Marks
 from tests.engine.making import counters_aside
 from tests.support.operations import run
 from tests.support.rig import Rig
 
 
-def take(rig: Rig, ids: list[bytes], leases: list[bytes]) -> list[bytes | None]:
+def take(rig: Rig, ids: list[bytes], leases: list[bytes]) -> Marks:
     """What was taken; it is nowhere then, so the store is not sound."""
     return run(rig.engine, rig.queue, rig.now_ms, rig.queue.leases.take, ids, leases)
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.records.keys import LOWEST_DUE, due_part, level_part, queue_prefix
-from queueber.db.records.marks import plain_mark
+from queueber.db.records.marks import Entry, plain_mark
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.queue.ready_window import Entry, ReadyWindow
+from queueber.engine.queue.ready_window import ReadyWindow
 from tests.support.folders import quick_folder, remove_folder
 
 ENTRIES_MAX = 4

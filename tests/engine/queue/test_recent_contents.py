@@ -7,6 +7,7 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.engine.queue.recent_contents import CacheUser, RecentContents
+from queueber.ids import ItemId
 from queueber.model import ItemState, NewItems, QueueSettings
 from tests.engine.making import come_back_at_once
 from tests.support.operations import add, cancel, create_queue, delete_queue, purge
@@ -31,12 +32,14 @@ class User:
 
 
 ONE, TWO = User(), User()
+A, B, C, X, ZERO = (ItemId(name) for name in (b"a", b"b", b"c", b"x", b"0"))
 
 
 def kept(recent: RecentContents, *ids: bytes, user: CacheUser = ONE) -> list[bytes | None]:
     """What is there of them, which is still there afterwards."""
-    found = recent.take(user, ids)
-    for item_id, contents in zip(ids, found, strict=True):
+    item_ids = [ItemId(each) for each in ids]
+    found = recent.take(user, item_ids)
+    for item_id, contents in zip(item_ids, found, strict=True):
         if contents is not None:
             recent.keep(user, [item_id], [contents])
     return found
@@ -49,33 +52,33 @@ def limit(monkeypatch: pytest.MonkeyPatch, *, of_all: int, of_queue: int) -> Non
 
 def test_contents_are_taken_once() -> None:
     recent = RecentContents()
-    recent.keep(ONE, [b"a", b"b"], [b"A", b"B"])
+    recent.keep(ONE, [A, B], [b"A", b"B"])
 
-    assert recent.take(ONE, [b"b", b"x"]) == [b"B", None]
-    assert recent.take(ONE, [b"b", b"a"]) == [None, b"A"]
-    assert recent.take(ONE, [b"a"]) == [None]
+    assert recent.take(ONE, [B, X]) == [b"B", None]
+    assert recent.take(ONE, [B, A]) == [None, b"A"]
+    assert recent.take(ONE, [A]) == [None]
 
 
 def test_queues_do_not_see_each_other() -> None:
     recent = RecentContents()
-    recent.keep(ONE, [b"a"], [b"of 1"])
-    recent.keep(TWO, [b"a"], [b"of 2"])
+    recent.keep(ONE, [A], [b"of 1"])
+    recent.keep(TWO, [A], [b"of 2"])
 
     recent.forget(ONE)
 
-    assert recent.take(ONE, [b"a"]) == [None]
-    assert recent.take(TWO, [b"a"]) == [b"of 2"]
+    assert recent.take(ONE, [A]) == [None]
+    assert recent.take(TWO, [A]) == [b"of 2"]
 
 
 def test_oldest_stay_when_a_queue_has_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, of_all=10_000, of_queue=1500)
     recent = RecentContents()
-    recent.keep(ONE, [b"a", b"b"], [bytes(200), bytes(200)])
-    recent.keep(ONE, [b"c"], [bytes(200)])
-    recent.keep(TWO, [b"c"], [bytes(200)])
+    recent.keep(ONE, [A, B], [bytes(200), bytes(200)])
+    recent.keep(ONE, [C], [bytes(200)])
+    recent.keep(TWO, [C], [bytes(200)])
 
-    assert kept(recent, b"a", b"b", b"c") == [bytes(200), bytes(200), None]
-    assert kept(recent, b"c", user=TWO) == [bytes(200)]
+    assert kept(recent, A, B, C) == [bytes(200), bytes(200), None]
+    assert kept(recent, C, user=TWO) == [bytes(200)]
 
 
 def test_room_is_there_again_after_items_were_taken_or_forgotten(
@@ -84,12 +87,12 @@ def test_room_is_there_again_after_items_were_taken_or_forgotten(
     limit(monkeypatch, of_all=1200, of_queue=1200)
     recent = RecentContents()
     for round_number in range(5):
-        recent.keep(ONE, [b"a"], [bytes(700)])
-        recent.keep(TWO, [b"a"], [bytes(700)])
-        assert kept(recent, b"a") == [bytes(700)], round_number
-        assert recent.take(TWO, [b"a"]) == [None]
+        recent.keep(ONE, [A], [bytes(700)])
+        recent.keep(TWO, [A], [bytes(700)])
+        assert kept(recent, A) == [bytes(700)], round_number
+        assert recent.take(TWO, [A]) == [None]
         if round_number % 2:
-            recent.take(ONE, [b"a"])
+            recent.take(ONE, [A])
         else:
             recent.forget(ONE)
 
@@ -155,7 +158,7 @@ def test_contents_in_memory_are_those_on_disk(rig: Rig) -> None:
 
 
 def fill(recent: RecentContents, user: User, count: int) -> list[bool]:
-    ids = [b"%d" % number for number in range(count)]
+    ids = [ItemId(b"%d" % number) for number in range(count)]
     return [recent.keep(user, [each], [bytes(650)]) for each in ids]
 
 
@@ -165,7 +168,7 @@ def test_queues_that_nobody_uses_make_room_idlest_first(monkeypatch: pytest.Monk
     one, two, three = User(), User(), User()
     assert fill(recent, one, 10) == [True] * 10
     assert fill(recent, two, 10) == [True] * 10
-    assert kept(recent, b"0", user=one) == [bytes(650)], "1 is used after 2"
+    assert kept(recent, ZERO, user=one) == [bytes(650)], "1 is used after 2"
 
     kept_of_3 = fill(recent, three, 130)
 
@@ -174,8 +177,8 @@ def test_queues_that_nobody_uses_make_room_idlest_first(monkeypatch: pytest.Monk
         "20 of 3 found room then, which is all that a queue may have"
     )
     assert kept_of_3.count(True) == 20
-    assert kept(recent, b"0", user=two) == [None]
-    assert kept(recent, b"0", user=one) == kept(recent, b"0", user=three) == [bytes(650)]
+    assert kept(recent, ZERO, user=two) == [None]
+    assert kept(recent, ZERO, user=one) == kept(recent, ZERO, user=three) == [bytes(650)]
 
 
 def test_queues_in_use_make_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,11 +188,11 @@ def test_queues_in_use_make_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     fill(recent, one, 12)
 
     for number in range(300):
-        recent.take(one, [b"not there"])
-        recent.keep(two, [b"%d" % number], [bytes(650)])
+        recent.take(one, [X])
+        recent.keep(two, [ItemId(b"%d" % number)], [bytes(650)])
 
     assert (one.made_room, two.made_room) == (0, 0)
-    assert kept(recent, b"0", b"11", user=one) == [bytes(650)] * 2
+    assert kept(recent, ZERO, b"11", user=one) == [bytes(650)] * 2
 
 
 def test_window_of_a_queue_that_made_room_is_short_again_and_serves_all_in_order(
