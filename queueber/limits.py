@@ -33,8 +33,8 @@ LEVELS = 2 * (PRIORITY_MAX + 1)
 """Of ready items: one for each priority, and one for the quarantined items of each."""
 
 QUARANTINE_PATIENCE_MS = 30 * SECOND_MS
-"""How long a quarantined item may be passed over by those who hold too much to get it. Then they get
-nothing else before it."""
+"""How long a holder that holds too much for a quarantined item is given others first. After that it
+gets nothing that stands behind the item."""
 
 OLDEST_FIRST_EVERY = 8
 """One lease in so many takes the items that have been ready longest, whatever their priority."""

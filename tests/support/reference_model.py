@@ -247,8 +247,8 @@ class ModelQueue:
         return answers
 
     def _group(self, order: list[bytes], count: int, held: list[bytes], now_ms: int) -> list[bytes]:
-        """The first that may go together; a quarantined item that does not fit is passed over for a while,
-        and so are those of its level that stand behind it."""
+        """The first that may go together; a quarantined item that does not fit is passed over for
+        a while, and so are those of its level that stand behind it."""
         group: list[bytes] = []
         passed_over: set[int] = set()
         for item_id in order:

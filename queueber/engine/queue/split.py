@@ -75,14 +75,14 @@ def _spans(view: View, state: ItemState) -> Iterator[_Span]:
             level_stop = level_end(view.prefix, level)
             yield _Span(Family.VISIBILITY_INDEX, level_part(level), low, level_stop, count)
     elif state is ItemState.DELAYED and counters.delayed:
-        low = time_part(counters.delayed_due_ms).ljust(DUE_BYTES, b"\0")
-        yield _Span(Family.DELAYED, b"", low, end, counters.delayed)
+        first_due = time_part(counters.delayed_due_ms).ljust(DUE_BYTES, b"\0")
+        yield _Span(Family.DELAYED, b"", first_due, end, counters.delayed)
     elif state is ItemState.LEASED and counters.leased:
         # By lease: the items of one lease are a single entry, and stay together.
         yield _Span(Family.LEASES, b"", bytes(ID_BYTES), end, counters.leased)
     elif state is ItemState.DEAD and counters.dead:
-        low = view.dead_low.ljust(ID_BYTES, b"\0")
-        yield _Span(Family.DEAD, b"", low, end, counters.dead)
+        first_id = view.dead_low.ljust(ID_BYTES, b"\0")
+        yield _Span(Family.DEAD, b"", first_id, end, counters.dead)
 
 
 class _Seeks:

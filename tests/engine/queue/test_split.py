@@ -13,6 +13,7 @@ from queueber.db.records.keys import LOWEST_DUE
 from queueber.engine.queue.peek import look
 from queueber.engine.queue.split import split
 from queueber.engine.queue.view import View, live_view, take_view
+from queueber.ids import ItemId
 from queueber.limits import MIB, SPLIT_SEEKS_MAX
 from queueber.model import ItemState, NewItems
 from tests.engine.making import make_dead, make_quarantined
@@ -88,7 +89,7 @@ def test_ranges_have_every_item_of_a_state_once_and_in_order(
             counters.levels = {
                 at: (count, LOWEST_DUE) for at, (count, _) in counters.levels.items()
             }
-            view = replace(view, counters=counters, dead_low=b"")
+            view = replace(view, counters=counters, dead_low=ItemId(b""))
 
         for state in ItemState:
             ranges = ranges_of(view, state, parts)
