@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import queueber
 from queueber.testing import running_server
 
 
@@ -11,6 +12,9 @@ def test_client_of_the_original_schema_passes_every_operation() -> None:
     program = Path(__file__).with_name("original_client.py")
 
     with running_server() as server:
+        with queueber.connect(server.address) as client:
+            # As `docs/protocol.md` advises for queues that clients of the original use.
+            client.configure_queue("default", attempts_max=0, backoff=[0], isolation=False)
         ended = subprocess.run(
             [sys.executable, str(program), server.address],
             capture_output=True,

@@ -135,7 +135,7 @@ def test_a_waiting_poll_wakes_within_50_ms_of_an_add_a_delay_and_an_expiry() -> 
     """Medians over several rounds: one late turn of a busy machine is no broken promise."""
     lateness: dict[str, list[float]] = {"add": [], "delay": [], "expiry": []}
     with running_server() as server, queueber.connect(server.address) as client:
-        client.create_queue("wake")
+        client.create_queue("wake", backoff=[0])
 
         async def scenario(service: Any) -> None:
             queue = service.queue("wake").queue
