@@ -147,20 +147,15 @@ class _PartCheck:
             raise _outside(file, key)
 
 
-_KNOWN = {
-    CLAIMS,
-    *(
-        family.family_name
-        for family in (
-            Family.ITEMS,
-            Family.VISIBILITY_INDEX,
-            Family.DELAYED,
-            Family.PLACES,
-            Family.KEYS,
-            Family.FORGET,
-        )
-    ),
-}
+_FAMILIES = (
+    Family.ITEMS,
+    Family.VISIBILITY_INDEX,
+    Family.DELAYED,
+    Family.PLACES,
+    Family.KEYS,
+    Family.FORGET,
+)
+_KNOWN = {CLAIMS, *(family.family_name for family in _FAMILIES)}
 
 
 def _check_file(file: StagedFile) -> None:

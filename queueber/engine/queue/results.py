@@ -80,10 +80,5 @@ def _result(offset: int, row: bytes, time_ms: int, without: frozenset[Column]) -
 
 
 def results_stats(queue: QueueState) -> LogStats:
-    head = queue.results.head
-    return LogStats(
-        head.first_offset,
-        head.next_offset,
-        head.kept_bytes,
-        dict(queue.results.readers),
-    )
+    log, head = queue.results, queue.results.head
+    return LogStats(head.first_offset, head.next_offset, head.kept_bytes, dict(log.readers))
