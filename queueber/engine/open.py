@@ -1,4 +1,4 @@
-"""Open: read what the engine needs to know, and finish what a crash has left half done."""
+"""Open: read what the engine keeps in memory, and finish the commits that a crash interrupted."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from queueber.ids import IdSource
 
 @dataclass(slots=True)
 class Engine:
-    """An open store with all its nouns. Operations change it through transactions only."""
+    """An open store, its queues and its loads. Only transactions change it."""
 
     kernel: Kernel
     queues: Queues

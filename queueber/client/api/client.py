@@ -5,12 +5,12 @@ from typing import Self, Unpack
 
 from queueber.client.api.queue import Queue
 from queueber.client.arguments.queue_settings import SettingsArguments
-from queueber.client.arguments.values import Seconds, to_ms
+from queueber.client.arguments.values import Seconds, to_ms, to_text
 from queueber.client.calls.queue_calls import ClientCalls
 from queueber.client.transport.opening import close_connection, open_connection
 from queueber.client.transport.waiting import wait_for
 from queueber.errors import QueueberError
-from queueber.limits import SECOND_MS
+from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS
 from queueber.model import QueueSettings, ServerInfo, Stats
 
 
@@ -22,8 +22,16 @@ class Client:
     it in a `with` block.
     """
 
-    def __init__(self, address: str, *, connect_timeout: Seconds, retry_timeout: Seconds) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        connect_timeout: Seconds,
+        retry_timeout: Seconds,
+        name: str = "",
+    ) -> None:
         self._address = address
+        self._name = to_text("name", name, CLIENT_NAME_BYTES_MAX)
         self._connect_seconds = to_ms("connect_timeout", connect_timeout) / SECOND_MS
         self._retry_seconds = to_ms("retry_timeout", retry_timeout) / SECOND_MS
         self._calls: ClientCalls | None = None
@@ -37,6 +45,7 @@ class Client:
                 self._address,
                 connect_seconds=self._connect_seconds,
                 retry_seconds=self._retry_seconds,
+                name=self._name,
             )
             self._calls = ClientCalls(connection)
         return self

@@ -14,13 +14,16 @@ def connect(
     *,
     connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
     retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
+    name: str = "",
 ) -> Client:
     """Connect to a server; `Unavailable` when it cannot be reached within `connect_timeout`.
 
     A call that the server refuses for now, or that certainly had no effect, is retried for
-    `retry_timeout`.
+    `retry_timeout`. The server's log shows `name` beside the address of this program.
     """
-    client = Client(address, connect_timeout=connect_timeout, retry_timeout=retry_timeout)
+    client = Client(
+        address, connect_timeout=connect_timeout, retry_timeout=retry_timeout, name=name
+    )
     return client.__enter__()  # connects; a `with` block that enters again does no more
 
 
@@ -29,10 +32,13 @@ def connect_async(
     *,
     connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
     retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
+    name: str = "",
 ) -> AsyncClient:
     """A client that connects in `async with` or with `await`. See `connect` for the arguments.
 
     In asyncio its calls run on the program's own loop, in trio on a thread. Cancelling a call
     withdraws it where that is still possible; items that a cancelled poll brings are released.
     """
-    return AsyncClient(address, connect_timeout=connect_timeout, retry_timeout=retry_timeout)
+    return AsyncClient(
+        address, connect_timeout=connect_timeout, retry_timeout=retry_timeout, name=name
+    )

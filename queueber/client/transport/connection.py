@@ -67,9 +67,10 @@ class Terms(TypedDict, total=False):
 
 
 class Connection(ABC):
-    def __init__(self, address: str, *, retry_seconds: float) -> None:
+    def __init__(self, address: str, *, retry_seconds: float, name: str = "") -> None:
         """A call that certainly had no effect is retried for `retry_seconds`."""
         self.address = address
+        self._name = name
         self.retry_seconds = retry_seconds
         self._link: Link | None = None
         self.server = ServerInfo("", "", 0, 0, 0, 0)
@@ -256,7 +257,7 @@ class Connection(ABC):
                 async with asyncio.timeout_at(max(give_up_at, self._loop.time() + 1)):
                     async with self._connecting:
                         if self._link is None:
-                            link = await open_link(self.address)
+                            link = await open_link(self.address, self._name)
                             self._link, self.server = link, link.server
                             self.spawn(self._watch(link))
                         return self._link

@@ -57,8 +57,11 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-async def open_link(address: str) -> Link:
-    """Connect and ask the server to describe itself; `Unavailable` when none answers."""
+async def open_link(address: str, name: str = "") -> Link:
+    """Connect, say who we are, and ask the server to describe itself.
+
+    Raises `Unavailable` when none answers.
+    """
     host, port = split_address(address)
     try:
         stream = await connect_stream(host, port)
@@ -71,7 +74,10 @@ async def open_link(address: str) -> Link:
         raise InvalidArgument(f"address: {host!r} is not a host name") from None
     link = Link(stream)
     try:
-        link.server = read_server_info((await link.service.describe()).server)
+        described = link.service.describe()
+        if name:
+            await link.service.hello(name)
+        link.server = read_server_info((await described).server)
     except capnp.KjException as failure:
         link.close()
         raise _refusal(address, failure) from None

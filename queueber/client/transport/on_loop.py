@@ -16,8 +16,8 @@ from queueber.errors import Unavailable
 class LoopConnection(Connection):
     """A connection on the running asyncio loop. May be used from that loop only."""
 
-    def __init__(self, address: str, *, retry_seconds: float) -> None:
-        super().__init__(address, retry_seconds=retry_seconds)
+    def __init__(self, address: str, *, retry_seconds: float, name: str = "") -> None:
+        super().__init__(address, retry_seconds=retry_seconds, name=name)
         self._is_closed = False
         self._stack = contextlib.AsyncExitStack()
 

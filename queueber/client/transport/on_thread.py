@@ -27,8 +27,10 @@ _INBOX_MAX = 100_000
 class ThreadConnection(Connection):
     """A connection whose loop runs on its own thread. May be used from every thread."""
 
-    def __init__(self, address: str, *, connect_seconds: float, retry_seconds: float) -> None:
-        super().__init__(address, retry_seconds=retry_seconds)
+    def __init__(
+        self, address: str, *, connect_seconds: float, retry_seconds: float, name: str = ""
+    ) -> None:
+        super().__init__(address, retry_seconds=retry_seconds, name=name)
         self.ready: Future[None] = Future()
         self._inbox: deque[Callable[[], object]] = deque()
         self._is_wake_pending = False

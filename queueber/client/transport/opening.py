@@ -8,26 +8,28 @@ from queueber.client.transport.on_thread import ThreadConnection
 from queueber.client.transport.waiting import wait_for, wait_for_async
 
 
-def open_connection(address: str, *, connect_seconds: float, retry_seconds: float) -> Connection:
+def open_connection(
+    address: str, *, connect_seconds: float, retry_seconds: float, name: str
+) -> Connection:
     """Connect; raise `Unavailable` after `connect_seconds`."""
     connection = ThreadConnection(
-        address, connect_seconds=connect_seconds, retry_seconds=retry_seconds
+        address, connect_seconds=connect_seconds, retry_seconds=retry_seconds, name=name
     )
     wait_for(connection.ready)
     return connection
 
 
 async def open_connection_async(
-    address: str, *, connect_seconds: float, retry_seconds: float
+    address: str, *, connect_seconds: float, retry_seconds: float, name: str
 ) -> Connection:
     """Connect, on the running loop of asyncio, or on a thread if the program runs trio."""
     if sniffio.current_async_library() == "trio":
         on_thread = ThreadConnection(
-            address, connect_seconds=connect_seconds, retry_seconds=retry_seconds
+            address, connect_seconds=connect_seconds, retry_seconds=retry_seconds, name=name
         )
         await wait_for_async(on_thread.ready)
         return on_thread
-    on_loop = LoopConnection(address, retry_seconds=retry_seconds)
+    on_loop = LoopConnection(address, retry_seconds=retry_seconds, name=name)
     await on_loop.open(connect_seconds)
     return on_loop
 

@@ -1,7 +1,8 @@
 """The one write door: what is written together, and how memory changes after the write.
 
 An operation reads, decides, and tells a transaction what to write. Whoever opened the transaction
-commits it. Operations on several queues may share one (`join`): all of it is written, or nothing.
+commits it. Operations on several queues (`join`) and logs may share one: all of it is written, or
+nothing.
 
 Before the write, objects may still encode what they gathered (`before_write`). Memory changes only
 once the store has written the batch (`after_write`, in the order of the calls), so a transaction
@@ -95,8 +96,8 @@ class Transaction(Generic[Q_co]):
     def commit(self) -> None:
         """Write everything. If the store refuses, nothing has changed, on disk or in memory.
 
-        A transaction with an empty batch may have found out when the next entry is due. Only memory
-        then keeps that time: the next write stores it, and after a restart it is found again.
+        A transaction that only learned when the next entry is due writes nothing. Memory keeps that
+        time: the next write stores it, and after a restart it is found again.
         """
         for call, arguments in self._before:
             call(*arguments)

@@ -3,10 +3,10 @@
     check the parts ─▶ find duplicates ─▶ record the intent ─▶ take in the files ─▶ conclude
                                           (and sync it)        items first
 
-RocksDB takes in files one family at a time. Before the intent nothing has changed. From then on the
-load is finished, by this server or by the next one that opens the store: files that were taken in
-already are passed over. What makes items visible is taken in together with the last batch, in one
-step, so that nobody sees a part of it.
+RocksDB takes in files one family at a time. Before the intent nothing has changed. From then on
+this server finishes the load, or the next one that opens the store: it skips files that were taken
+in already. The files that make items visible and the last batch come in one step, so that no call
+sees a part of them.
 """
 
 from collections.abc import Sequence
@@ -44,19 +44,19 @@ from queueber.limits import LOAD_KEEP_MS, LOAD_PARTS_MAX, SWEEP_SLICE_ITEMS
 from queueber.model import LoadRef, Part, PartRef
 
 _UNSEEN = (Family.ITEMS, Family.PLACES)
-"""What nobody comes upon while no entry names it."""
+"""No call reads these while no entry of another family names the item."""
 _SEEN = (Family.KEYS, Family.FORGET, Family.DELAYED, Family.VISIBILITY_INDEX)
 
 _CHECKED_AT_ONCE = 100
-"""Parts whose files are looked for in one step: about a millisecond."""
+"""Parts of which one step checks the files: about a millisecond."""
 
 
 def commit_load(
     kernel: Kernel, loads: Loads, ref: LoadRef, refs: Sequence[PartRef], now_ms: int
 ) -> Steps[LoadedRecord]:
-    """Commit these parts, a step at a time; ends with what is remembered of the load.
+    """Commit these parts, a step at a time; returns the record of the committed load.
 
-    Given up before the intent, by an error or by whoever runs it, it has changed nothing.
+    If it ends before the intent is written, by an error or by its caller, nothing has changed.
     """
     if (loaded := _look(loads, ref)) is not None:
         return loaded
@@ -66,7 +66,7 @@ def commit_load(
         touch_load(tx, loads, ref)
         tx.commit()
         yield from _forget_what_is_due(kernel, loads.queue, now_ms)
-        # Others had their turn.
+        # Other calls were answered meanwhile.
         if (loaded := _look(loads, ref)) is not None:
             return loaded
         load = loads.staging(ref)
@@ -74,13 +74,13 @@ def commit_load(
     if load.phase is LoadPhase.STAGING:
         yield from commit.prepare(refs, now_ms)
     else:
-        # The store refused it midway, and it goes on where it was.
+        # The store failed during an earlier commit: go on where that stopped.
         loads.move(load, "resume")
     return (yield from commit.finish())
 
 
 def finish_commits(kernel: Kernel, all_loads: AllLoads) -> None:
-    """Finish what a crash has left half committed."""
+    """Finish the commits that a crash interrupted."""
     for loads in all_loads:
         for load in [each for each in loads if each.is_intended]:
             loads.move(load, "resume")
@@ -90,7 +90,7 @@ def finish_commits(kernel: Kernel, all_loads: AllLoads) -> None:
 
 
 def _look(loads: Loads, ref: LoadRef) -> LoadedRecord | None:
-    """What is remembered of the load if it is committed; raises when it cannot be committed now."""
+    """The record of the load if it is committed; raises if it cannot be committed now."""
     if (loaded := loads.committed(ref)) is not None:
         return loaded
     load = loads.find(ref)
@@ -100,7 +100,7 @@ def _look(loads: Loads, ref: LoadRef) -> LoadedRecord | None:
         raise Aborted(f"load: {ref.name!r} is being committed")
     loads.staging(ref)
     if loads.is_commit_under_way:
-        # One at a time: a search for duplicates would not see the keys of another load.
+        # One at a time: a search for duplicates does not see the keys of another load.
         raise Unavailable(
             f"another load is being committed in queue {loads.queue.name!r}; send the call again "
             "in a moment"
@@ -109,9 +109,9 @@ def _look(loads: Loads, ref: LoadRef) -> LoadedRecord | None:
 
 
 def _forget_what_is_due(kernel: Kernel, queue: QueueState, now_ms: int) -> Steps[None]:
-    """Keys whose time is over are no duplicates, and must not be forgotten after they come anew.
+    """Delete keys whose window is over: the load may add them anew, and those must stay.
 
-    It is done while the load is still staging: forgetting may have to write the load's own record.
+    Done while the load is still staging, because this may have to write the load's own record.
     """
     while queue.counters.forget_due_ms <= now_ms:
         tx = Transaction(kernel, now_ms, queue)
@@ -188,7 +188,7 @@ class _Commit:
         return sorted(parts, key=lambda part: part.ref.partition)
 
     def _check_files(self, parts: Sequence[Part]) -> Steps[None]:
-        """After the intent a file that is missing would keep the store from being opened."""
+        """Refuse missing files: after the intent, one would keep the store from being opened."""
         for count, part in enumerate(parts, 1):
             for file in part.files:
                 if not (self._directory / part_directory(part.ref) / file.name).is_file():
@@ -219,7 +219,7 @@ class _Commit:
     # --- after it ---------------------------------------------------------------------------------
 
     def finish(self) -> Steps[LoadedRecord]:
-        """Take in the files of the parts that the intent names, and conclude."""
+        """Take in the files of the parts that the intent names, and write the last batch."""
         try:
             yield Step.SYNC
             parts = yield from self._take_in()
@@ -257,7 +257,7 @@ class _Commit:
         ]
 
     def _conclude(self, parts: Sequence[Part]) -> LoadedRecord:
-        """The last batch: from here on the items are there, for all to see."""
+        """Write the last batch: it counts the items, which polls get from now on."""
         queue, record = self._queue, self._load.record
         tx = Transaction(self._kernel, record.seen_at_ms, queue)
         rows = sum(part.rows for part in parts) - len(record.dropped)
@@ -289,7 +289,7 @@ class _Commit:
         return loaded
 
     def _look_again(self) -> None:
-        """What came due meanwhile has waited."""
+        """Schedule a look at the keys that came due during the commit."""
         if not self._queue.is_deleted:
             self._kernel.agenda.schedule(self._queue.queue_id, self._queue.counters.forget_due_ms)
 
@@ -306,7 +306,7 @@ def _count_waiting(tx: QueueTx, record: LoadRecord, parts: Sequence[Part]) -> No
 
 
 def _drop_duplicates(tx: QueueTx, record: LoadRecord, forget_at_ms: int) -> None:
-    """Take the duplicates out again, and let their keys be those of the first."""
+    """Delete the duplicates, and let their keys name the first item again."""
     batch, prefix = tx.batch, tx.prefix
     marks = take_waiting(tx, [each.item_id for each in record.dropped])
     for each, mark in zip(record.dropped, marks, strict=True):

@@ -1,8 +1,8 @@
-"""Keys of a load: which of its rows are duplicates, of items that are there or of each other.
+"""Find the rows of a load that are duplicates, of stored items or of each other, by their keys.
 
-The claims of all parts, in order of key and then of id, are walked once. Of rows with the same key
-the first one stays. While the search goes on, and until the load is committed, nobody else adds or
-forgets a key of the queue.
+A claim is the key and the id of a row. The search reads the claims of all parts once, in order of
+key and then of id; of rows with the same key the first one stays. Until the load is committed,
+nobody else adds or deletes a key of the queue.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import LOAD_DUPLICATES_MAX, LOOKAHEAD_SKIPS_MAX
 
 _SLICE = 500
-"""Claims of one step: about a millisecond."""
+"""How many claims a step reads: about a millisecond."""
 
 
 class DuplicateSearch:
@@ -34,7 +34,7 @@ class DuplicateSearch:
         self.claims = 0
 
     def run(self, claims: Sequence[Path], scratch: Path) -> Iterator[None]:
-        """A step at a time; then `dropped` is complete."""
+        """Search, a step at a time; after the last one `dropped` is complete."""
         entries = walk_files(claims, scratch)
         has_keys = self._queue_has_keys()
         head = self._load.id_head

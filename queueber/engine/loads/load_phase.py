@@ -1,13 +1,13 @@
-"""How far a load is, as a table of legal transitions.
+"""The phases of a load, as a table of legal transitions.
 
     STAGING ── prepare ──▶ PREPARING ── intend ──▶ FINISHING ── conclude ──▶ ENDED
        │  ◀── give up ──────────┘                   │     ▲
        │                                  interrupt ▼     │ resume
        └── drop ──▶ ENDED                          INTENDED
 
-Only FINISHING and INTENDED are recorded, as one: a load whose intent is written will be committed,
-by this server or by the next one that opens the store. While any load of a queue is past STAGING,
-the queue forgets nothing and no other load of it is committed.
+The store records only whether the intent is written (FINISHING and INTENDED): such a load will be
+committed, by this server or by the next one that opens the store. While any load of a queue is past
+STAGING, the queue forgets no records, and no other load of it is committed.
 """
 
 from enum import Enum
@@ -16,11 +16,11 @@ from queueber.errors import invariant
 
 
 class LoadPhase(Enum):
-    STAGING = "parts are staged"
-    PREPARING = "parts are checked and duplicates looked for; nothing has changed"
-    INTENDED = "it will be committed; nobody is at work"
-    FINISHING = "its files are being taken in"
-    ENDED = "it was committed or dropped"
+    STAGING = "callers stage its parts"
+    PREPARING = "the server checks parts and searches duplicates; nothing has changed"
+    INTENDED = "it will be committed, but no call works on it now"
+    FINISHING = "the server takes in its files"
+    ENDED = "it is committed or dropped"
 
 
 TRANSITIONS: dict[tuple[LoadPhase, str], LoadPhase] = {
@@ -32,7 +32,7 @@ TRANSITIONS: dict[tuple[LoadPhase, str], LoadPhase] = {
     (LoadPhase.FINISHING, "interrupt"): LoadPhase.INTENDED,
     (LoadPhase.FINISHING, "conclude"): LoadPhase.ENDED,
 }
-"""Every pair that is not here is a bug of ours."""
+"""A pair that is not in this table is a bug of the server."""
 
 
 def next_phase(phase: LoadPhase, event: str) -> LoadPhase:

@@ -1,6 +1,6 @@
 """Loads under way: their records, their phases, and the directories of those that have ended.
 
-A load is known by its name and epoch. What happens to it is in `staging.py` and `commit.py`.
+Name and epoch identify a load. The operations on loads are in `staging.py` and `commit.py`.
 """
 
 from collections.abc import Iterator
@@ -30,6 +30,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads.load_phase import LoadPhase, next_phase
 from queueber.engine.queue.queue_state import QueueState, QueueTx, unreadable_queue
 from queueber.errors import Aborted, NotFound
+from queueber.ids import QueueId
 from queueber.model import LoadRef, PartRef
 
 
@@ -44,12 +45,12 @@ class Load:
 
     @property
     def is_intended(self) -> bool:
-        """Whether it is recorded that the load will be committed."""
+        """Whether the intent is written: the load will be committed."""
         return self.phase in (LoadPhase.INTENDED, LoadPhase.FINISHING)
 
 
 class Loads:
-    """The loads of one queue that are under way, and what is remembered of committed ones."""
+    """The loads of one queue that are under way, and the records of committed ones."""
 
     def __init__(self, store: Store, queue: QueueState, stale: list[str]) -> None:
         self._store = store
@@ -78,11 +79,11 @@ class Loads:
         return load if load is not None and load.record.ref.epoch == ref.epoch else None
 
     def of_name(self, name: str) -> Load | None:
-        """The load of that name that is under way, in whatever epoch."""
+        """The load of that name that is under way, in any epoch."""
         return self._loads.get(load_digest(name))
 
     def staging(self, ref: LoadRef) -> Load:
-        """The load, to which something is to be added now."""
+        """The load, if parts may be added to it; raises if not."""
         load = self.find(ref)
         if load is None:
             raise self.not_under_way(ref)
@@ -97,7 +98,7 @@ class Loads:
         )
 
     def committed(self, ref: LoadRef) -> LoadedRecord | None:
-        """What is remembered of the load, or of a later epoch of its name, if it was committed."""
+        """The record of the load, or of a later epoch of its name, if that was committed."""
         stored = self._store.get(Family.LOADS, self._prefix + loaded_key(loaded_digest(ref.name)))
         if stored is None:
             return None
@@ -111,7 +112,7 @@ class Loads:
 
     @property
     def is_commit_under_way(self) -> bool:
-        """Of any load, whether somebody works at it or waits for the disk."""
+        """Whether a commit of any load has begun and has not ended."""
         return any(load.phase is not LoadPhase.STAGING for load in self._loads.values())
 
     # --- phases -----------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ class Loads:
         self._follow_phases()
 
     def _follow_phases(self) -> None:
-        # A commit has looked at keys that must stay until it ends.
+        # The keys that a commit has read must stay until it ends.
         self.queue.retention.is_on_hold = self.is_commit_under_way
         if not self.is_commit_under_way:
             self.queue.keys.is_frozen = False
@@ -129,7 +130,7 @@ class Loads:
     # --- writing ----------------------------------------------------------------------------------
 
     def put(self, tx: QueueTx, record: LoadRecord) -> None:
-        """A load begins, or its record changes."""
+        """Write the record of a load that begins or changes."""
         digest = load_digest(record.ref.name)
         tx.batch.put(Family.LOADS, self._prefix + load_key(digest), encode_load(record))
         if (self, digest) not in tx.pending:
@@ -137,20 +138,20 @@ class Loads:
         tx.pending[self, digest] = record
 
     def record_in(self, tx: QueueTx, load: Load) -> LoadRecord:
-        """The record as the transaction leaves it so far."""
+        """The record, with the changes of this transaction so far."""
         digest = load_digest(load.record.ref.name)
         record: LoadRecord = tx.pending.get((self, digest), load.record)
         return record
 
     def end(self, tx: QueueTx, load: Load, event: str) -> None:
-        """It is under way no more: its record and those of its parts go."""
+        """End a load: delete its record and those of its parts."""
         digest = load_digest(load.record.ref.name)
         start, stop = self._prefix + load_key(digest), self._prefix + parts_end(digest)
         tx.batch.delete_range(Family.LOADS, start, stop)
         tx.after_write(self._ended, digest, load, event)
 
     def remember(self, tx: QueueTx, loaded: LoadedRecord) -> None:
-        """What became of a committed load is known for a while."""
+        """Write the record of a committed load, which is kept for a while."""
         retention, digest = self.queue.retention, loaded_digest(loaded.ref.name)
         earlier = self.committed(LoadRef(loaded.ref.name))
         if earlier is not None:
@@ -160,7 +161,7 @@ class Loads:
         retention.remember(tx, loaded.forget_at_ms, digest, FORGET_LOADED)
 
     def drop(self, tx: QueueTx, load: Load) -> None:
-        """All that was staged goes, but for the entry in `forget`, which the caller sees to."""
+        """Drop all that was staged. The caller deletes the entry in `forget`."""
         if load.record.batch:
             self.queue.batches.let_go(tx, load.record.batch)
         self.end(tx, load, "drop")
@@ -194,9 +195,9 @@ class AllLoads:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._queues: dict[int, Loads] = {}
+        self._queues: dict[QueueId, Loads] = {}
         self.stale_directories: list[str] = []
-        """Of loads that have ended: their files may go."""
+        """Directories of loads that have ended: their files may be deleted."""
 
     def of(self, queue: QueueState) -> Loads:
         return self._queues[queue.queue_id]

@@ -1,7 +1,7 @@
-"""The check of a part of a load: its files may hold nothing but what belongs to it.
+"""The check of a part of a load: its files may have only entries of this part.
 
-What a file holds between its first and its last key, only the file's own numbers tell: so many
-entries, all within a range that is the part's alone.
+It compares the description of each file, first and last key and number of entries, with the ranges
+of keys that belong to this part alone. `Stage.check` compares the descriptions with the files.
 """
 
 import re
@@ -35,7 +35,7 @@ FILE_NAME = re.compile(r"[a-z0-9_-]{1,64}\.sst", re.ASCII)
 
 
 def check_part(load: LoadRecord, prefix: bytes, part: Part) -> None:
-    """`InvalidArgument` says what is wrong with the part; `prefix` is the queue's."""
+    """Raise `InvalidArgument` if something is wrong with the part; `prefix` is the queue's."""
     _PartCheck(load, prefix, part).run()
 
 
@@ -75,7 +75,7 @@ class _PartCheck:
         return [file for file in self._part.files if file.family == family]
 
     def _check_items(self, family: Family, count: int) -> None:
-        """Files of ids: one after the other, within the part's range, as many as announced."""
+        """Files whose keys are ids: in order, within the part's range, `count` entries in all."""
         files = self._of(family.family_name)
         low = self._prefix + self._ids + bytes(4)
         high = self._prefix + range_id(
@@ -147,20 +147,15 @@ class _PartCheck:
             raise _outside(file, key)
 
 
-_KNOWN = {
-    CLAIMS,
-    *(
-        family.family_name
-        for family in (
-            Family.ITEMS,
-            Family.VISIBILITY_INDEX,
-            Family.DELAYED,
-            Family.PLACES,
-            Family.KEYS,
-            Family.FORGET,
-        )
-    ),
-}
+_FAMILIES = (
+    Family.ITEMS,
+    Family.VISIBILITY_INDEX,
+    Family.DELAYED,
+    Family.PLACES,
+    Family.KEYS,
+    Family.FORGET,
+)
+_KNOWN = {CLAIMS, *(family.family_name for family in _FAMILIES)}
 
 
 def _check_file(file: StagedFile) -> None:
@@ -178,7 +173,7 @@ def _check_file(file: StagedFile) -> None:
 
 
 def _check_ranges(files: Sequence[StagedFile], low: bytes, high: bytes) -> None:
-    """Each file is within the range, and after the one before it."""
+    """Check that each file is within the range, and after the one before it."""
     for file in files:
         for key in (file.first_key, file.last_key):
             _check_width(file, key, len(low))

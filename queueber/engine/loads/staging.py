@@ -1,8 +1,8 @@
-"""Loads begin, gather parts, and are dropped.
+"""Begin a load, stage its parts, abort it.
 
-Whoever begins a load first gets it a range of ids of its own, and holds its batch open; others join
-it. Its parts are files, built elsewhere, that wait beside the store; the commit names those that
-count, and all else of the load goes. So the attempts at a partition need not know of each other.
+The first caller that begins a load gives it a range of ids and holds its batch open; others join.
+Clients build the parts as files, which the server keeps beside the store. The commit names the
+parts to take in, and the server deletes all others. So attempts at a partition may overlap.
 """
 
 from queueber.db.families import Family
@@ -35,13 +35,11 @@ def begin_load(
     token: bytes,
     must_exist: bool = False,
 ) -> LoadRecord | LoadedRecord:
-    """Begin the load, or join it; what is remembered of it when it is committed already.
+    """Begin the load, or join it; returns its record, or that of a load that is committed already.
 
-    With `must_exist` a load that is neither under way nor committed is `NotFound`.
-
-    Who joins with a shorter timeout shortens it for all.
-
-    A load of the same name in an epoch before is dropped: nobody will commit it any more.
+    With `must_exist` a load that is neither under way nor committed is `NotFound`. A caller that
+    joins with a shorter timeout shortens it for all. A load of the same name in an earlier epoch is
+    dropped.
     """
     if (loaded := loads.committed(ref)) is not None:
         return loaded
@@ -89,7 +87,7 @@ def _join(
     if batch != its_batch:
         raise Aborted(f"batch: load {ref.name!r} adds to batch {its_batch!r}, not to {batch!r}")
     if load.phase is not LoadPhase.STAGING:
-        return record  # it has its time, that of the commit
+        return record  # the commit has set its time
     record = record.at(seen_at_ms=max(record.seen_at_ms, tx.now_ms))
     if timeout_ms < record.timeout_ms and not loads.is_commit_under_way:
         record = _shorten(tx, record, timeout_ms)
@@ -98,7 +96,7 @@ def _join(
 
 
 def _shorten(tx: QueueTx, record: LoadRecord, timeout_ms: int) -> LoadRecord:
-    """Who begins a load may allow more time, until the first to join it, than the others need."""
+    """The caller that begins a load may need more time until the first one joins than later."""
     forget_at_ms = min(record.forget_at_ms, record.seen_at_ms + timeout_ms)
     if forget_at_ms != record.forget_at_ms:
         digest = load_digest(record.ref.name)
@@ -108,7 +106,7 @@ def _shorten(tx: QueueTx, record: LoadRecord, timeout_ms: int) -> LoadRecord:
 
 
 def touch_load(tx: QueueTx, loads: Loads, ref: LoadRef) -> LoadRecord:
-    """Somebody adds to the load now, so it has its whole timeout before it again."""
+    """A caller adds to the load now, so its timeout starts again."""
     load = loads.staging(ref)
     record = loads.record_in(tx, load)
     if record.seen_at_ms < tx.now_ms:
@@ -118,7 +116,7 @@ def touch_load(tx: QueueTx, loads: Loads, ref: LoadRef) -> LoadRecord:
 
 
 def add_rows(tx: QueueTx, loads: Loads, items: NewItems) -> Added:
-    """Add items whose ids tell where they come from; none for who comes after the load's end."""
+    """Add items whose ids contain their origin; refused if their load has ended."""
     added = add(tx, items)
     if items.origin is not None and not added.is_repeat:
         touch_load(tx, loads, items.origin.load)
@@ -126,7 +124,7 @@ def add_rows(tx: QueueTx, loads: Loads, items: NewItems) -> Added:
 
 
 def finish_part(tx: QueueTx, loads: Loads, ref: LoadRef, part: Part) -> LoadRecord:
-    """Take note of a part whose files are there and have been checked."""
+    """Record a part whose files exist and have been checked."""
     record = touch_load(tx, loads, ref)
     key = tx.prefix + part_key(load_digest(ref.name), part.ref)
     before = tx.store.get(Family.LOADS, key)
@@ -138,7 +136,7 @@ def finish_part(tx: QueueTx, loads: Loads, ref: LoadRef, part: Part) -> LoadReco
 
 
 def abort_load(tx: QueueTx, loads: Loads, ref: LoadRef) -> bool:
-    """Drop all that was staged; False when there is no such load, or it is committed."""
+    """Drop all that was staged; False if there is no such load, or it is committed."""
     load = loads.find(ref)
     if load is None:
         return False
@@ -149,6 +147,6 @@ def abort_load(tx: QueueTx, loads: Loads, ref: LoadRef) -> bool:
 def _abort(tx: QueueTx, loads: Loads, load: Load) -> None:
     name = load.record.ref.name
     if load.phase is not LoadPhase.STAGING:
-        raise Aborted(f"load: {name!r} is being committed; it can no more be aborted")
+        raise Aborted(f"load: {name!r} is being committed; it can no longer be aborted")
     tx.queue.retention.cancel(tx, load.record.forget_at_ms, load_digest(name))
     loads.drop(tx, load)

@@ -9,6 +9,7 @@ from queueber.db.records.keys import PREFIX_BYTES, prefix_end
 from queueber.db.records.marks import HeldItem
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.leases import held_items
 from queueber.ids import ItemId
 
 
@@ -26,12 +27,7 @@ class DeadLetters:
     def get(self, ids: Sequence[bytes]) -> list[HeldItem]:
         """Those of the items that are dead letters."""
         found = self._store.get_many(Family.DEAD, [self._prefix + item_id for item_id in ids])
-        letters = [
-            (item_id, decode_dead(value)[2])
-            for item_id, value in zip(ids, found, strict=True)
-            if value is not None
-        ]
-        return cast("list[HeldItem]", letters)
+        return held_items(ids, [None if each is None else decode_dead(each)[2] for each in found])
 
     def first(self, limit: int) -> list[HeldItem]:
         """The first dead letters in order of id."""

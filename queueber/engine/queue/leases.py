@@ -203,7 +203,7 @@ class Leases:
         return marks
 
     def end(self, tx: Transaction[Any], leases: Sequence[tuple[Due, list[HeldItem]]]) -> None:
-        """Delete leases: expiry and id of each, as a due part, and the items that it holds."""
+        """End leases, each given as a due part (expiry and id) and the items that it holds."""
         prefix, batch = self._prefix, tx.batch
         for due, items in leases:
             lease_id = due[-ID_BYTES:]

@@ -100,10 +100,5 @@ def _look_at_results(tx: QueueTx) -> None:
 
 
 def results_stats(queue: QueueState) -> LogStats:
-    head = queue.results.head
-    return LogStats(
-        head.first_offset,
-        head.next_offset,
-        head.kept_bytes,
-        dict(queue.results.readers),
-    )
+    log, head = queue.results, queue.results.head
+    return LogStats(head.first_offset, head.next_offset, head.kept_bytes, dict(log.readers))

@@ -13,15 +13,8 @@ from queueber.model import Sweep
 
 
 def _trim(tx: QueueTx, _: int) -> Done:
-    settings = tx.queue.settings
-    return Done(
-        trim(
-            tx,
-            tx.queue.results,
-            age_ms=settings.result_age_ms,
-            bytes_max=settings.result_bytes_max,
-        )
-    )
+    s = tx.queue.settings
+    return Done(trim(tx, tx.queue.results, age_ms=s.result_age_ms, bytes_max=s.result_bytes_max))
 
 
 DUTIES: Duties[QueueState] = Duties(

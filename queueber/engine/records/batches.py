@@ -120,7 +120,7 @@ class Batches:
         return number
 
     def let_go(self, tx: Transaction[Any], number: int) -> None:
-        """A load that held the batch was dropped. A batch that never got an item is deleted."""
+        """A dropped load held the batch. If the load began it and it is empty, it is deleted."""
         record = self._record(tx, number)
         record.loads -= 1
         if record.added == 0 and not record.loads and not record.forget_at_ms:

@@ -500,9 +500,9 @@ def test_abort_while_it_is_committed_is_refused(rig: LoadRig) -> None:
     steps = rig.commit_steps(load, ref)
     next(steps)
 
-    with pytest.raises(Aborted, match="can no more be aborted"):
+    with pytest.raises(Aborted, match="can no longer be aborted"):
         abort(rig)
-    with pytest.raises(Aborted, match="can no more be aborted"):
+    with pytest.raises(Aborted, match="can no longer be aborted"):
         rig.begin(epoch=1)
 
     steps.close()
