@@ -74,10 +74,9 @@ async def open_link(address: str, name: str = "") -> Link:
         raise InvalidArgument(f"address: {host!r} is not a host name") from None
     link = Link(stream)
     try:
-        described = link.service.describe()
+        link.server = read_server_info((await link.service.describe()).server)
         if name:
-            await link.service.hello(name)
-        link.server = read_server_info((await described).server)
+            await _say_name(link, name)
     except capnp.KjException as failure:
         link.close()
         raise _refusal(address, failure) from None
@@ -85,6 +84,14 @@ async def open_link(address: str, name: str = "") -> Link:
         link.close()
         raise
     return link
+
+
+async def _say_name(link: Link, name: str) -> None:
+    try:
+        await link.service.hello(name)
+    except capnp.KjException as failure:
+        if failure.type != "UNIMPLEMENTED":  # a server of an earlier version
+            raise
 
 
 def _refusal(address: str, failure: Any) -> QueueberError:
