@@ -18,11 +18,15 @@ from queueber import limits
 from queueber.config import OPTIONS
 from queueber.db.families import Family
 from queueber.db.store.format import FORMAT
+from queueber.engine.loads.load_phase import TRANSITIONS as PHASES
 from queueber.engine.loads.part_check import _KNOWN as KNOWN_FAMILIES
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
+from queueber.engine.queue.sweep import DUTIES
 from queueber.errors import WIRE_ERRORS
 from queueber.schema import wire
 from queueber.testing import ServerProcess, running_server
+from queueber.wire.flow import _HELD_BACK as HELD_BACK
+from queueber.wire.flow import State as FlowState
 from tests.support.spark_driver import spark_environment, why_no_spark
 
 ROOT = Path(__file__).parent.parent
@@ -147,11 +151,92 @@ def rows(page: str) -> list[list[str]]:
     ]
 
 
-def test_the_families_are_those_of_the_code() -> None:
-    listed = [row for row in rows("architecture.md") if len(row) == 3 and row[0] != "family"]
+def section(page: str, heading: str) -> str:
+    """The text below a heading, up to the next one of the same or a higher level."""
+    text = (ROOT / "docs" / page).read_text()
+    level = len(heading) - len(heading.lstrip("#"))
+    _, found, rest = text.partition(f"\n{heading}\n")
+    assert found, heading
+    return re.split(rf"^#{{1,{level}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """The rows of the only table of a section."""
+    lines = [line for line in section(page, heading).splitlines() if line.startswith("|")]
+    cells = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+    assert [row[0] for row in cells].count("---") == 1, heading
+    return cells[2:]
+
+
+def test_the_families_are_those_of_the_code() -> None:
     expected = [[family.family_name, family.key_parts, family.value_kind] for family in Family]
-    assert [row for row in listed if row[0] != "---"] == expected
+
+    assert table("architecture.md", "## The families") == expected
+
+
+def test_the_duties_are_those_of_the_code() -> None:
+    listed = table("architecture.md", "## Duties")
+
+    assert [row[0] for row in listed] == [duty.name for duty in DUTIES._duties]
+
+
+def test_the_phases_of_a_load_are_those_of_the_code() -> None:
+    expected = [[phase.name, event, after.name] for (phase, event), after in PHASES.items()]
+
+    assert table("architecture.md", "## Load phases") == expected
+
+
+def test_the_states_of_flow_control_are_those_of_the_code() -> None:
+    listed = table("architecture.md", "## Flow control")
+
+    assert [row[0] for row in listed] == [state.name for state in FlowState]
+    for state, begins, ends, _ in listed:
+        if FlowState[state] in HELD_BACK:
+            assert (begins, ends) == tuple(event.name for event in HELD_BACK[FlowState[state]])
+
+
+def test_the_folders_of_the_tree_are_all_told() -> None:
+    told = section("architecture.md", "## The tree")
+    root = ROOT / "queueber"
+
+    for package in root.rglob("__init__.py"):
+        path = package.parent.relative_to(root)
+        if path.parts and path.parts[0] in {"engine", "db", "client"}:
+            # The rooms of these are told each; a layer is its rooms.
+            assert len(path.parts) == 1 or f"`{path}/`" in told, path
+        elif path.parts:
+            assert f"`{path.parts[0]}/`" in told, path
+
+
+WALKS = re.findall(
+    r"^### ((?:The road|An?) .*)$",
+    (ROOT / "docs" / "architecture.md").read_text(),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_walk_names_files_that_exist_and_counts_them(walk: str) -> None:
+    text = section("architecture.md", f"### {walk}")
+    steps = re.findall(r"^(\d+)\. `([\w/.]+)`: ", text, re.MULTILINE)
+
+    assert [int(number) for number, _ in steps] == list(range(1, len(steps) + 1))
+    assert [file for _, file in steps if not (ROOT / "queueber" / file).is_file()] == []
+    assert len({file for _, file in steps}) == len(steps)
+    assert re.search(rf"^{len(steps)} files", text, re.MULTILINE)
+
+
+def test_the_walks_are_those_of_an_add_a_poll_a_completion_an_expiry_and_a_load() -> None:
+    assert len(WALKS) == 6
+
+
+def test_files_that_the_pages_name_exist() -> None:
+    roots = [ROOT, ROOT / "queueber", ROOT / "queueber" / "engine", ROOT / "queueber" / "client"]
+    for page in ("architecture.md", "lifecycle.md", "glossary.md"):
+        text = (ROOT / "docs" / page).read_text()
+        named = re.findall(r"`([\w/]+/[\w/]+\.(?:py|capnp|toml))`", text)
+        missing = [name for name in named if not any((root / name).is_file() for root in roots)]
+        assert missing == [], page
 
 
 def test_the_families_of_a_load_are_those_of_the_code() -> None:
@@ -198,8 +283,10 @@ def test_the_methods_of_loads_are_told() -> None:
 def test_the_states_and_invariants_are_those_of_the_code() -> None:
     listed = rows("lifecycle.md")
 
-    for (state, operation), target in TRANSITIONS.items():
-        assert [state.value, operation, target.value] in listed
+    states = [
+        [state.value, operation, target.value] for (state, operation), target in TRANSITIONS.items()
+    ]
+    assert [row for row in listed if len(row) == 3 and row[0] not in {"state", "---"}] == states
     assert {row[0]: row[1] for row in listed if row[0].startswith("I")} == INVARIANTS
 
 
