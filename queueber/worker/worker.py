@@ -13,9 +13,9 @@ from queueber.errors import InvalidArgument
 from queueber.worker.counters import WorkerStats
 from queueber.worker.event_logger import EventLogger, make_event_logger
 from queueber.worker.handlers.handler import Handler
-from queueber.worker.handlers.serializers import Deserializer, Serializer
+from queueber.worker.handlers.serializers import Deserializer, Serializer, SerializerName
 from queueber.worker.seconds import Duration, in_seconds
-from queueber.worker.worker_settings import OnLeaseLost, WorkerSettings
+from queueber.worker.worker_settings import LoopName, OnLeaseLost, WorkerSettings
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -62,8 +62,8 @@ class Worker:
         prefetch: int | None = None,
         lease: Duration = 60,
         shutdown_timeout: Duration = 30,
-        loop: str = "asyncio",
-        serializer: Serializer | str | None = None,
+        loop: LoopName = "asyncio",
+        serializer: Serializer | SerializerName | None = None,
         deserializer: Deserializer | str | None = None,
         on_lease_lost: OnLeaseLost | None = None,
         connect_timeout: Duration = 5,

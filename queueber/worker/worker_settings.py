@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
@@ -12,11 +12,13 @@ from queueber.worker.handlers.serializers import (
     SERIALIZERS,
     Deserializer,
     Serializer,
+    SerializerName,
 )
 from queueber.worker.seconds import check_seconds
 from queueber.worker.work_item import WorkItem
 
-LOOPS = ("asyncio", "trio")
+LoopName = Literal["asyncio", "trio"]
+LOOPS: tuple[str, ...] = get_args(LoopName)
 CONCURRENCY_MAX = 10_000
 PROCESSES_MAX = 1000
 PREFETCH_MAX = 100_000
@@ -41,8 +43,8 @@ class WorkerSettings:
     lease_seconds: float
     shutdown_seconds: float
     connect_seconds: float
-    loop: str
-    serializer: Serializer | str | None
+    loop: LoopName
+    serializer: Serializer | SerializerName | None
     deserializer: Deserializer | str | None
     on_lease_lost: OnLeaseLost | None
 

@@ -34,7 +34,7 @@ class DeathReason(Enum):
     def text(self, attempts: int) -> str:
         """In words, for an item that was tried `attempts` times."""
         if self is DeathReason.FAILED:
-            return f"failed {attempts} times (attempts_max)"
+            return f"failed {'once' if attempts == 1 else f'{attempts} times'} (attempts_max)"
         return f"its lease ended unfinished at attempt {attempts} (attempts_max)"
 
 

@@ -6,10 +6,11 @@ Pickle is not among them: whoever may add an item could run code in the worker.
 import inspect
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 Serializer = Callable[[Any], bytes]
 Deserializer = Callable[[bytes], Any]
+SerializerName = Literal["json"]
 
 
 def _to_json(value: Any) -> bytes:
