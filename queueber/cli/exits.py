@@ -54,8 +54,13 @@ FLAGS = {
     "backoffJitter": "--backoff-jitter", "backoff.jitter": "--backoff-jitter",
     "dedupWindowMs": "--dedup-window", "resultAgeMs": "--result-age",
 } | {
+    f"{name}_ms": "--" + name.replace("_", "-")
+    for name in ("lease", "backoff", "backoff_base", "backoff_cap", "dedup_window", "result_age")
+} | {
     name: "--" + name.replace("_", "-")
     for name in (
+        "items_max", "bytes_max", "item_bytes_max", "backoff_factor", "backoff_jitter",
+        "result_bytes_max",
         "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
         "concurrency", "processes", "prefetch", "loop", "serializer", "deserializer",
         "shutdown_timeout", "connect_timeout", "attempts_max", "backoff", "format",

@@ -44,11 +44,19 @@ class Admission:
     def enter(self) -> None:
         self.calls += 1
 
-    def leave(self) -> None:
-        self.calls -= 1
+    def arrived(self) -> None:
+        """A call has begun, or was refused: it is no longer on its way in."""
+        self.arriving -= 1
+        self._wake_held_back()
+
+    def _wake_held_back(self) -> None:
         if self._held_back and not self._is_waking and not self.is_full:
             self._is_waking = True
             self.loop.call_soon(self._let_in)
+
+    def leave(self) -> None:
+        self.calls -= 1
+        self._wake_held_back()
         if self.calls == 0 and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 

@@ -52,6 +52,7 @@ class Items:
             queue.check_alive()
             return shell.durable(Added([]))
         if items.origin is not None:
+            queue.check_alive()
             loads = shell.engine.loads.of(queue.state)
             return shell.write(queue, add_rows, loads, items, event="added")
         return shell.write(queue, add, items, event="added")

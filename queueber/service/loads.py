@@ -120,10 +120,10 @@ class Loads:
         await self._shell.write(queue, finish_part, loads, ref, part, event="part_finished")
 
     def _of(self, queue: QueueHandle) -> QueueLoads:
+        queue.check_alive()
         return self._shell.engine.loads.of(queue.state)
 
     def _touch(self, queue: QueueHandle, ref: LoadRef) -> LoadRecord:
-        queue.check_alive()
         check_load(ref)
         return self._shell.run(queue.state, touch_load, self._of(queue), ref)
 
@@ -177,8 +177,12 @@ class Loads:
             # One load of a queue at a time: the search for duplicates must see the others' keys.
             for other in others:
                 await self._ended(other)
-            loaded = await self._commit_in_the_end(queue, ref, parts)
-            shell.after_write(state)
+            try:
+                loaded = await self._commit_in_the_end(queue, ref, parts)
+            finally:
+                # A commit that fails may have forgotten what was due before it failed.
+                if not state.is_deleted:
+                    shell.after_write(state)
             self._log(queue, "load_committed", ref, rows=loaded.rows)
             return await shell.durable(self._shown(state, loaded))
         finally:
@@ -189,7 +193,6 @@ class Loads:
     ) -> LoadedRecord:
         shell = self._shell
         while True:
-            queue.check_alive()
             loads = self._of(queue)
             steps = commit_load(shell.engine.kernel, loads, ref, parts, shell.clock.now_ms())
             try:

@@ -91,7 +91,7 @@ class Session:
         admission.loop.call_soon(self._arrived)
 
     def _arrived(self) -> None:
-        self._admission.arriving -= 1
+        self._admission.arrived()
         self.arriving -= 1
         if self._go_on is not None:
             self._look()

@@ -98,14 +98,15 @@ class Shell:
     ) -> Coroutine[Any, Any, T]:
         """Do an operation of the engine; the awaitable ends once it is durable.
 
-        The event is logged for debugging, with the `ids` that the call named; one with `facts` is
-        for operators, and is logged with its caller.
+        The event is logged for debugging, with the `ids` that the call named or made; one with
+        `facts` is for operators, and is logged with its caller.
         """
         state = queue.state
         queue.check_alive()
         answer = self.run(state, op, *arguments)
         if facts is None:
-            _log.debug(event, queue=state.name, ids=ids, answer=answer)
+            named = ids or getattr(answer, "ids", ())
+            _log.debug(event, queue=state.name, ids=named, answer=answer)
         else:
             self.log(queue.session, event, state.name, facts(answer))
         self.after_write(state)

@@ -3,8 +3,6 @@
 import sys
 from typing import Protocol
 
-import structlog
-
 
 class EventLogger(Protocol):
     """A structlog logger, or a pipe to the process that has one."""
@@ -16,6 +14,8 @@ class EventLogger(Protocol):
 
 def make_event_logger() -> EventLogger:
     """The logger of the program; standard error if the program has not configured structlog."""
+    import structlog  # it loads much, and a program that only sends items does without
+
     logger: EventLogger = (
         structlog.get_logger("queueber")
         if structlog.is_configured()

@@ -1,5 +1,6 @@
 """Commands on a directory that is not ours say what it is, and change nothing in it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,11 @@ def test_serve_among_documents_is_refused_and_changes_nothing(cli: Cli, document
     served = cli.run("serve", "--data-dir", str(documents), "--listen", "127.0.0.1:0")
 
     assert served.code == 5
-    assert served.stderr.splitlines()[-1] == (
-        f"Error: {documents} is neither empty nor a data directory of Queueber: it holds "
-        "'guide.md'; nothing was changed; choose an empty or new directory with --data-dir"
+    failed = json.loads(served.stderr.splitlines()[-1])
+    assert (failed["event"], failed["reason"]) == (
+        "server_failed",
+        f"{documents} is neither empty nor a data directory of Queueber: it holds "
+        "'guide.md'; nothing was changed; choose an empty or new directory with --data-dir",
     )
     assert "Traceback" not in served.stderr
     assert state_of(documents) == before

@@ -93,11 +93,15 @@ def end_an_item_again(damage: Damage) -> str:
 
 def lease_an_item_twice(damage: Damage) -> str:
     """At the very moment in which another has got it."""
+    facts = damage.facts
     polls = [
         hold.poll
-        for item, holds in damage.facts.holds.items()
+        for item, holds in facts.holds.items()
         for hold in holds
-        if alive_until_ms(damage.facts, item, hold) > hold.poll.ended_ms
+        if alive_until_ms(facts, item, hold) > hold.poll.ended_ms
+        # Nobody extends the second lease.
+        and hold.poll.began_ms + hold.poll.arguments["lease_ms"] - facts.slack_ms
+        > hold.poll.ended_ms
     ]
     assume(not damage.facts.by_operation["clock_step"])
     poll = damage.one_of(polls)

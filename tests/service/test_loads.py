@@ -11,7 +11,7 @@ from queueber.db.records.loads import part_directory
 from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Aborted, InvalidArgument, NotFound, ResourceExhausted, Unavailable
 from queueber.ids import origin_of
-from queueber.limits import HOUR_MS, LOAD_TIMEOUT_MS, LOADS_MAX
+from queueber.limits import DAY_MS, HOUR_MS, LOAD_TIMEOUT_MS, LOADS_MAX
 from queueber.model import LoadRef, LoadState, NewItems, Origin, PartRef, QueueSettings
 from queueber.service.background_thread import BackgroundThread
 from tests.support.dumps import dump
@@ -483,3 +483,28 @@ async def test_adds_with_an_origin_are_refused_after_the_end_of_the_load(rig: Se
             rig.service.items.add(rig.queue, NewItems([b"a", b"b"], origin=origin))
 
     assert dump(rig.store) == before
+
+
+@on_service()
+async def test_calls_about_loads_of_a_deleted_queue_are_not_found(rig: ServiceRig) -> None:
+    queues, session = rig.service.queues, rig.session
+    rig.queue = await queues.open_queue("gone", session, must_exist=False)
+    await begin(rig)
+    assert await queues.delete_queue("gone", session)
+
+    with pytest.raises(NotFound, match="'gone' was deleted"):
+        await rig.service.loads.abort_load(rig.queue, LOAD)
+    with pytest.raises(NotFound, match="'gone' was deleted"):
+        await rig.service.items.add(rig.queue, NewItems([b"x"], origin=Origin(LOAD, 0, 0)))
+
+
+@on_service()
+async def test_load_that_must_exist_is_found_as_it_stands(rig: ServiceRig) -> None:
+    """Its timeout is not shortened, and nobody need know its batch."""
+    begun = await begin(rig, batch="b", timeout_ms=7 * DAY_MS)
+
+    found = await rig.service.loads.begin_load(
+        rig.queue, LOAD, batch="", timeout_ms=0, must_exist=True
+    )
+
+    assert (found.batch, found.expires_at_ms) == ("b", begun.expires_at_ms)

@@ -129,6 +129,7 @@ settings: dict[str, Rule] = {
     "settings.backoffFactor": Limit(100.0, float("inf")),
     "settings.backoffCapMs": upto(DELAY_MS_MAX),
     "settings.backoffJitter": Limit(1.0, float("nan")),
+    "settings.noIsolation": a_flag,
     "settings.dedupWindowMs": upto(DEDUP_WINDOW_MS_MAX),
     "settings.resultAgeMs": upto(RESULT_AGE_MS_MAX),
     "settings.resultBytesMax": Any_(U64),

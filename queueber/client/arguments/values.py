@@ -55,7 +55,7 @@ def to_ms(
     ms = round(seconds * SECOND_MS)
     if limit_ms is not None and ms > limit_ms:
         raise InvalidArgument(
-            f"{field}: {seconds} s is too long; {whose} is {limit_ms // SECOND_MS}"
+            f"{field}: {seconds:g} s is too long; {whose} is {limit_ms // SECOND_MS}"
         )
     return ms
 

@@ -38,7 +38,7 @@ from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems, item_size
 from queueber.engine.integrity.queue_entries import QueueEntries
 from queueber.ids import made_at_ms
-from queueber.limits import ID_BYTES, PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.limits import ATTEMPTS_CEILING, ID_BYTES, PRIORITY_DEFAULT, PRIORITY_MAX
 
 _CHUNK = 500
 _STATES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.LEASES, Family.DEAD)
@@ -177,16 +177,17 @@ class ItemsRebuild:
         return encode_mark(
             plain._replace(
                 batch=number,
-                attempts=self._attempts(item_id),
+                attempts=self._attempts(item_id, old.attempts),
                 group_max=old.group_max,
                 priority=min(old.priority, PRIORITY_MAX),
             )
         )
 
-    def _attempts(self, item_id: bytes) -> int:
+    def _attempts(self, item_id: bytes, counted: int) -> int:
+        """As many as there are times of failures; of more than are kept, as the mark has it."""
         stored = self._entries.get(Family.ATTEMPTS, item_id)
-        times = _times(stored) if stored is not None else []
-        return len(times) if times is not None else 0
+        times = len((_times(stored) if stored is not None else None) or ())
+        return max(times, counted) if times == ATTEMPTS_CEILING else times
 
     def _drop_histories(self) -> None:
         """Drop histories of failures that cannot be read, or whose item does not exist."""

@@ -2,7 +2,8 @@
 
 An operation reads, decides, and tells a transaction what to write. Whoever opened the transaction
 commits it. Operations on several queues (`join`) and logs may share one: all of it is written, or
-nothing.
+nothing. Operations read a queue as it was last written, so a transaction has one operation on the
+items of each queue.
 
 Before the write, objects may still encode what they gathered (`before_write`). Memory changes only
 once the store has written the batch (`after_write`, in the order of the calls), so a transaction
@@ -40,7 +41,7 @@ class Transaction(Generic[Q_co]):
     """Of one queue, or of None when what is written belongs to no queue."""
 
     __slots__ = (
-        "_after", "_before", "_due_ms", "_joined", "_kernel", "batch", "counters", "ids", "now_ms",
+        "_after", "_before", "_due_ms", "_kernel", "_parts", "batch", "counters", "ids", "now_ms",
         "pending", "prefix", "queue", "store",
     )  # fmt: skip
 
@@ -60,7 +61,8 @@ class Transaction(Generic[Q_co]):
         self._after: list[tuple[Callable[..., object], tuple[Any, ...]]] = (
             [] if root is None else root._after
         )
-        self._joined: list[Transaction[Any]] = []
+        self._parts: list[Transaction[Any]] = [self] if root is None else root._parts
+        """This one, and those that were joined to it."""
         self.pending: dict[object, Any] = {} if root is None else root.pending
         """What objects have gathered so far, each under a key of its own."""
         if queue is None:
@@ -73,8 +75,11 @@ class Transaction(Generic[Q_co]):
 
     def join(self, queue: Other) -> "Transaction[Other]":
         """The part of this transaction that changes another queue; committed with this one."""
+        for part in self._parts:
+            if part.queue is queue:
+                return part
         joined = Transaction(self._kernel, self.now_ms, queue, root=self)
-        self._joined.append(joined)
+        self._parts.append(joined)
         return joined
 
     def due(self, at_ms: int) -> None:
@@ -101,8 +106,7 @@ class Transaction(Generic[Q_co]):
         """
         for call, arguments in self._before:
             call(*arguments)
-        parts: list[Transaction[Any]] = [self, *self._joined]
-        batch = self.batch
+        parts, batch = self._parts, self.batch
         if len(batch) or not all(each._only_learned() for each in parts):
             for each in parts:
                 if each.queue is not None:

@@ -58,6 +58,7 @@ def commit_load(
 
     If it ends before the intent is written, by an error or by its caller, nothing has changed.
     """
+    _check_alive(loads.queue)
     if (loaded := _look(loads, ref)) is not None:
         return loaded
     load = loads.find(ref)

@@ -45,7 +45,10 @@ def begin_load(
         return loaded
     known = loads.of_name(ref.name)
     if known is not None and known.record.ref.epoch >= ref.epoch:
-        return _join(tx, loads, known, ref, batch, timeout_ms)
+        _check_epoch(known, ref)
+        if must_exist:
+            return touch_load(tx, loads, ref) if known.phase is LoadPhase.STAGING else known.record
+        return _join(tx, loads, known, batch, timeout_ms)
     if must_exist:
         raise loads.not_under_way(ref)
     if known is None and len(loads) >= LOADS_MAX:
@@ -74,18 +77,13 @@ def begin_load(
     return record
 
 
-def _join(
-    tx: QueueTx, loads: Loads, load: Load, ref: LoadRef, batch: str, timeout_ms: int
-) -> LoadRecord:
+def _join(tx: QueueTx, loads: Loads, load: Load, batch: str, timeout_ms: int) -> LoadRecord:
     record = load.record
-    if record.ref.epoch > ref.epoch:
-        raise Aborted(
-            f"load: {ref.name!r} is in epoch {record.ref.epoch}, and epoch {ref.epoch} is over; "
-            "stop, somebody else has taken over"
-        )
     its_batch = tx.queue.batches.names.name(record.batch)
     if batch != its_batch:
-        raise Aborted(f"batch: load {ref.name!r} adds to batch {its_batch!r}, not to {batch!r}")
+        raise Aborted(
+            f"batch: load {record.ref.name!r} adds to batch {its_batch!r}, not to {batch!r}"
+        )
     if load.phase is not LoadPhase.STAGING:
         return record  # the commit has set its time
     record = record.at(seen_at_ms=max(record.seen_at_ms, tx.now_ms))
@@ -93,6 +91,15 @@ def _join(
         record = _shorten(tx, record, timeout_ms)
     loads.put(tx, record)
     return record
+
+
+def _check_epoch(load: Load, ref: LoadRef) -> None:
+    epoch = load.record.ref.epoch
+    if epoch > ref.epoch:
+        raise Aborted(
+            f"load: {ref.name!r} is in epoch {epoch}, and epoch {ref.epoch} is over; stop, "
+            "somebody else has taken over"
+        )
 
 
 def _shorten(tx: QueueTx, record: LoadRecord, timeout_ms: int) -> LoadRecord:

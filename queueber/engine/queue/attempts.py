@@ -91,7 +91,8 @@ def backoff_ms(settings: QueueSettings, item_id: ItemId, attempts: int) -> int:
         return settings.backoff_ms[min(attempts, len(settings.backoff_ms)) - 1]
     # Not `factor ** attempts`: 10 ** 1000 is too large for a float. The cap is reached long before.
     delay_ms = float(settings.backoff_base_ms)
-    for _ in range(attempts - 1):
+    does_grow = delay_ms > 0 and settings.backoff_factor > 1
+    for _ in range(attempts - 1 if does_grow else 0):
         delay_ms *= settings.backoff_factor
         if delay_ms >= settings.backoff_cap_ms:
             break

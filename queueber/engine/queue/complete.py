@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from queueber.db.families import Family
 from queueber.db.records.items import decode_details
 from queueber.db.records.marks import (
+    MARK_ATTEMPTS_MAX,
     PLAIN_TAILS,
     SIZE_BYTES,
     HeldItem,
@@ -61,7 +62,7 @@ def _rows(tx: QueueTx, gone: Sequence[HeldItem], results: Sequence[bytes]) -> li
             encode_result(
                 item_id,
                 result,
-                attempt=mark_attempts(mark) + 1,
+                attempt=min(mark_attempts(mark) + 1, MARK_ATTEMPTS_MAX),
                 key=key,
                 batch=name(mark_batch(mark)).encode(),
                 attributes=attributes,

@@ -7,7 +7,13 @@ from typing import cast
 from queueber.db.families import Family
 from queueber.db.records.items import decode_details, decode_items, unpack_attributes
 from queueber.db.records.keys import TIME_BYTES
-from queueber.db.records.marks import Mark, mark_attempts, mark_batch, mark_has_details
+from queueber.db.records.marks import (
+    MARK_ATTEMPTS_MAX,
+    Mark,
+    mark_attempts,
+    mark_batch,
+    mark_has_details,
+)
 from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.selection import Selection
@@ -91,7 +97,7 @@ def _details(
             key, packed = decode_details(records[ids[at]])
             keys[at] = key.decode()
             attributes[at] = unpack_attributes(packed) if packed else _NO_ATTRIBUTES
-    attempts = [mark_attempts(mark) + 1 for mark in marks]
+    attempts = [min(mark_attempts(mark) + 1, MARK_ATTEMPTS_MAX) for mark in marks]
     name = tx.queue.batches.names.name
     batches = [name(mark_batch(mark)) for mark in marks]
     return ItemDetails(

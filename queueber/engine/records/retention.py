@@ -52,6 +52,8 @@ class Retention:
 
     def forget(self, tx: Transaction[Any], entries_max: int) -> Done:
         """Look at up to `entries_max` due entries."""
+        if self.is_on_hold:
+            return Done(0, NEVER_MS)
         counters = tx.counters
         due, counters.forget_due_ms, look_again_ms = read_due(
             tx.store,

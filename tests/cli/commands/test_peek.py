@@ -42,7 +42,7 @@ def test_peek_at_every_other_state_tells_what_matters(cli: Cli, client: queueber
     assert held[1].startswith(f"    lease {lease.id.hex()} until 20")
     assert dead[0].endswith("  dead")
     assert dead[1].partition("Z, ")[2] == (
-        "it failed as often as the queue allows, 1 failure, "
+        "failed once (attempts_max), 1 failure, "
         'error json:"no route\\nto host", key order-17, batch night, trace=a1'
     )
 
@@ -70,7 +70,7 @@ def test_peek_json_has_every_field(cli: Cli, client: queueber.Client) -> None:
         "groupMax": 0,
         "atMs": item.at_ms,
         "lease": None,
-        "reason": "it failed as often as the queue allows",
+        "reason": "failed once (attempts_max)",
         "lastError": "no route",
         "attemptTimesMs": list(item.attempt_times_ms),
     }

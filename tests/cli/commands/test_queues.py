@@ -180,6 +180,7 @@ def test_queues_show_tells_the_settings(cli: Cli, client: queueber.Client) -> No
         "item bytes, limit": "none",
         "lease": "90 s",
         "attempts, limit": "20",
+        "isolation": "on",
         "backoff": "1 s * 2^n up to 1 h, jitter 0.1",
         "dedup window": "10 min",
         "result age, limit": "none",

@@ -56,7 +56,7 @@ def test_status_without_a_batch_is_that_of_the_queue(cli: Cli, queue: queueber.Q
         (["enqueue", "a.txt", "--conf", "a"], "'a' is not NAME=VALUE."),
         (["enqueue", "a.txt", "--method", "fast"], "'fast' is not one of"),
         (["enqueue"], "Missing argument 'PATH...'"),
-        (["enqueue", "a.xlsx"], "--format: the name 'a.xlsx' does not tell it"),
+        (["enqueue", "a.xlsx"], "--format: 'a.xlsx' does not end in a known suffix"),
         (["enqueue", "a.csv", "b.json"], "--format: the input is csv and json"),
         (["export", "out", "--wait"], "--wait is for a batch; give --batch, too"),
         (["export", "out", "--status", "live"], "'live' is not one of"),

@@ -178,7 +178,7 @@ def test_concurrent_single_calls_are_joined_and_each_gets_its_own_answer(
 def test_queues_are_created_configured_listed_and_deleted(client: queueber.Client) -> None:
     assert client.create_queue("made", items_max=2) is True
     assert client.create_queue("made", items_max=2) is False
-    with pytest.raises(queueber.Aborted, match="other settings"):
+    with pytest.raises(queueber.AlreadyExists, match="other settings"):
         client.create_queue("made", items_max=3)
 
     queue = client.queue("made")

@@ -303,3 +303,19 @@ def test_levels_begin_with_their_byte(rig: Rig, ids: list[ItemId]) -> None:
     assert rig.keys(Family.VISIBILITY_INDEX) == [
         rig.queue.prefix + level_part(7) + due_part(START_MS, ids[0])
     ]
+
+
+def test_queue_that_is_joined_twice_or_through_another_has_one_part(rig: Rig) -> None:
+    for name in ("other", "third"):
+        create_queue(rig.engine, name, QueueSettings(), rig.now_ms)
+    other, third = (rig.engine.queues.get(name) for name in ("other", "third"))
+    tx = open_tx(rig)
+    joined = tx.join(other)
+
+    add(joined.join(third), NewItems([b"c"]))
+
+    assert tx.join(other) is joined
+    assert joined.join(rig.queue) is tx
+    joined.commit()
+    assert (third.counters.ready, other.counters.ready) == (1, 0)
+    rig.assert_sound()

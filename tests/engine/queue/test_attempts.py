@@ -201,3 +201,44 @@ def test_charge_keeps_the_group_batch_and_priority_of_an_item(rig: Rig) -> None:
 
     _, mark = whereabouts(rig, polled.ids[0])
     assert mark == MarkFields(1, batch=1, attempts=1, group_max=1, priority=7)
+
+
+# --- without a limit ------------------------------------------------------------------------------
+
+
+def test_item_without_a_limit_of_attempts_never_dies_and_is_completed_however_often_it_failed(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mark counts up to 65,535; of the times of failures the last ones are kept."""
+    monkeypatch.setattr("queueber.engine.queue.attempts.MARK_ATTEMPTS_MAX", 5)
+    monkeypatch.setattr("queueber.engine.queue.complete.MARK_ATTEMPTS_MAX", 5)
+    monkeypatch.setattr("queueber.engine.queue.poll.MARK_ATTEMPTS_MAX", 5)
+    allow_attempts(rig, 0)
+    (item,) = rig.add(b"x")
+    for _ in range(8):
+        polled = rig.poll()
+        rig.fail(polled.ids, polled.lease_id, delay_ms=0)
+
+    polled = rig.poll()
+
+    assert (polled.ids, polled.details.attempts) == ([item], [5])
+    assert rig.complete(polled.ids, polled.lease_id) == [True]
+    assert rig.stats().dead == 0
+
+
+def test_times_of_failures_are_kept_up_to_their_limit(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("queue.attempts", "integrity.check_items", "integrity.rebuild_items"):
+        monkeypatch.setattr(f"queueber.engine.{module}.ATTEMPTS_CEILING", 3)
+    allow_attempts(rig, 0)
+    (item,) = rig.add(b"x")
+    for _ in range(5):
+        polled = rig.poll()
+        rig.fail(polled.ids, polled.lease_id, delay_ms=0)
+        rig.now_ms += 1
+
+    ((_, history),) = rig.dump()["attempts"]
+    assert decode_attempts(history)[0] == [rig.now_ms - 3, rig.now_ms - 2, rig.now_ms - 1]
+    assert whereabouts(rig, item)[1].attempts == 5
+    rig.assert_sound()

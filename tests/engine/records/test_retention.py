@@ -4,6 +4,7 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
+from queueber.engine.kernel.transaction import Transaction
 from queueber.errors import NotFound
 from queueber.limits import BATCH_KEEP_MS, PRODUCER_KEEP_MS
 from queueber.model import NewItems, Producer, QueueSettings
@@ -230,3 +231,16 @@ def test_sweep_forgets_at_its_time(rig: Rig) -> None:
 
     assert remembered(rig) == {}
     assert rig.engine.agenda.next_ms() == NEVER_MS
+
+
+def test_nothing_is_forgotten_while_a_load_is_committed(rig: Rig) -> None:
+    rig.add_items(NewItems([b"x"], keys=["k"]))
+    rig.now_ms += rig.queue.settings.dedup_window_ms
+    rig.queue.retention.is_on_hold = True
+
+    tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
+    done = rig.queue.retention.forget(tx, 10)
+    tx.commit()
+
+    assert (done.moved, done.look_again_ms) == (0, NEVER_MS)
+    assert len(rig.keys(Family.KEYS)) == 1

@@ -70,7 +70,7 @@ def test_processes_that_an_item_kills_are_replaced_until_it_is_a_dead_letter(
     server: ServerProcess, client: queueber.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "DEATHS_MAX", 2)
-    client.create_queue("killers", attempts_max=4)
+    client.create_queue("killers", attempts_max=4, backoff=[0])
     queue = client.queue("killers")
     (killer,) = queue.add(b"x")
 
