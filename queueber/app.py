@@ -131,7 +131,7 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
     on_crash = _crash_reporter(bridge, stop)
     with RocksStore(config.data_dir) as store:
         if store.torn:
-            _log.warning("torn_log", told=store.torn)
+            _log.warning("torn_log", reason=store.torn)
         commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
         background = BackgroundThread(bridge.loop)
         try:
