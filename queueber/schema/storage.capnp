@@ -3,8 +3,8 @@
 #
 # This schema has its own version; queueber/db/store/format.py says how to change it. For speed,
 # queueber/db/ encodes the frequent records by hand. The bytes are those of a Cap'n Proto builder,
-# except that unset pointers at the end are left out; tests compare the two. Values not described here
-# are fixed-width bytes; their codecs describe them.
+# except that unset pointers at the end are left out; tests compare the two. Other values are
+# fixed-width bytes, which their codecs describe.
 
 struct StoredItem {
   contents @0 :Data;
