@@ -1,4 +1,4 @@
-"""Whether somebody waits for what is there: asked between two turns of the loop."""
+"""Checks between two turns of the loop that no call waits for what is already there."""
 
 from collections.abc import Iterator
 
