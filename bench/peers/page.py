@@ -1,4 +1,4 @@
-"""The result for people: tables on the terminal and in the docs, and a plot."""
+"""Prints the result: tables on the terminal and in the docs, and a plot."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def show(result: Result) -> None:
 
 
 def write_page(result: Result) -> None:
-    """Put the newest tables and plot where the old ones are."""
+    """Replace the tables and the plot with the newest ones."""
     text = PAGE.read_text()
     head, rest = text.split(BEGIN)
     _, tail = rest.split(END)
@@ -181,7 +181,7 @@ def _costs(result: Result) -> list[Row]:
 
 
 def plot(result: Result, file: Path) -> None:
-    """Rates of all, one picture for each size."""
+    """Plot the rates of all peers, one chart for each size."""
     import matplotlib as mpl
 
     mpl.use("Agg")
