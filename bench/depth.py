@@ -77,9 +77,9 @@ def _measure(situation: str, queue: EngineQueue, folder: Path, calls: int) -> di
         p50_us = percentile_us(deep_ns, 0.5)
         row[f"{name} p50 µs"] = p50_us
         row[f"{name} p99 µs"] = percentile_us(deep_ns, 0.99)
-        row[f"{name} p50 / fresh"] = p50_us / percentile_us(fresh_ns, 0.5)
+        row[f"{name} p50 / new store"] = p50_us / percentile_us(fresh_ns, 0.5)
     row["items/s"] = round(deep.items_per_second)
-    row["items/s / fresh"] = deep.items_per_second / fresh.items_per_second
+    row["items/s / new store"] = deep.items_per_second / fresh.items_per_second
     return row
 
 

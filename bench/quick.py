@@ -90,7 +90,7 @@ def main() -> None:
         progress() as bar,
     ):
         report = start_report(f"This tree against {arguments.commit}", arguments, folder)
-        for number in bar.track(range(arguments.repeat), description="in turns"):
+        for number in bar.track(range(arguments.repeat), description="in turn"):
             turns = [(theirs, there), (ours, here)]
             # The second run finds disk and caches as the first left them, so the order alternates.
             for packages, figures in turns if number % 2 else reversed(turns):

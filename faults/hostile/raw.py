@@ -69,7 +69,7 @@ class Raw:
         return False
 
     def messages(self) -> Iterator[bytes]:
-        """Whole messages as they come, until the server hangs up; or, without blocking, until
+        """Whole messages as they come, until the server disconnects; or, without blocking, until
         there are no more for now."""
         while True:
             while (size := self._message_bytes()) and len(self._read) >= size:

@@ -37,7 +37,7 @@ def duplicates(facts: Facts) -> Iterator[Violation]:
         else:
             is_right = origin.key == key and origin.began_ms <= call.ended_ms
         if not is_right:
-            text = f"a duplicate was told of it, but nobody had added it with the key {key!r}"
+            text = f"a duplicate has its id, but no add stored it with the key {key!r}"
             yield Violation("duplicate", item, text, (call,))
 
 

@@ -183,5 +183,5 @@ class FaultyServer:
             self._crash()
 
     def _make_room(self, disk: Disk) -> None:
-        self._note("the disk has room again")
+        self._note("the disk has free space again")
         disk.is_full = False

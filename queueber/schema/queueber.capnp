@@ -467,7 +467,7 @@ struct Load {
   # To build the files of a part:
   queueNumber @7 :UInt32;
   batchNumber @8 :UInt32;
-  idHead @9 :Data;             # 9 bytes; an id goes on with partition (3 bytes) and row (4 bytes)
+  idHead @9 :Data;             # first 9 bytes of an id; then partition (3 bytes), row (4 bytes)
   dedupWindowMs @10 :UInt64;
   itemBytesMax @11 :UInt64;
   fileBytesMax @12 :UInt64;
