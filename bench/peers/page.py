@@ -59,9 +59,9 @@ def render(result: Result) -> str:
     parts += [
         "Sustained, from the add to the worker, with at most 1,000 items waiting:",
         _table(["", *sustained], _latencies(result)),
-        "Deep, 100 B: p99 of a poll of one item in ms, when 2,000 items wait, when millions do, and "
-        "after those have passed; *beside* is another queue, in which 2,000 items wait, polled in "
-        "turn:",
+        "Deep, 100 B: p99 of a poll of one item in ms, when 2,000 items wait, when millions do, "
+        "and after those have passed; *beside* is another queue, in which 2,000 items wait, polled "
+        "in turn:",
         _table(["", *(name for name, _ in _DEEP)], _deep(result)),
         "Memory after a sustained run, and bytes written to disk for an item's whole life:",
         _table(["", *(f"{s:,} B {n}" for s in SIZES for n in ("MB", "B/item"))], _costs(result)),
