@@ -92,11 +92,7 @@ class Option:
 
 OPTIONS = (
     Option("listen", str, DEFAULT_LISTEN, "Address to listen on; port 0 chooses a free port."),
-    Option(
-        "data_dir", Path, None,
-        "Directory of the store: a new or an empty one, or one that has a store. [default: the "
-        "user's data folder]",
-    ),
+    Option("data_dir", Path, None, "Directory of the store. [default: the user's data folder]"),
     Option(
         "durability", str, "sync",
         "sync: answer after the data is on disk; nothing that was acknowledged is lost. os: answer "
@@ -113,18 +109,9 @@ OPTIONS = (
     Option("poll_items_max", int, 1000, "Most items in one poll."),
     Option("poll_wait_ms_max", int, POLL_WAIT_MS_MAX, "Longest wait of a call, in milliseconds."),
     Option("connections_max", int, 10_000, "Most connections at the same time."),
-    Option(
-        "calls_in_flight_max", int, 10_000,
-        "Most calls under way at the same time; calls that wait do not count.",
-    ),
-    Option(
-        "waiting_polls_max", int, 100_000,
-        "Most calls that wait at the same time, for items, results or a batch.",
-    ),
-    Option(
-        "shutdown_timeout_ms", int, 10_000,
-        "How long a shutdown waits for calls to finish, in milliseconds.",
-    ),
+    Option("calls_in_flight_max", int, 10_000, "Most calls under way, without those that wait."),
+    Option("waiting_polls_max", int, 100_000, "Most calls that wait at the same time."),
+    Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls, in ms."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
 )  # fmt: skip
