@@ -1,4 +1,4 @@
-"""Programs that the benchmarks run beside Queueber: Debian's packages of them, without services."""
+"""Installs the programs that Queueber is compared with, from Debian packages without services."""
 
 import contextlib
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where Debian puts servers, which the path of a user may lack."""
+"""Where Debian installs servers; a user's PATH may lack it."""
 
 
 def find_program(name: str, *, title: str, package: str, otherwise: str) -> str:
-    """Where a program is; installs the package if need and rights be."""
+    """The path of a program; installs its package if it is missing and the user may."""
     path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}"
     found = shutil.which(name, path=path)
     if found is None:
@@ -25,9 +25,9 @@ def find_program(name: str, *, title: str, package: str, otherwise: str) -> str:
 
 
 def install(packages: Sequence[str], *, title: str, otherwise: str) -> None:
-    """Install what is missing of these packages, with their services kept from starting.
+    """Install those of the packages that are missing, without starting their services.
 
-    Who lacks the rights is told what is missing, and what else there is to do: `otherwise`.
+    Without the rights, ends with a message: what is missing, and what to do `otherwise`.
     """
     missing = [package for package in packages if not is_installed(package)]
     if not missing:
@@ -58,7 +58,7 @@ def is_installed(package: str) -> bool:
 
 @contextlib.contextmanager
 def _services_kept_down() -> Iterator[None]:
-    """Let packages start nothing: Debian asks this script before it starts a service."""
+    """Keep packages from starting services: Debian runs this script before it starts one."""
     if _POLICY.exists():
         yield
         return

@@ -1,4 +1,4 @@
-"""Depth costs nothing: what a poll costs does not depend on how many items were or are here."""
+"""Depth: whether the cost of a poll depends on how many items the queue has or had."""
 
 import tempfile
 import time
@@ -23,9 +23,9 @@ from queueber.limits import MINUTE_MS
 
 _DESCRIPTION = """Measure a poll and a remove of 10 items on the engine, unsynced: at the start,
 after --items, 10 times and 100 times as many have come and gone, and with as many waiting; each
-time by turns with a fresh store, which the ratios are to. Then measure the sweep when many leases
-have ended long before their expiry and left nothing but deletions behind: as their time comes bit
-by bit, and all at once after a long pause."""
+time in turn with a new store, to which the ratios refer. Then measure the sweep after many leases
+that ended long before their expiry and left only deleted entries: as their expiry times pass one by
+one, and all at once after a long pause."""
 
 _CALL_ITEMS = 10
 _BULK_ITEMS = 1000
@@ -33,7 +33,7 @@ _CONTENT_BYTES = 100
 _FACTORS = (1, 10, 100)
 _TURNS = 10
 
-# In the time of a simulated clock: leases are taken over 30 s, each for 60 s, while one lasts.
+# By a simulated clock: leases are taken over 30 s, each for 60 s, while one lasts.
 _TAKING_MS = 30_000
 _LEASE_MS = MINUTE_MS
 _LASTING_LEASE_MS = 10 * MINUTE_MS
@@ -63,7 +63,7 @@ class Calls:
 
 
 def _measure(situation: str, queue: EngineQueue, folder: Path, calls: int) -> dict[str, object]:
-    """Measure the queue and a fresh one by turns, so that other load on the machine hits both."""
+    """Measure the queue and a new one in turn, so that other load on the machine affects both."""
     with tempfile.TemporaryDirectory(dir=folder) as path, engine_queue(Path(path)) as other:
         deep, fresh = Calls(queue), Calls(other)
         for _ in range(_TURNS):
@@ -77,9 +77,9 @@ def _measure(situation: str, queue: EngineQueue, folder: Path, calls: int) -> di
         p50_us = percentile_us(deep_ns, 0.5)
         row[f"{name} p50 µs"] = p50_us
         row[f"{name} p99 µs"] = percentile_us(deep_ns, 0.99)
-        row[f"{name} p50 / fresh"] = p50_us / percentile_us(fresh_ns, 0.5)
+        row[f"{name} p50 / new store"] = p50_us / percentile_us(fresh_ns, 0.5)
     row["items/s"] = round(deep.items_per_second)
-    row["items/s / fresh"] = deep.items_per_second / fresh.items_per_second
+    row["items/s / new store"] = deep.items_per_second / fresh.items_per_second
     return row
 
 
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--leases", type=int, default=300_000, help="and a tenth of it")
     arguments = parser.parse_args()
     with scratch(arguments.dir) as folder, progress() as bar:
-        report = start_report("Depth costs nothing", arguments, folder)
+        report = start_report("Depth", arguments, folder)
         depth = _measure_depth(folder, arguments.items, arguments.calls, bar)
         sweeps = [
             row

@@ -1,4 +1,4 @@
-"""The engine alone: add, poll and remove without RPC, made durable the way the server does it."""
+"""The engine alone: add, poll and remove without RPC, synced as the server does it."""
 
 import tempfile
 import threading
@@ -41,20 +41,20 @@ from queueber.model import NewItems, Polled, QueueSettings
 
 _DESCRIPTION = """Measure the engine without RPC: add, poll and remove, with 1 and 100 items a call,
 contents of 100 B and 1 KiB. "each" syncs after every call. "group" writes on one thread while
-another syncs without pause: a call counts when a sync that began after its write has ended, and up
-to --window calls are outstanding. That is the engine's capacity under group commit, which the RPC
-figures are compared with. "off" never syncs. Polls and removes drain what the adds stored, so they
-may end before their time."""
+another syncs without pause: a call counts once a sync that began after its write has ended, and up
+to --window calls are outstanding. That is the engine's capacity with group commit, to which the RPC
+figures are compared. "off" never syncs. Polls and removes drain the added items, so they may end
+early."""
 
 T = TypeVar("T")
 Call = Callable[[], int]
-"""One call; returns how many items it moved, 0 when there is nothing left to do."""
+"""One call; returns how many items it moved, 0 if none is left."""
 Rounds = dict[str, Round]
 
 
 @dataclass(slots=True)
 class EngineQueue:
-    """A queue in an engine, and the leases that were taken from it."""
+    """A queue in an engine, and the leases that polls have taken."""
 
     engine: Engine
     queue: QueueState
@@ -68,7 +68,7 @@ class EngineQueue:
         return len(self._run(add, items).ids)
 
     def _run(self, operation: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """As the service does it."""
+        """Run an operation as the service does."""
         tx = Transaction(self.engine.kernel, self.now_ms(), self.queue)
         answer = operation(tx, *arguments, **named)
         tx.commit()
@@ -83,14 +83,14 @@ class EngineQueue:
         return len(polled.ids)
 
     def remove(self) -> int:
-        """Remove the items of the lease that was taken first."""
+        """Remove the items of the oldest lease."""
         if not self.leases:
             return 0
         lease = self.leases.popleft()
         return sum(self._run(remove, lease.ids, [lease.lease_id] * len(lease.ids)))
 
     def complete(self, results: list[bytes]) -> int:
-        """Complete the items of the lease that was taken first."""
+        """Complete the items of the oldest lease."""
         if not self.leases:
             return 0
         lease = self.leases.popleft()
@@ -170,7 +170,7 @@ def run_group(call: Call, sync: Callable[[], None], seconds: float, window: int)
 
 
 def run_rounds(folder: Path, shape: Shape, seconds: float, mode: str, window: int) -> Rounds:
-    """Add for a while, then poll and remove what was added, on a store of its own."""
+    """Add for a while, then poll and remove the added items, on a new store."""
     with tempfile.TemporaryDirectory(dir=folder) as path, engine_queue(Path(path)) as queue:
         contents = shape.contents()
         calls: dict[str, Call] = {

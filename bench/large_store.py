@@ -1,4 +1,4 @@
-"""A large store: how soon a server on it answers, and how much memory it takes."""
+"""A large store: the start-up time of a server on it, and its memory."""
 
 import multiprocessing
 import os
@@ -13,10 +13,10 @@ from queueber import Queue, connect
 from queueber.testing import ServerProcess, running_server
 
 _DESCRIPTION = """Fill a store with --items items of 100 B, 1,000 a call, unsynced, in a process
-that then ends without closing it, as in a crash; start a server on it, which replays the write
-ahead log; stop that, and start another on what is now a store that was closed. Measure the time of
-each until it listens and until a first poll through RPC is answered, and the resident memory then
-and after polling, removing and adding --churn items."""
+that then ends without closing it, as in a crash. Start a server on it, which replays the
+write-ahead log; stop it, and start another on the closed store. Measure the time of each until it
+listens and until the first poll through RPC is answered, and the resident memory then and after
+polling, removing and adding --churn items."""
 
 _QUEUE = "bench"
 _CONTENT_BYTES = 100
@@ -33,7 +33,7 @@ def _fill_and_crash(folder: Path, items: int) -> None:
         with progress() as bar:
             for _ in bar.track(range(items // _FILL_ITEMS), description=f"fill: {items:,} items"):
                 queue.add(contents)
-        # Nothing is closed, so what the memory held is in the log alone.
+        # The store is not closed, so what was in memory is only in the log.
         os._exit(0)
 
 
@@ -54,7 +54,7 @@ class Start:
 
 
 def _first_poll(server: ServerProcess, started: float) -> Start:
-    """Poll a server that was started at `started` and listens now."""
+    """Time the first poll of a server that was started at `started`."""
     listen_seconds = time.perf_counter() - started
     with connect(server.address) as client:
         if not client.queue(_QUEUE).poll(_CALL_ITEMS):

@@ -1,4 +1,4 @@
-"""What every benchmark shares: where data goes, how time is taken, and how figures are shown."""
+"""Shared by all benchmarks: the data directory, timing, and reports."""
 
 import argparse
 import contextlib
@@ -32,7 +32,7 @@ def bench_parser(description: str) -> argparse.ArgumentParser:
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     parser.add_argument(
-        "--dir", type=Path, default=Path(".bench"), help="where data goes; emptied afterwards"
+        "--dir", type=Path, default=Path(".bench"), help="directory for data; emptied afterwards"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     return parser
@@ -40,7 +40,7 @@ def bench_parser(description: str) -> argparse.ArgumentParser:
 
 @contextlib.contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
-    """A directory on a real disk, gone afterwards."""
+    """A directory on a real disk, deleted afterwards."""
     is_ours = not parent.exists()
     parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -55,7 +55,7 @@ def scratch(parent: Path) -> Iterator[Path]:
 
 
 def filesystem(path: Path) -> str:
-    """The type of the mount that holds the path: the longest mount point that is a parent."""
+    """The file system type of the path, by the longest mount point that is a parent."""
     resolved = path.resolve()
     best, kind = "", "unknown"
     for line in Path("/proc/mounts").read_text().splitlines():
@@ -66,7 +66,7 @@ def filesystem(path: Path) -> str:
 
 
 def fsync_p50_us(folder: Path) -> float:
-    """What it costs to append a page to a file and sync it: the floor of a durable call."""
+    """The time to append a page to a file and sync it: the minimum of a durable call."""
     samples = []
     file = folder / "fsync"
     with file.open("wb", buffering=0) as stream:
@@ -80,7 +80,7 @@ def fsync_p50_us(folder: Path) -> float:
 
 
 def percentile_us(samples_ns: Sequence[int], fraction: float) -> float:
-    """By nearest rank; not a number when there are no samples."""
+    """By nearest rank; NaN without samples."""
     if not samples_ns:
         return math.nan
     ordered = sorted(samples_ns)
@@ -89,7 +89,7 @@ def percentile_us(samples_ns: Sequence[int], fraction: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The form of a call."""
+    """The number and size of items in a call."""
 
     items: int
     content_bytes: int
@@ -105,12 +105,12 @@ OPERATIONS = ("add", "poll", "remove")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Calls of one kind, one after the other or side by side."""
+    """Measurements of calls of one kind, one after the other or concurrent."""
 
     items: int
     elapsed_ns: int
     calls_ns: Sequence[int]
-    """How long each call took."""
+    """Seconds that each call took."""
 
     @property
     def items_per_second(self) -> float:
@@ -119,11 +119,11 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Rounds that were repeated: medians, and how far they lie apart."""
+    """Repeated rounds: their medians and their spread."""
 
     items_per_second: float
     spread: float
-    """From the slowest to the fastest round, as a part of the median."""
+    """The difference of the fastest and the slowest round, as a fraction of the median."""
     p50_us: float
     p99_us: float
     calls: int
@@ -161,7 +161,7 @@ class Report:
     verdicts: dict[str, bool] = field(default_factory=dict)
 
     def table(self, name: str, rows: list[dict[str, object]]) -> None:
-        """Show a table now, and keep it for the JSON."""
+        """Print a table, and keep it for the JSON."""
         self.tables[name] = rows
         shown = Table(title=name, title_justify="left", title_style="bold")
         for column, value in rows[0].items():
@@ -191,7 +191,7 @@ def start_report(
     packages: Sequence[str] = ("rocksdict", "pycapnp", "queueber"),
     programs: Mapping[str, str] | None = None,
 ) -> Report:
-    """Say what is about to be measured, and on what: with which packages and other programs."""
+    """Print what will be measured, with the versions of packages and programs."""
     facts: dict[str, object] = {
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
@@ -211,12 +211,12 @@ def start_report(
 
 
 def progress() -> Progress:
-    """A bar on the standard error, so that the figures can be piped."""
+    """A progress bar on standard error, so that the figures can be piped."""
     return Progress(console=Console(stderr=True), transient=sys.stderr.isatty())
 
 
 def _stdout() -> Console:
-    # A pipe has no width; a table must not be cut for that.
+    # A pipe has no width; do not cut the table.
     return Console(width=None if sys.stdout.isatty() else 160)
 
 

@@ -1,4 +1,4 @@
-"""What outcomes and features cost: complete beside remove, items with keys, batches and so on."""
+"""The cost of outcomes and features: complete against remove, items with keys, batches etc."""
 
 import os
 import tempfile
@@ -10,9 +10,9 @@ from bench.engine import EngineQueue, engine_queue, run_group
 from bench.measure import Rate, Round, Shape, bench_parser, progress, rate_of, scratch, start_report
 from queueber.model import NewItems
 
-_DESCRIPTION = """Measure what becomes of items, in the engine under group commit: remove, and
-complete with a result of as many bytes as the contents, on the same store and in turns. Then add,
-poll and complete items that use a feature, as a part of the rate of plain ones."""
+_DESCRIPTION = """Measure outcomes in the engine with group commit: remove, and complete with a
+result of as many bytes as the contents, in turn on the same store. Then add, poll and complete
+items that use a feature, as a fraction of the rate of plain ones."""
 
 _SHAPE = Shape(100, 100)
 _TARGET = 0.8
@@ -32,7 +32,7 @@ FEATURES: dict[str, Feature] = {
 
 
 def run_outcomes(folder: Path, calls: int) -> dict[str, Round]:
-    """Remove and complete in turns of ten calls, so that both meet the same store."""
+    """Remove and complete in turn, ten calls each, so that both run on the same store."""
     with tempfile.TemporaryDirectory(dir=folder) as path, engine_queue(Path(path)) as queue:
         contents = _SHAPE.contents()
         results = [os.urandom(_SHAPE.content_bytes) for _ in range(_SHAPE.items)]

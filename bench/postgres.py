@@ -1,6 +1,6 @@
-"""A PostgreSQL of our own: Debian's package, a cluster in a scratch directory, gone afterwards.
+"""A private PostgreSQL: Debian's package, with a cluster in a temporary directory.
 
-It listens on a Unix socket alone, in a directory that only its own user and root can enter.
+It listens only on a Unix socket, in a directory that only its own user and root can enter.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _FOR_LOADS = {
 
 
 def _binaries() -> Path | None:
-    """The newest version's, which Debian keeps out of the path."""
+    """The programs of the newest version, which are not in Debian's PATH."""
     found = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda file: int(file.parts[-3])
     )
@@ -41,7 +41,7 @@ def _binaries() -> Path | None:
 
 
 def postgres_binaries(otherwise: str = "leave 'copy' out of --contenders") -> Path:
-    """Where `initdb` and `postgres` are; installs Debian's package if need and rights be."""
+    """The directory of `initdb` and `postgres`; installs Debian's package if it is missing."""
     binaries = _binaries()
     if binaries is None:
         install(["postgresql"], title="PostgreSQL", otherwise=otherwise)
@@ -62,9 +62,9 @@ def postgres_version(binaries: Path) -> str:
 def running_postgres(
     binaries: Path, folder: Path, settings: Mapping[str, str] = _FOR_LOADS
 ) -> Iterator[str]:
-    """A new cluster below `folder`, as the conninfo that reaches it."""
+    """Start a new cluster below `folder`; yields its conninfo."""
     folder = folder.resolve()
-    # The path of a socket has at most 107 bytes, so it cannot be in just any folder.
+    # The path of a socket has at most 107 bytes, so it cannot be in any folder.
     with tempfile.TemporaryDirectory(prefix="bench-") as socket_path:
         socket_dir = Path(socket_path)
         data_dir = folder / "postgres"
@@ -106,7 +106,7 @@ def _hand_over(*folders: Path) -> str | None:
     for folder in folders:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
         folder.chmod(0o700)
-        # Our own scratch directory is closed to others; passing through is enough.
+        # Other users cannot enter our temporary directory; let this one pass through.
         for above in folder.parents:
             if above.stat().st_uid == 0 and above.stat().st_mode & 0o777 == 0o700:
                 above.chmod(0o711)
@@ -128,11 +128,11 @@ def _wait_until_ready(
 
 
 def _stop(server: "subprocess.Popen[bytes]") -> None:
-    """Nothing that it holds is wanted any more, so it need not write it out first."""
+    """Stop it at once: its data is not needed any more."""
     if server.poll() is None:
         server.send_signal(signal.SIGQUIT)
         try:
             server.wait(_STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            server.kill()  # its other processes end when they miss it
+            server.kill()  # its other processes then end as well
             server.wait()

@@ -1,4 +1,4 @@
-"""This tree beside another commit: the columns of the comparison with peers, as ratios."""
+"""Compares this tree with another commit: the columns of `bench.peers`, as ratios."""
 
 import contextlib
 import json
@@ -12,9 +12,9 @@ from statistics import median
 
 from bench.measure import bench_parser, progress, scratch, start_report
 
-_DESCRIPTION = """Measure Queueber as it is in this working tree and as it was at another commit,
-in turns, and print the ratio for each column: what a change costs or gains, before it lands. Server
-and client are those of each tree; the callers are this one's."""
+_DESCRIPTION = """Measure Queueber of this working tree and of another commit in turn, and print
+the ratio for each column, to see what a change costs or gains before it is merged. Server and
+client are those of each tree; the callers are those of this one."""
 
 _HERE = Path(__file__).parent.parent
 _RUN_SECONDS_MAX = 300
@@ -39,7 +39,7 @@ def _checkout(commit: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _packages(tree: Path) -> Iterator[Path]:
-    """A path where the product is that of a tree, and the benchmarks are ours."""
+    """A PYTHONPATH with the `queueber` of a tree and the `bench` of this one."""
     with tempfile.TemporaryDirectory() as parent:
         path = Path(parent)
         (path / "queueber").symlink_to(tree / "queueber")
@@ -48,7 +48,7 @@ def _packages(tree: Path) -> Iterator[Path]:
 
 
 def _measure(packages: Path, folder: Path, seconds: float) -> Figures:
-    """Items a second, and of the rest what grows when it gets better."""
+    """Items a second; other figures inverted if less is better."""
     with tempfile.TemporaryDirectory(dir=folder.resolve()) as own:
         file = Path(own) / "figures.json"
         command = [
@@ -90,14 +90,14 @@ def main() -> None:
         progress() as bar,
     ):
         report = start_report(f"This tree against {arguments.commit}", arguments, folder)
-        for number in bar.track(range(arguments.repeat), description="in turns"):
+        for number in bar.track(range(arguments.repeat), description="in turn"):
             turns = [(theirs, there), (ours, here)]
-            # Who comes second has the disk and the caches as the first has left them.
+            # The second run finds disk and caches as the first left them, so the order alternates.
             for packages, figures in turns if number % 2 else reversed(turns):
                 figures.append(_measure(packages, folder, arguments.seconds))
     rows: list[dict[str, object]] = []
     for column in here[0]:
-        # Each pair ran back to back, so that the machine's mood falls out of the ratio.
+        # The two runs of a pair follow each other, so that the ratio depends less on the machine.
         ratios = sorted(mine[column] / its[column] for mine, its in zip(here, there, strict=True))
         rows.append(
             {

@@ -1,4 +1,4 @@
-"""How much memory a process has, from the kernel's own account."""
+"""The resident memory of a process, from the kernel."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from queueber.testing import ServerProcess
 
 
 def resident_mb(server: ServerProcess, field: str = "VmRSS") -> float:
-    """`VmRSS` is what it has now; `VmHWM` is the highest it has been."""
+    """`VmRSS` is the present value; `VmHWM` is the highest so far."""
     assert server.process is not None
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)

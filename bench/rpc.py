@@ -1,4 +1,4 @@
-"""The server through RPC, beside the engine alone in the same run."""
+"""The server through RPC, compared with the engine alone in the same run."""
 
 import asyncio
 import multiprocessing
@@ -28,27 +28,26 @@ from bench.measure import (
 from queueber import AsyncLease, AsyncQueue, connect_async
 from queueber.testing import running_server
 
-_DESCRIPTION = """Measure add, poll and remove through RPC: a server in a process of its own that
-syncs before it answers, clients in others, with 1 item a call from 32 callers and 100 items a call
-from 8. Each turn also measures the engine alone under group commit, with as many calls outstanding
-as there are callers; the ratio compares the two. Callers use the asyncio face, which is as fast as
-threads with the blocking one. "own": each caller has a client of its own, so a call reaches the
-server as it was made, and the ratio compares like with like. "shared": the callers of a process
-share a client, which joins what they ask for into larger calls (up to 800 items here); this is what
-a program with one client gets, but not the same work as the engine's. Polls and removes drain what
-the adds stored, so they may end before their time."""
+_DESCRIPTION = """Measure add, poll and remove through RPC: a server process that syncs before it
+answers, and client processes, with 1 item in a call from 32 callers and 100 items in a call from 8.
+Each round also measures the engine alone with group commit and as many calls outstanding as there
+are callers; the ratio compares the two. Callers use the asyncio client, which is as fast as threads
+with the blocking one. "own": each caller has its own client, so every call reaches the server
+separately, as in the engine's round. "shared": the callers of a process share a client, which
+batches their calls (up to 800 items here); this is what a program with one client gets, but not the
+same work as the engine's. Polls and removes drain the added items, so they may end early."""
 
 _CALLERS = {1: 32, 100: 8}
 _LEASE_SECONDS = 600.0
 _ANSWER_SECONDS_MAX = 60.0
 _RATIO_MIN = 0.5
-"""Half of the engine's own rate, which adds of 100 items a call must reach."""
+"""The share of the engine's rate that adds of 100 items in a call must reach."""
 _CLIENTS = ("own", "shared")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a client process is to do."""
+    """An order to a client process."""
 
     address: str
     shape: Shape
@@ -59,7 +58,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Tally:
-    """What the callers of one process did. The clock is the same in all processes."""
+    """The calls of one process. All processes share one clock."""
 
     items: int = 0
     started_ns: int = field(default_factory=time.perf_counter_ns)
@@ -79,7 +78,7 @@ class Tally:
 
 
 class Callers:
-    """Callers side by side, each with a queue to call; several may have the same."""
+    """Concurrent callers, each with a queue; several may share one."""
 
     def __init__(self, queues: list[AsyncQueue], plan: Plan) -> None:
         self._queues = queues
@@ -132,7 +131,7 @@ async def _obey(orders: "Connection[Tally | None, str]", plan: Plan) -> None:
 
 
 def _client_main(orders: "Connection[Tally | None, str]", plan: Plan) -> None:
-    """Connect, say so, and do what each order says until one says nothing."""
+    """Connect, report it, and execute orders until an empty one comes."""
     asyncio.run(_obey(orders, plan))
 
 
@@ -148,7 +147,7 @@ class ClientProcess:
         theirs.close()
 
     def order(self, operation: str) -> None:
-        """An empty one ends the process."""
+        """Send an order; an empty one ends the process."""
         self._orders.send(operation)
 
     def wait(self) -> Tally | None:
@@ -190,7 +189,7 @@ def _run_clients(clients: list[ClientProcess], operation: str) -> Round:
 def _run_server(
     folder: Path, shape: Shape, *, clients: str, seconds: float, processes: int
 ) -> Rounds:
-    """Add for a while, then poll and remove what was added, on a server of its own."""
+    """Add for a while, then poll and remove the added items, on a new server."""
     callers = _CALLERS[shape.items] // processes
     with (
         tempfile.TemporaryDirectory(dir=folder) as path,
@@ -202,7 +201,7 @@ def _run_server(
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The server's rate to the engine's, turn by turn."""
+    """The ratio of the server's rate to the engine's, by round."""
 
     middle: float
     lowest: float

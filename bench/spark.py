@@ -1,4 +1,4 @@
-"""Loading from Spark: bulk load, the method rpc and PostgreSQL's COPY from the same executors."""
+"""Loading from Spark: the methods bulk and rpc, and PostgreSQL's COPY, from the same executors."""
 
 import argparse
 import signal
@@ -15,16 +15,16 @@ from bench.spark_frame import CORES, spark_session
 from bench.spark_loads import CONTENDERS, Loads
 from queueber.spark import QueueberDataSource
 
-_DESCRIPTION = f"""Load the same generated rows from the same Spark (local[{CORES}]) in turns, for
-contents of each length. bulk: Queueber, with SST files that are linked into the server's store.
-stream: the same, with the files sent through RPC as from another machine. rpc: Queueber with
-method=rpc. copy: PostgreSQL, a COPY in the binary format for each task, into a table with a primary
-key and the index that a queue polls from; the script starts a cluster of its own from Debian's
-package (root installs it if it is missing), with fsync and synchronous commits. noop: Spark makes
-the rows and drops them, the floor of all others. arrow: it hands them to Python, which drops them,
-the floor of all that is written in Python. Each store is new, is asked for the number of its rows
-afterwards, and has the disk to itself at the start. Then load --memory-rows of 200 B and a tenth of
-them, and compare the server's resident memory."""
+_DESCRIPTION = f"""Load the same generated rows from the same Spark (local[{CORES}]) with each
+contender in turn, for contents of each length. bulk: Queueber, with SST files that are linked into
+the server's store. stream: the same, with the files sent through RPC as from another machine. rpc:
+Queueber with method=rpc. copy: PostgreSQL, a COPY in the binary format for each task, into a table
+with a primary key and the index that a queue polls from; the script starts its own cluster from
+Debian's package (root installs it if it is missing), with fsync and synchronous commits. noop:
+Spark generates the rows and drops them; no contender can be faster. arrow: Spark passes them to
+Python, which drops them; no contender in Python can be faster. Each store is new, is asked for the
+number of its rows afterwards, and has the disk to itself at the start. Then load --memory-rows of
+200 B and a tenth of them, and compare the server's resident memory."""
 
 _MEMORY_CONTENT_BYTES = 200
 _WARM_UP_ROWS = 100_000
@@ -38,9 +38,9 @@ _RATIOS = (
     ("rpc", "copy", None),
     ("bulk", "arrow", None),
 )
-"""Who is compared to whom, and what the ratio has to be."""
+"""Which methods are compared, and the lowest ratio allowed."""
 _MEMORY_GROWTH_MB_MAX = 64.0
-"""With ten times the rows. The contents of 10 million rows are 1,800 MB more."""
+"""Allowed growth with ten times the rows; their contents are 1,800 MB more."""
 _MEMORY_TELLING = 4
 
 # --- speed ----------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def _measure_speed(loads: Loads, arguments: argparse.Namespace) -> list[Speed]:
         turns = speeds * arguments.repeat
         task = bar.add_task("warm up", total=len(arguments.contenders) + len(turns))
         for contender in arguments.contenders:
-            # Compiled code, Python processes and their imports: what a large load does not notice.
+            # Compile code, start Python processes and import modules before the measurement.
             loads.run(contender, min(_WARM_UP_ROWS, rows_of[contender]), _WARM_UP_CONTENT_BYTES)
             bar.advance(task)
         for each in turns:
@@ -107,7 +107,7 @@ def _report_speed(report: Report, speeds: list[Speed]) -> None:
                 continue
             ratio = found[over].rows_per_second / found[under].rows_per_second
             contents, name = f"{content_bytes:,} B", f"{over} / {under}"
-            # Those of a run in which the method rpc loads fewer rows are told apart.
+            # If the method rpc loads fewer rows, say so.
             counts = " / ".join(dict.fromkeys(f"{found[who].rows:,}" for who in (over, under)))
             rows.append({"contents": contents, "rows/s of": name, "rows": counts, "ratio": ratio})
             if least:
@@ -149,7 +149,7 @@ def _measure_memory(loads: Loads, report: Report, most_rows: int) -> None:
     report.table(f"The server's resident memory, {_MEMORY_CONTENT_BYTES} B", rows)
     more_mb = (most_rows - most_rows // 10) * _MEMORY_CONTENT_BYTES / 1e6
     if more_mb < _MEMORY_TELLING * _MEMORY_GROWTH_MB_MAX:
-        return  # so few rows that to keep them all would hardly show
+        return  # too few rows to show whether the server keeps them all in memory
     for kind in kinds:
         growth_mb = highest[kind, most_rows] - highest[kind, most_rows // 10]
         report.verdict(
@@ -180,7 +180,7 @@ def main() -> None:
         "--memory-rows", type=int, default=10_000_000, help="of the load for memory; 0: none"
     )
     arguments = parser.parse_args()
-    # So that a request to end also ends the servers and removes their data.
+    # SIGTERM also ends the servers and deletes their data.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with ExitStack() as stack:
         folder = stack.enter_context(scratch(arguments.dir)).resolve()

@@ -1,7 +1,7 @@
 """PostgreSQL's side of `bench.spark`: tasks that COPY their partition into a queue's table.
 
-The table is leaner than those of the queues that people run on PostgreSQL (River, pg-boss): what a
-lease-based queue cannot do without, its primary key, and the one index from which it polls.
+The table is smaller than those of queues on PostgreSQL (River, pg-boss): it has only the columns
+that a lease-based queue needs, a primary key, and the one index that a poll reads.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,14 +26,14 @@ CREATE INDEX ON {table} (queue, state, priority, visible_at, id);
 """
 
 _LOG_FACTOR = 2
-"""Bytes of the write ahead log for each byte of contents, if these are 200; less if more."""
+"""Bytes of the write-ahead log for each byte of contents of 200 bytes; less for longer ones."""
 
 
 def create_table(conninfo: str, table: str, *, load_bytes: int) -> None:
-    """A table that is about to get so many bytes, in a server that has been at work for a while.
+    """Create a table for that many bytes, with a log as in a server that has run for a while.
 
-    A new cluster has to make the files of its write ahead log, which costs more than filling them;
-    one that has been running uses them again, so they are made here, outside of what is measured.
+    A new cluster creates the files of its write-ahead log, which takes longer than filling them. A
+    cluster that has run for a while reuses them, so they are created here, before the measurement.
     """
     with psycopg.connect(conninfo, autocommit=True) as connection:
         for statement in _TABLE.format(table=table).split(";"):
@@ -42,7 +42,7 @@ def create_table(conninfo: str, table: str, *, load_bytes: int) -> None:
         while _number(connection, query) < load_bytes * _LOG_FACTOR:
             connection.execute("SELECT pg_logical_emit_message(false, 'bench', 'not empty')")
             connection.execute("SELECT pg_switch_wal()")
-        # After this the files are free again, and what came before is not written during the load.
+        # After this the files are free again, and earlier data is not written during the load.
         connection.execute("CHECKPOINT")
 
 

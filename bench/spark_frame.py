@@ -1,10 +1,9 @@
-"""What `bench.spark` loads: a Spark with two cores, and rows that cost it next to nothing.
+"""The input of `bench.spark`: a Spark with two cores, and rows that cost hardly any time.
 
-The contents are made inside the JVM, by compiled code: the number of the row, then a slice of one
-random blob, from a place that depends on the number. So no two rows are equal, none is stored
-before it is loaded, and no store gains by compression: the blob is random, and so much longer than
-a block of RocksDB (16 KiB and less) or a page of PostgreSQL (8 KiB) that slices in one of them
-hardly overlap.
+Compiled code in the JVM makes the contents: the number of the row, then a slice of one random blob,
+from an offset that depends on the number. So all rows differ, no row exists before it is loaded,
+and compression helps no store: the blob is random, and so much longer than a block of RocksDB
+(16 KiB or less) or a page of PostgreSQL (8 KiB) that the slices in one of them hardly overlap.
 """
 
 import contextlib
@@ -25,7 +24,7 @@ _ROOT = Path(__file__).parent.parent
 
 @contextlib.contextmanager
 def spark_session(folder: Path) -> Iterator[SparkSession]:
-    # Python processes of the executors are as the driver, and find this package as it does.
+    # The executors' Python processes find this package as the driver does.
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -37,7 +36,7 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
         "spark.log.level": "ERROR",
         "spark.local.dir": str(folder / "spark"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        # The cast of a number to its bytes, which is twice as fast as all else, is not ANSI's.
+        # ANSI mode forbids the cast of a number to bytes, which is twice as fast as alternatives.
         "spark.sql.ansi.enabled": "false",
     }
     builder = SparkSession.Builder().master(f"local[{CORES}]").appName("bench.spark")
@@ -47,13 +46,13 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        # A call that was interrupted leaves no way to say so; the JVM then ends with this process.
+        # After an interrupted call Spark cannot be stopped; the JVM ends with this process.
         with contextlib.suppress(Exception):
             spark.stop()
 
 
 def frame_of(spark: SparkSession, *, rows: int, content_bytes: int, partitions: int) -> DataFrame:
-    """A column `contents`, made anew by whoever reads it."""
+    """A column `contents`, generated whenever it is read."""
     blob = f.lit(os.urandom(_BLOB_BYTES))
     slice_bytes = content_bytes - _ROW_BYTES
     numbers = spark.range(0, rows, 1, partitions)
@@ -65,7 +64,7 @@ def frame_of(spark: SparkSession, *, rows: int, content_bytes: int, partitions: 
 
 
 def count_in_python(frame: DataFrame) -> int:
-    """Hand every row to the Python of the executors, as Arrow, and do nothing with it there."""
+    """Pass every row to the executors' Python as Arrow, and drop it there."""
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = sum(batch.num_rows for batch in batches)

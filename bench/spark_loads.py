@@ -1,4 +1,4 @@
-"""The contenders of `bench.spark`: each loads the same rows into something new."""
+"""The contenders of `bench.spark`: each loads the same rows into a new queue or table."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _OPTIONS = {
     "rpc": {"method": "rpc"},
 }
 _NAME = "bench"
-"""Of the queue, and of the table."""
+"""The name of the queue and of the table."""
 
 Load = Callable[[DataFrame], None]
 
@@ -32,7 +32,7 @@ class Loads:
     folder: Path
     partitions: int
     conninfo: str
-    """Of PostgreSQL; empty without one."""
+    """The conninfo of PostgreSQL; empty without one."""
 
     def _frame(self, rows: int, content_bytes: int) -> DataFrame:
         return frame_of(
@@ -40,7 +40,7 @@ class Loads:
         )
 
     def run(self, contender: str, rows: int, content_bytes: int) -> float:
-        """Load that many rows into something new, and return the seconds it took."""
+        """Load that many rows into a new queue or table; returns the seconds."""
         if contender == "noop":
             return _timed(_drop, self._frame(rows, content_bytes))
         if contender == "arrow":
@@ -71,7 +71,7 @@ class Loads:
         return seconds
 
     def _copy(self, rows: int, content_bytes: int) -> float:
-        # Its driver is installed with the benchmarks, and needed by this contender alone.
+        # Imported here: only this contender needs the driver, which comes with the benchmarks.
         from bench.spark_copy import copy_into, create_table, drop_table, rows_in
 
         create_table(self.conninfo, _NAME, load_bytes=rows * content_bytes)
@@ -94,7 +94,7 @@ def _drop(frame: DataFrame) -> None:
 
 
 def _timed(load: Load, frame: DataFrame) -> float:
-    # What others have left to be written is not to slow down this one.
+    # Write out what earlier contenders have left in caches.
     os.sync()
     started = time.perf_counter()
     load(frame)

@@ -1,4 +1,4 @@
-"""Worker pools with a handler that does nothing: what the pool itself costs."""
+"""Worker pools with a handler that does nothing: the cost of the pool itself."""
 
 import tempfile
 import time
@@ -10,11 +10,10 @@ from bench.measure import Shape, bench_parser, progress, scratch, start_report
 from queueber.testing import running_server
 
 _DESCRIPTION = """Measure worker pools whose handler returns at once, in threads, asyncio and trio,
-against a server in a process of its own that syncs before it answers: items a second from the
-first poll to the last confirmed completion, and the CPU time of the worker's process for each item
-(its client included, the server not). By default a pool holds as many items ahead as it has
-handlers, so a handler that does nothing waits for round trips; more prefetch shows the pool's own
-cost."""
+against a server process that syncs before it answers: items a second from the first poll to the
+last confirmed completion, and the CPU time of the worker's process for each item (with its client,
+without the server). By default a pool prefetches as many items as it has handlers, so a handler
+that does nothing waits for round trips; more prefetch shows the cost of the pool itself."""
 
 _KINDS = ("threads", "asyncio", "trio")
 _PREFETCHES = (32, 1000)
@@ -31,7 +30,7 @@ async def nothing_soon(_: queueber.WorkItem) -> bytes:
 
 
 def _run(folder: Path, kind: str, prefetch: int, items: int) -> tuple[float, float]:
-    """Items a second, and the worker's microseconds of CPU for each."""
+    """Items a second, and the worker's CPU microseconds for each item."""
     with (
         tempfile.TemporaryDirectory(dir=folder) as data_dir,
         running_server(data_dir=Path(data_dir) / "data") as server,

@@ -1,1 +1,1 @@
-"""Breaking Queueber on purpose, and what must hold all the same."""
+"""Fault injection: breaks Queueber on purpose, and checks its guarantees."""

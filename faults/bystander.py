@@ -1,4 +1,4 @@
-"""A client beside all that is done to a server, whose every call is written down and judged."""
+"""A client that runs during the faults. It records all its calls, and checks them at the end."""
 
 import threading
 from types import TracebackType
@@ -14,15 +14,15 @@ ITEMS = 5
 ROUNDS_A_BATCH = 50
 _PAUSE_SECONDS = 0.25
 _LEASE_SECONDS = 600
-"""None runs out while the end is read."""
+"""Long enough that no lease expires while the final state is read."""
 _ROUNDS_MAX = 20_000
-"""Histories are held in memory; this is more than an hour."""
+"""More than an hour. The history is kept in memory."""
 
 
 class Bystander:
-    """Adds items and ends them in every way, a few calls a second, until the block ends.
+    """Adds items and ends them in every way, with a few calls a second, until the block ends.
 
-    `wrong` is what the checker of histories has to say then.
+    `wrong` then has the violations that the history checker found.
     """
 
     def __init__(self, address: str) -> None:
@@ -59,7 +59,7 @@ class Bystander:
                 try:
                     self._round(queue)
                 except queueber.QueueberError:
-                    continue  # it is written down
+                    continue  # the recorder has it
 
     def _round(self, queue: ObservedQueue) -> None:
         number, self._rounds = self._rounds, self._rounds + 1

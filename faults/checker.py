@@ -1,8 +1,8 @@
-"""The checker of histories: everything that a history proves to be wrong.
+"""The history checker: finds everything that a history proves to be wrong.
 
-It never accuses without proof. A call with an unknown outcome may have happened or not, at any time
-from its begin on. What the server did, it did between the begin of the call and its end. A lease is
-certainly alive only from the end of the poll to the begin of the poll plus its length.
+It reports only what is certain. A call of unknown outcome may or may not have happened, at any time
+after its begin. Any other call took effect between its begin and its end. A lease is certainly
+alive only from the end of its poll to the begin of the poll plus the lease time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,18 +53,18 @@ RULES: Mapping[str, Rule] = {
 }
 
 _SLACK_MS = 2.0
-"""The server counts whole milliseconds, rounded down."""
+"""The server's clock has whole milliseconds, rounded down."""
 
 
 def check(
     history: History, final: Mapping[str, FinalState], *, slack_ms: float = _SLACK_MS
 ) -> list[Violation]:
-    """What is wrong with a history, whose queues are found at the end as `final` says.
+    """The violations in a history. `final` has the final state of its queues.
 
-    `slack_ms` is by how much the clocks of server and observers may differ over a lease.
+    `slack_ms` is how much the clocks of server and recorders may differ over a lease.
     """
     if unread := set(history.queues()) - set(final):
-        raise ValueError(f"nobody has read the end of {sorted(unread)}")
+        raise ValueError(f"the final state of {sorted(unread)} is missing")
     violations: list[Violation] = []
     for queue, state in final.items():
         facts = Facts(history.of(queue), state, slack_ms)
@@ -74,7 +74,7 @@ def check(
 
 
 def _across_restarts(violation: Violation, history: History) -> Violation:
-    """Say so, when the server was restarted between the calls that contradict each other."""
+    """Add a note if the server was restarted between the contradicting calls."""
     restarts = [call for call in history.calls if call.operation == "restart"]
     calls = violation.calls
     since_ms = min((call.began_ms for call in calls), default=0.0)

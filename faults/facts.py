@@ -1,4 +1,4 @@
-"""What a history says, by item and by lease: what the rules look things up in."""
+"""The facts of a history by item and by lease, for the rules."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from faults.final_state import FinalState
 from faults.history import Call, History
 
 ENDINGS = ("remove", "complete", "cancel")
-"""After which an item is gone."""
+"""Operations after which an item is gone."""
 UNDER_LEASE = ("remove", "complete", "release", "fail")
 
 FOREVER_MS = inf
@@ -23,10 +23,10 @@ Turn: TypeAlias = tuple[Any, ...]
 class Violation:
     rule: str
     item: str
-    """Or the batch, key, producer or total that it is about."""
+    """The item, or the batch, key, producer or total."""
     text: str
     calls: tuple[Call, ...] = ()
-    """What proves it."""
+    """The calls that prove it."""
 
     def __str__(self) -> str:
         lines = [f"{self.rule}: {self.item}: {self.text}", *(f"    {call}" for call in self.calls)]
@@ -35,14 +35,14 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One item's part in a call."""
+    """One item that a call named."""
 
     call: Call
     lease: str = ""
     is_done: bool | None = None
-    """Whether the server said that it did it; None when the outcome is unknown."""
+    """Whether the server did it, by its answer; None if the outcome is unknown."""
     detail: Any = None
-    """Of a complete the result, of a fail its delay and what became of the item."""
+    """The result of a complete; the delay and the outcome of a fail."""
 
     @property
     def may_be_done(self) -> bool:
@@ -51,7 +51,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """An item that a poll was given."""
+    """An item that a poll returned."""
 
     poll: Call
     lease: str
@@ -60,11 +60,11 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an item comes from, as far as an answered add tells."""
+    """The add that stored an item, if that add was answered."""
 
     call: Call
     began_ms: float
-    """Of the first attempt at that add."""
+    """The begin of the first attempt at that add."""
     contents: str
     delay_ms: float
     key: str
@@ -73,7 +73,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """What an add was told about an item whose key was there already."""
+    """The answer to an add of an item whose key the queue remembered."""
 
     call: Call
     item: str
@@ -82,23 +82,23 @@ class Duplicate:
 
 class Facts:
     def __init__(self, history: History, final: FinalState, slack_ms: float) -> None:
-        """`slack_ms` is by how much the server's clock may differ over the length of a lease."""
+        """`slack_ms` is how much the server's clock may differ over the length of a lease."""
         self.final = final
         self.slack_ms = slack_ms
         self.by_operation: dict[str, list[Call]] = defaultdict(list)
         self.named: dict[str, dict[str, list[Named]]] = defaultdict(lambda: defaultdict(list))
-        """By operation and item: what was asked for it, but for what was refused as a whole."""
+        """By operation and item: the calls that named it, except those refused as a whole."""
         self.extends: dict[str, list[tuple[Call, float, bool | None]]] = defaultdict(list)
-        """By lease: the call, how long, and whether it was done."""
+        """By lease: the call, the duration, and whether the server did it."""
         self.hung_up: dict[str, Call] = {}
-        """By lease: when the connection that it was bound to ended."""
+        """By lease: the end of the connection that it was bound to."""
         self.holds: dict[str, list[Hold]] = defaultdict(list)
         self.origins: dict[str, Origin] = {}
         self.duplicates: list[Duplicate] = []
         self.attempts: dict[Turn, list[Call]] = defaultdict(list)
-        """Of a producer at one call, in the order of their begins."""
+        """All attempts of a producer at one call, sorted by begin."""
         self.unanswered: list[Call] = []
-        """Adds of which nobody knows whether they happened; of a producer's repeats the first."""
+        """Adds of unknown outcome; of a producer's repeated attempts only the first."""
         for call in history.calls:
             if call.may_have_happened:
                 self.by_operation[call.operation].append(call)
@@ -161,7 +161,7 @@ class Facts:
         of_operation = self.named[call.operation]
         seen: set[str] = set()
         for at, item in enumerate(ids):
-            if item in seen:  # what is said of an item that is named twice is said the first time
+            if item in seen:  # the answer for an item that is named twice is at its first position
                 continue
             seen.add(item)
             detail = results[at] if results else None
@@ -174,8 +174,8 @@ class Facts:
             of_operation[item].append(Named(call, lease, is_done, detail))
 
     def _may_be_a_repeat(self, call: Call) -> bool:
-        """A client whose connection is lost releases once more. If the server had done it the first
-        time, and died before it said so, it says now that the lease holds nothing."""
+        """Whether a client may have sent this release twice, because its connection was lost. The
+        second answer says that the lease holds nothing, if the first release was done."""
         return call.operation == "release" and any(
             restart.began_ms <= call.ended_ms and call.began_ms <= restart.ended_ms
             for restart in self.by_operation["restart"]
@@ -198,24 +198,24 @@ class Facts:
     # --- what the rules ask -----------------------------------------------------------------------
 
     def ends(self, item: str) -> Iterator[Named]:
-        """What has, or may have, ended an item by its name."""
+        """The calls that named an item and have, or may have, ended it."""
         for operation in ENDINGS:
             for named in self.named[operation].get(item, ()):
                 if named.may_be_done:
                     yield named
 
     def under_lease(self, item: str) -> Iterator[Named]:
-        """What was asked for an item under a lease, whatever was answered."""
+        """The calls that named an item and its lease, with any answer."""
         for operation in UNDER_LEASE:
             yield from self.named[operation].get(item, ())
 
     def unanswered_of_key(self, key: str, until_ms: float) -> list[Call]:
-        """Those that had begun by then, the first one first."""
+        """Unanswered adds of the key that had begun by then, in order."""
         adds = (add for add in self.unanswered if add.began_ms <= until_ms)
         return [add for add in adds if key in add.given("keys")]
 
     def purges(self, *states: str) -> list[Call]:
-        """Those that took, or may have taken, items of one of the states."""
+        """The calls that took, or may have taken, items of one of the states."""
         return [
             call
             for call in self.by_operation["purge"]
@@ -223,7 +223,7 @@ class Facts:
         ]
 
     def is_step_within(self, start_ms: float, stop_ms: float, *, forward: bool) -> bool:
-        """Whether the server's clock may have stepped that way meanwhile."""
+        """Whether the server's clock may have stepped in that direction meanwhile."""
         return any(
             step.began_ms <= stop_ms and step.ended_ms >= start_ms
             for step in self.by_operation["clock_step"]
@@ -231,14 +231,14 @@ class Facts:
         )
 
     def server_ms_max(self) -> float:
-        """How long it took from first to last by the server's clock, at most."""
+        """The longest time between the two by the server's clock."""
         calls = [call for calls in self.by_operation.values() for call in calls]
         times = [time for call in calls for time in (call.began_ms, call.ended_ms) if time < inf]
         steps: list[float] = [step.arguments["ms"] for step in self.by_operation["clock_step"]]
         return max(times, default=0) - min(times, default=0) + sum(ms for ms in steps if ms > 0)
 
     def seen(self) -> Iterator[tuple[str, str, Call | None]]:
-        """Each appearance of an item with its contents: in a call, or at the end."""
+        """Each appearance of an item with its contents, in a call or in the final state."""
         for item, holds in self.holds.items():
             for hold in holds:
                 yield item, hold.contents, hold.poll

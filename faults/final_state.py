@@ -1,4 +1,4 @@
-"""What a full reading at the end finds in one queue."""
+"""The final state of one queue, from a full read at the end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True, slots=True)
 class FoundItem:
     contents: str
-    """As `history.printed` has them."""
+    """As `history.printed` returns them."""
     state: str
-    """Ready, delayed, in progress or dead: the value of an `ItemState`."""
+    """The value of an `ItemState`: ready, delayed, leased or dead."""
     batch: str = ""
 
 
@@ -34,13 +34,13 @@ class FinalState:
     items: dict[str, FoundItem] = field(default_factory=dict)
     results: Sequence[FoundResult] = ()
     first_offset: int = 0
-    """Of the results that are kept; those before it were read and deleted, or were old."""
+    """The offset of the oldest result. Earlier ones were deleted, as read or as too old."""
     are_results_limited: bool = False
-    """Whether results go for their age or number, though nobody has read them."""
+    """Whether the queue deletes results by age or size, even if no reader has read them."""
     receipts: Mapping[str, FoundReceipt] = field(default_factory=dict)
     unknown_batches: Sequence[str] = ()
-    """Those that were asked for, and of which the queue knows nothing."""
+    """Batches that were asked for and that the queue does not know."""
     totals: Mapping[str, int] = field(default_factory=dict)
-    """Of the queue's statistics: added, removed, completed, cancelled; those that are known."""
+    """Totals of the queue's statistics that are known: added, removed, completed, cancelled."""
     dedup_window_ms: float = 0
-    """How long keys are remembered; 0: not known."""
+    """How long the queue remembers keys; 0: not known."""

@@ -1,4 +1,4 @@
-"""Whether what was measured over time stays as it is, or creeps."""
+"""Decides whether measurements over time are flat and within their limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from statistics import linear_regression, median
 from queueber.db.store.options import BLOCK_CACHE_BYTES, WAL_BYTES_MAX, WRITE_BUFFERS_BYTES
 
 WARM_SECONDS = 180.0
-"""Until then RocksDB fills the memory that it may have, which is no leak."""
+"""Before that RocksDB fills its caches, which is not a leak."""
 MEMORY_MB_MAX = 300 + (WRITE_BUFFERS_BYTES + BLOCK_CACHE_BYTES) / 1e6
 MEMORY_SHARE_MAX, MEMORY_MB_FREE = 0.05, 32.0
-"""How much memory may grow over the second half. It goes up and down as tables are written out."""
+"""How much memory may grow over the second half. It rises and falls as RocksDB flushes tables."""
 LATENCY_TIMES_MAX = 2.0
 LATENCY_MS_FREE = 10.0
-"""What is below this is no harm done: a machine has other things to do."""
+"""A smaller rise is noise of the machine."""
 DISK_MB_MAX = 3 * WAL_BYTES_MAX / 1e6
-"""The log, and as much again twice for what is being merged."""
+"""The log, and twice its size for compactions."""
 FILES_MAX = 200
 DESCRIPTORS_FREE = 32
-"""Files that the store has open come and go."""
+"""The store opens and closes files all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,21 @@ class Sample:
 
 
 def growth(samples: Sequence[Sample], column: str) -> float:
-    """By how much a line through the samples rises from the first to the last."""
+    """How much a regression line through the samples rises from the first to the last."""
     times = [sample.seconds for sample in samples]
     slope = linear_regression(times, [getattr(sample, column) for sample in samples]).slope
     return slope * (times[-1] - times[0])
 
 
 def second_half(samples: Sequence[Sample]) -> Sequence[Sample]:
-    """The first is for the server to come to its size."""
+    """The second half of the samples; in the first half the server warms up."""
     return samples[len(samples) // 2 :]
 
 
 def judge(samples: Sequence[Sample]) -> list[str]:
-    """What is not flat, or has no bound."""
+    """Everything that is not flat, or above its limit."""
     if len(samples) < 8:
-        return [f"{len(samples)} samples tell nothing"]
+        return [f"{len(samples)} samples are too few"]
     wrong = []
     half = second_half(samples)
     usual_mb = median(sample.memory_mb for sample in half)

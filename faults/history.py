@@ -1,11 +1,11 @@
-"""A history: each call that was made of a server, as its callers saw it.
+"""A history: all calls to a server, as their callers saw them.
 
-A call is written down by whoever makes it, outside the server: when it began, and when and how it
-ended. Times are milliseconds of a clock that all observers share and that never jumps. One whose
-end was never written down has an unknown outcome, as one whose answer was lost.
+The caller records each call, outside the server: when it began, and when and how it ended. Times
+are milliseconds of a clock that all recorders share and that never jumps. A call has an unknown
+outcome if its end was not recorded, or its answer was lost.
 
-What is kept of each operation, all in JSON (ids as hexadecimal digits, contents as `printed` has
-them; a column may be empty, as in `NewItems`):
+A history keeps this of each operation, in JSON (ids in hex, contents as `printed` returns them; a
+column may be empty, as in `NewItems`):
 
 | operation | arguments | answer |
 | --- | --- | --- |
@@ -25,9 +25,9 @@ them; a column may be empty, as in `NewItems`):
 | pause | for_ms (0: until resumed) | |
 | resume | | |
 
-What happens to the server and to its callers is written down as well: `restart`, `clock_step` (ms)
-and `hang_up` (leases: those that were bound to the connection; without that column, all that its
-client was given bound). They are ok when they are over.
+It also has events of the server and its callers: `restart`, `clock_step` (ms) and `hang_up`
+(leases: those that were bound to the connection; without that column, all bound leases of the
+client). Their outcome is ok once they are over.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,9 +44,9 @@ _SHOWN_BYTES_MAX = 24
 class Outcome(Enum):
     OK = "ok"
     REFUSED = "refused"
-    """The server said that nothing happened."""
+    """The server answered that it did nothing."""
     UNKNOWN = "unknown"
-    """It may have happened, at any time from the call's begin on."""
+    """The call may have happened, at any time after its begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Call:
     operation: str
     began_ms: float
     ended_ms: float
-    """Without end when the outcome is unknown."""
+    """Infinity if the outcome is unknown."""
     outcome: Outcome
     arguments: Mapping[str, Any] = field(default_factory=dict)
     answer: Mapping[str, Any] = field(default_factory=dict)
@@ -70,16 +70,16 @@ class Call:
         return self.outcome is not Outcome.REFUSED
 
     def given(self, column: str) -> Sequence[Any]:
-        """A column of the arguments; empty when it says nothing."""
+        """A column of the arguments; empty if there is none."""
         found: Sequence[Any] = self.arguments.get(column) or ()
         return found
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name}={value}" for name, value in self.arguments.items())
+        arguments = ", ".join(f"{name}={value}" for name, value in self.arguments.items())
         answer = ", ".join(f"{name}={value}" for name, value in self.answer.items())
         end = f"{self.ended_ms:.3f}" if self.is_ok or self.ended_ms < inf else "?"
         times = f"{self.began_ms:.3f} to {end}"
-        return f"{times} {self.client}: {self.operation}({told}) {self.outcome.value} {answer}"
+        return f"{times} {self.client}: {self.operation}({arguments}) {self.outcome.value} {answer}"
 
 
 @dataclass
@@ -87,7 +87,7 @@ class History:
     calls: list[Call] = field(default_factory=list)
 
     def of(self, queue: str) -> "History":
-        """The calls of one queue, and what happened to all."""
+        """The calls of one queue, and events that concern all queues."""
         return History([c for c in self.calls if c.queue in {queue, ""}])
 
     def queues(self) -> list[str]:
@@ -95,13 +95,13 @@ class History:
 
 
 def merged(histories: Iterable[History]) -> History:
-    """One history of what several observers saw, in order of time."""
+    """The histories of several recorders in one, sorted by time."""
     calls = [call for history in histories for call in history.calls]
     return History(sorted(calls, key=lambda call: (call.began_ms, call.ended_ms)))
 
 
 def printed(contents: bytes) -> str:
-    """Contents as a history keeps them: short ones as they are, else a digest of them."""
+    """Contents as a history keeps them: short ones unchanged, longer ones as a digest."""
     if len(contents) <= _SHOWN_BYTES_MAX and contents.isascii():
         return contents.decode()
     return f"blake2b:{blake2b(contents, digest_size=16).hexdigest()}"
@@ -113,7 +113,7 @@ Line = dict[str, Any]
 
 
 def begin_line(number: int, call: Call) -> Line:
-    """What is written when a call begins, so that it is known if nobody lives to see its end."""
+    """The line for the begin of a call. It remains if the process dies before the call ends."""
     line = asdict(call) | {"number": number}
     for later in ("ended_ms", "outcome", "answer"):
         del line[later]
@@ -131,7 +131,7 @@ def end_line(number: int, call: Call) -> Line:
 
 
 def from_lines(lines: Iterable[Line]) -> History:
-    """The calls of one observer. One that has begun and not ended has an unknown outcome."""
+    """The calls of one recorder. A call without an end has an unknown outcome."""
     begun: dict[int, Line] = {}
     for line in lines:
         begun.setdefault(line["number"], {}).update(line)
@@ -153,5 +153,5 @@ def _call(line: Line) -> Call:
 
 
 def numbers() -> Iterator[int]:
-    """Of the calls of one observer."""
+    """Numbers for the calls of one recorder."""
     return count(1)

@@ -1,7 +1,7 @@
-"""Open-loop callers: they send when it is time to, whether earlier calls were answered or not.
+"""Open-loop callers: they send calls at a given rate, without waiting for answers.
 
-Calls are put together once and sent as bytes, so that one process can offer several times what a
-server can take. A caller whose call is refused backs off, as clients do.
+Each call is encoded once and sent as bytes, so that one process can offer several times what a
+server can handle. A caller whose call is refused backs off, as clients do.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ from faults.hostile.messages import bootstrap, call, finish
 from faults.hostile.raw import Raw
 
 _MARK = b"\xde\xad\xbe\xef"
-"""Stands for the number of a question, which is put in its place."""
+"""A placeholder for the number of a question."""
 _OUTSTANDING_MAX = 200
-"""Calls of one connection that were sent and not answered: what comes beyond is not sent."""
+"""Most unanswered calls of one connection; further ones are not sent."""
 _OVERLOADED = ("UNAVAILABLE: ", "RESOURCE_EXHAUSTED: ")
 _BACKOFF_SECONDS_FIRST = 0.02
 _BACKOFF_SECONDS_MAX = 2.0
@@ -26,7 +26,7 @@ _BACKOFF_SECONDS_MAX = 2.0
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the calls of some time."""
+    """Counts of the calls in a period."""
 
     seconds: float = 0.0
     offered: int = 0
@@ -34,9 +34,9 @@ class Tally:
     """Not sent: the caller was backing off, or too many of its calls were not answered."""
     refused: int = 0
     failed: list[str] = field(default_factory=list)
-    """What those were told that were refused for another reason than the load."""
+    """Error texts of calls that were refused for another reason than overload."""
     took: list[float] = field(default_factory=list)
-    """How long each took that was accepted."""
+    """Seconds that each accepted call took."""
 
     @property
     def rate(self) -> float:
@@ -107,7 +107,7 @@ def add_request(items: int, size: int) -> bytes:
 
 
 class Load:
-    """Several callers, and what they offer together."""
+    """Several callers that offer one load together."""
 
     def __init__(self, address: str, connections: int, *, items: int, size: int) -> None:
         request = add_request(items, size)
@@ -119,7 +119,7 @@ class Load:
             self._selector.register(caller.raw.socket, selectors.EVENT_READ, caller)
 
     def offer(self, rate: float, seconds: float) -> Tally:
-        """`rate` calls a second, for so long."""
+        """Offer `rate` calls a second for `seconds`."""
         tally = Tally(seconds)
         started = time.monotonic()
         while (now := time.monotonic()) < started + seconds:
@@ -131,7 +131,7 @@ class Load:
         return tally
 
     def saturate(self, seconds: float) -> Tally:
-        """As much as is answered when every caller always has a few calls under way."""
+        """Offer as much as the server answers: every caller always has a few calls under way."""
         tally = Tally(seconds)
         ends_at = time.monotonic() + seconds
         while (now := time.monotonic()) < ends_at:
@@ -143,7 +143,7 @@ class Load:
 
     @property
     def accepted(self) -> int:
-        """Calls, ever since."""
+        """Accepted calls since the start."""
         return sum(caller.accepted for caller in self._callers)
 
     @property
@@ -151,7 +151,7 @@ class Load:
         return sum(caller.outstanding for caller in self._callers)
 
     def drain(self, seconds: float) -> None:
-        """Hear what is still to come."""
+        """Wait for outstanding answers."""
         give_up_at = time.monotonic() + seconds
         while self.outstanding and time.monotonic() < give_up_at:
             self._turn(Tally(1.0), 0.01)

@@ -1,4 +1,4 @@
-"""A queue of a real server whose every call is written down."""
+"""A queue of a real server that records every call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from queueber.model import FailOutcome, ItemState, Receipt, Results
 
 
 class ObservedQueue:
-    """As `queueber.Queue`, for one client. Times are in seconds, as they are there."""
+    """As `queueber.Queue`, for one client. Durations are seconds."""
 
     def __init__(self, queue: queueber.Queue, recorder: Recorder, client: str) -> None:
         self._queue = queue
@@ -129,7 +129,7 @@ class ObservedQueue:
 
 
 def observe_drain(queue: ObservedQueue) -> list[bytes]:
-    """Take and remove all that is ready; returns the ids in the order in which they came."""
+    """Poll and remove everything that is ready; returns the ids in order."""
     found: list[bytes] = []
     while lease := queue.poll(50, lease=60):
         found += lease.ids
@@ -139,7 +139,7 @@ def observe_drain(queue: ObservedQueue) -> list[bytes]:
 
 
 def read_final_state(queue: queueber.Queue, batches: Sequence[str] = ()) -> FinalState:
-    """All that is in a queue, once nobody changes it any more: not even leases may run out."""
+    """Everything in a queue. It must not change meanwhile, not even by a lease that expires."""
     return records.final_state(
         {state: list(queue.peek_all(state)) for state in ItemState},
         list(queue.results()),

@@ -86,7 +86,7 @@ def run_observed_pool(
 ) -> None:
     """Run a pool as a `Worker` without processes does, but without signal handling.
 
-    Its leases end with its connection, so whoever kills it records that `client` hangs up.
+    Its leases end with its connection, so a test that kills it records that `client` disconnects.
     """
     settings = WorkerSettings(
         address=address,

@@ -1,4 +1,4 @@
-"""Offer a server more than it can take: what it does with it, and how soon it is itself again."""
+"""Offers a server more load than it can handle; measures throughput, latency and recovery."""
 
 import argparse
 import os
@@ -16,11 +16,11 @@ from queueber.testing import ServerProcess, running_server
 CONNECTIONS = 32
 ITEMS, ITEM_BYTES = 20, 100
 RATE_MIN = 0.7
-"""The share of the capacity that must be left at any load. Capacity is what the server answers in a
-second of processor time, so that it does not matter who else is at work on the machine."""
+"""The share of the capacity that must remain at any load. Capacity is the number of calls that the
+server answers in a second of processor time, so that other work on the machine does not matter."""
 ANSWERED_MIN = 0.4
-"""The share of what was answered in a second just before and after, which also tells of a server
-that does nothing but refuse. Whoever offers five times the load takes processors, too."""
+"""The share of the calls a second just before and after that must still be answered: it finds a
+server that only refuses. The callers of five times the load take processor time as well."""
 P99_MS_MAX = 4000.0
 RECOVERY_SECONDS_MAX = 5.0
 
@@ -30,7 +30,7 @@ class Step:
     times: float
     tally: Tally
     share: float
-    """Of the capacity."""
+    """Share of the capacity."""
     wrong: str
 
     def shown(self) -> str:
@@ -44,7 +44,7 @@ class Step:
 
 
 class Server:
-    """What it does for the processor time that it takes."""
+    """Throughput for the processor time used."""
 
     def __init__(self, server: ServerProcess) -> None:
         assert server.process is not None
@@ -55,14 +55,14 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def worked(self, offer: Callable[[], Tally]) -> tuple[Tally, float]:
-        """What became of the calls, and how many were accepted in a second of processor time."""
+        """The counts of the calls, and how many were accepted in a second of processor time."""
         began = self.cpu_seconds()
         tally = offer()
         return tally, len(tally.took) / max(0.01, self.cpu_seconds() - began)
 
 
 def step(times: float, tally: Tally, share: float, answered: float) -> Step:
-    """`answered`: of what was answered in a second before and after."""
+    """`answered` is the share of what was answered in a second before and after."""
     wrong = []
     if share < RATE_MIN or answered < ANSWERED_MIN:
         wrong.append("throughput fell")
@@ -74,7 +74,7 @@ def step(times: float, tally: Tally, share: float, answered: float) -> Step:
 
 
 def recovery_seconds(address: str, quiet_ms: float) -> float:
-    """Until ten calls of a new client in a row take no longer than they should."""
+    """Seconds until ten calls in a row of a new client are fast enough."""
     started = time.monotonic()
     with queueber.connect(address) as client:
         good = 0
@@ -96,15 +96,15 @@ def quiet_ms(address: str) -> float:
 
 
 def not_kept(address: str, load: Load) -> str:
-    """Why what was accepted is not what is there; empty if it is."""
+    """An error if the store does not have what was accepted; else empty."""
     with queueber.connect(address) as client:
         stored = client.queue().stats().ready
     least, most = ITEMS * load.accepted, ITEMS * (load.accepted + load.outstanding)
-    return "" if least <= stored <= most else f"{least} items were accepted, and {stored} are there"
+    return "" if least <= stored <= most else f"{least} items accepted, {stored} are stored"
 
 
 def run(seconds: float, loads: tuple[float, ...] = (1.0, 2.0, 5.0)) -> bool:
-    """Print what was measured; whether all of it was in order."""
+    """Print the measurements; returns whether all were good enough."""
     with running_server("--durability", "os") as process:
         server, usual_ms = Server(process), quiet_ms(process.address)
         with closing(Load(process.address, CONNECTIONS, items=ITEMS, size=ITEM_BYTES)) as load:
@@ -120,7 +120,7 @@ def run(seconds: float, loads: tuple[float, ...] = (1.0, 2.0, 5.0)) -> bool:
                 rate = times * capacity
                 tally, done = server.worked(lambda rate=rate: load.offer(rate, seconds))  # type: ignore[misc]
                 load.drain(10)
-                # The machine is not the same for long: compare with just before and just after.
+                # The speed of the machine varies: compare with just before and just after.
                 usual, after = server.worked(lambda: load.saturate(seconds / 2))
                 load.drain(10)
                 answered = 2 * tally.rate / (peak.rate + usual.rate)
@@ -132,7 +132,7 @@ def run(seconds: float, loads: tuple[float, ...] = (1.0, 2.0, 5.0)) -> bool:
             print(f"recovered in {recovered:.2f} s after a load of 5x")
             load.drain(10)
             wrong = not_kept(process.address, load)
-            print(wrong or f"all {ITEMS * load.accepted} items that were accepted are there")
+            print(wrong or f"all {ITEMS * load.accepted} accepted items are stored")
     is_recovered = recovered <= RECOVERY_SECONDS_MAX
     return is_recovered and not wrong and not any(each.wrong for each in steps)
 

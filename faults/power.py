@@ -1,11 +1,11 @@
-"""Loss of power: what was not synced comes to the disk in part, in any order, or not at all.
+"""Power failures: unsynced writes reach the disk in part, in any order, or not at all.
 
     python -m faults.power [SEED [RUNS]]
 
-A run writes batches to a real store and syncs now and then, copies what is there at some moment,
-and then does to the log behind the last sync what a loss of power may do: cut it at any byte, or
-leave out any sectors of it, as zeros or as whatever was there before. The copy must open, with all
-that was synced, and nothing behind the first batch that is missing.
+A run writes batches to a real store, syncs now and then, copies the files at some moment, and then
+changes the unsynced part of the log as a power failure may: it cuts the log at any byte, or
+replaces sectors of it with zeros or garbage. The copy must open with all synced batches, and with
+no batch after the first missing one.
 """
 
 import shutil
@@ -26,26 +26,26 @@ SECTOR = 512
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run came to."""
+    """The outcome of a run."""
 
     seed: int
     written: int
-    """Batches in all,"""
+    """Number of batches written."""
     synced: int
-    """those that must be there,"""
+    """Number of batches that were synced."""
     found: int
-    """and those that are."""
+    """Number of batches in the store afterwards."""
     failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """What is on disk when power is lost."""
+    """The files at the moment of the power failure."""
 
     path: Path
     log: Path
     synced_bytes: int
-    """Of the last log. Behind it everything may be lost."""
+    """How much of the last log is synced. Everything after it may be lost."""
     written: int
     synced: int
 
@@ -54,7 +54,7 @@ class Crash:
 def crashed_store(random: Random, folder: Path) -> Iterator[Crash]:
     path, left = folder / "data", folder / "left"
     with RocksStore(path) as store:
-        # A copy of its own first, so that there are files of more than one start.
+        # Reopen a copy first, so that there are files of more than one start.
         put(store, 0, random)
     sync_every = random.choice([1, 2, 5, 20])
     written, synced, synced_bytes = 1, 1, 0
@@ -77,7 +77,7 @@ def crashed_store(random: Random, folder: Path) -> Iterator[Crash]:
 
 
 def put(store: Store, number: int, random: Random) -> None:
-    """A batch over two families: both entries are there, or none."""
+    """Write a batch to two families: a store must have both entries or none."""
     batch = store.batch()
     size = random.choice([0, 10, 100, 1000, 5000, 40_000])
     batch.put(Family.ITEMS, number.to_bytes(4), random.randbytes(size))
@@ -90,7 +90,7 @@ def last_log(path: Path) -> Path:
 
 
 def lose_power(crash: Crash, random: Random) -> None:
-    """Do to what was not synced what a loss of power may do."""
+    """Change the unsynced part as a power failure may."""
     held = bytearray(crash.log.read_bytes())
     start = crash.synced_bytes
     if random.random() < 0.5:
@@ -103,7 +103,7 @@ def lose_power(crash: Crash, random: Random) -> None:
                 held[at:end] = (
                     bytes(end - at) if random.random() < 0.7 else random.randbytes(end - at)
                 )
-        # The rest of the sector in which the last sync ended.
+        # The rest of the sector in which the synced part ends.
         end = min(first * SECTOR, len(held))
         if random.random() < 0.3:
             held[start:end] = bytes(end - start)
@@ -122,13 +122,13 @@ def run_once(seed: int, folder: Path) -> Outcome:
             with RocksStore(crash.path) as again:
                 assert numbers(again, Family.ITEMS) == [*items, 10_000]
         except Exception as error:  # noqa: BLE001  every way to fail is a finding
-            outcome.failure = f"it does not open: {error!r}"
+            outcome.failure = f"the store does not open: {error!r}"
             return outcome
         outcome.found = len(items)
         if items != leases or items != list(range(len(items))):
-            outcome.failure = f"a batch is there in part, or one is missing between: {items}"
+            outcome.failure = f"a batch is incomplete, or one is missing before others: {items}"
         elif len(items) < crash.synced:
-            outcome.failure = "something that was synced is missing"
+            outcome.failure = "a synced batch is missing"
         return outcome
 
 

@@ -1,4 +1,4 @@
-"""Recorders: they write a history down while it happens, in memory or to a file a process."""
+"""Recorders: they record a history while it happens, in memory or in a file for each process."""
 
 import json
 import threading
@@ -25,8 +25,8 @@ Now = Callable[[], float]
 SENT_AGAIN = (
     "poll", "extend", "release", "pause", "resume", "ack_results", "cancel", "purge", "redrive",
 )  # fmt: skip
-"""What a client sends again by itself when the answer is lost, and what it sends in parts. An
-error, of whatever kind, tells of the last time only: what was sent before may have been done."""
+"""Calls that a client retries by itself if the answer is lost, or sends in parts. An error of any
+kind concerns the last attempt only: an earlier one may have been done."""
 
 
 def monotonic_ms() -> float:
@@ -47,7 +47,7 @@ class Pending:
 
 
 class Recorder:
-    """May be shared by threads. With a file, what was begun survives the death of the process."""
+    """Threads may share it. With a file, begun calls are known even if the process dies."""
 
     def __init__(self, now_ms: Now = monotonic_ms, file: TextIO | None = None) -> None:
         self._now_ms = now_ms
@@ -60,11 +60,11 @@ class Recorder:
     def call(
         self, client: str, operation: str, queue: str = "default", **arguments: Any
     ) -> Iterator[Pending]:
-        """Write down a call that is made in the body, which says what was answered.
+        """Record a call that the body makes; the body sets the answer.
 
-        An error of Queueber that says that nothing happened is a refusal, unless the client may
-        have sent the call more than once. Any other leaves the outcome unknown. All go on to the
-        caller.
+        A `QueueberError` that means that nothing happened is a refusal, unless the client may have
+        sent the call more than once. Any other error leaves the outcome unknown. The caller gets
+        every error.
         """
         pending = self.begin(client, operation, queue, arguments)
         try:
@@ -110,8 +110,8 @@ class Recorder:
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """Of a call that was sent once."""
-    # Here, because a client of the original schema records as well, and cannot load ours beside it.
+    """The outcome of a call that was sent once."""
+    # Imported here: a client of the original schema records as well, and cannot load our schema.
     from queueber.errors import Internal, OutcomeUnknown, QueueberError
 
     is_doubtful = isinstance(error, (OutcomeUnknown, Internal))
@@ -121,17 +121,17 @@ def outcome_of(error: BaseException) -> Outcome:
 
 @contextmanager
 def recording_to(file: Path) -> Iterator[Recorder]:
-    """What a process of its own records for `read_histories`."""
+    """A recorder for one process, whose file `read_histories` reads."""
     with file.open("a") as lines:
         yield Recorder(file=lines)
 
 
 def read_histories(folder: Path) -> History:
-    """What all processes that recorded into files of a folder have seen."""
+    """The histories of all processes that recorded into a folder."""
     return merged(_read(path) for path in sorted(folder.glob("*.jsonl")))
 
 
 def _read(path: Path) -> History:
     whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-    # A process that was killed while it wrote leaves half a line: its call has not begun, or ended.
+    # A process that was killed during a write leaves half a line, which does not count.
     return from_lines(json.loads(line) for line in whole)

@@ -1,4 +1,4 @@
-"""How calls and their answers are written down: the columns that `history.py` has in its table."""
+"""Converts calls and answers to the columns of the table in `history.py`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -54,9 +54,9 @@ def final_state(
     *,
     first_offset: int,
 ) -> FinalState:
-    """What a full reading has found; `first_offset` is that of the first result that is kept.
+    """The final state from a full read; `first_offset` is that of the oldest result.
 
-    `receipts` are those of the batches that were asked for, None where the queue knows none.
+    `receipts` are those of the given batches; None for a batch that the queue does not know.
     """
     return FinalState(
         {

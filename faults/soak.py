@@ -1,10 +1,10 @@
-"""A steady load for a long time: memory, latency, files and disk stay as they are.
+"""A steady load for a long time: memory, latency, files and disk space must stay flat.
 
     python -m faults.soak [--minutes N]
 
-Clients add, poll, complete, remove and fail items, and a reader reads the results, so that as much
-ends as comes. At the end the counters of the store must equal what a full reading finds, and the
-history of one more client must be in order.
+Clients add, poll, complete, remove and fail items, and a reader reads the results, so that the
+queue does not grow. At the end the counters of the store must equal a full scan, and the history of
+one more client must be correct.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _ROWS_SHOWN = 20
 
 
 class Steady:
-    """What each client does over and over; as many items end as are added."""
+    """The loop of each client; it ends as many items as it adds."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed)
@@ -86,14 +86,14 @@ def look(server: ServerProcess, started: float, took: Sequence[float]) -> Sample
 def _sizes(folder: Path) -> list[int]:
     sizes = []
     for file in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # some go while they are looked for
+        with contextlib.suppress(FileNotFoundError):  # files may vanish during the scan
             if file.is_file():
                 sizes.append(file.stat().st_size)
     return sizes
 
 
 def run(seconds: float, every: float, seed: int) -> tuple[list[Sample], list[str]]:
-    """What was measured, and what is wrong."""
+    """The samples, and what is wrong with them."""
     samples: list[Sample] = []
     with running_server() as server:
         prepare(server.address)

@@ -1,4 +1,4 @@
-"""The composition root: builds every object of a server, runs it, and takes it down in order."""
+"""The composition root: builds all objects of a server, runs them, and stops them in order."""
 
 import errno
 import gc
@@ -40,19 +40,20 @@ from queueber.version import VERSION
 _log = structlog.get_logger("queueber")
 
 _FLUSH_SECONDS = 0.05
-"""How long answers that were just given have to leave their sockets at shutdown."""
+"""How long a shutdown waits for the last answers to leave their sockets."""
 
 
 _GARBAGE_OBJECTS = 50_000
+"""New objects between two runs of the garbage collector."""
 
 _LISTEN_ERRORS = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES, errno.EPERM)
 
 _OTHER_FILES = 100
-"""Open files beside connections and the store's: log, loop, standard streams."""
+"""Open files beside those of connections and of the store: log, loop, standard streams."""
 
 
 class _Stop:
-    """Why and whether the server is to stop."""
+    """A request to stop the server, and its reason."""
 
     def __init__(self) -> None:
         self._requested = trio.Event()
@@ -71,13 +72,13 @@ class _Stop:
 def serve(config: Config, *, address_file: Path | None = None) -> None:
     """Run a server until SIGTERM or SIGINT.
 
-    Raises what stopped it, if it was a failure: after that nothing more was acknowledged. A
-    `QueueberError` says what to change when the server cannot start.
+    If a failure stops it, raises that failure; the server acknowledges nothing after it. If the
+    server cannot start, the `QueueberError` says what to change.
     """
-    # The server makes next to no cycles: looking for them every 700 objects is in vain.
+    # The server makes hardly any cycles; a collection every 700 objects would waste time.
     gc.freeze()
     gc.set_threshold(_GARBAGE_OBJECTS, 20, 100)
-    # A call whose connection ends before its first turn was carried out, and has nobody to answer.
+    # If a connection ends before the coroutine of its call starts, no one awaits that coroutine.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
         run(partial(_serve, config, address_file))
@@ -86,14 +87,14 @@ def serve(config: Config, *, address_file: Path | None = None) -> None:
 
 
 def _explained(error: Exception, config: Config) -> Exception:
-    # Without the groups in which trio hands it over.
+    # trio wraps it in exception groups.
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     match error:
         case OSError(filename=str() | Path() as file):
             return QueueberError(f"cannot use {file}: {error.strerror}")
         case OSError() if isinstance(error, socket.gaierror) or error.errno in _LISTEN_ERRORS:
-            # asyncio puts a sentence of its own into strerror.
+            # For an address in use, asyncio replaces strerror with a sentence of its own.
             is_in_use = error.errno == errno.EADDRINUSE
             reason = (
                 "the address is in use" if is_in_use else (error.strerror or str(error)).lower()
@@ -105,7 +106,7 @@ def _explained(error: Exception, config: Config) -> Exception:
 
 
 def _allowed_connections(config: Config) -> int:
-    """As many as there may be open files for; the soft limit on those, often 1,024, is raised."""
+    """Raise the soft limit of open files, often 1,024; return how many connections it allows."""
     others = OPEN_FILES_MAX + REFUSED_MAX + _OTHER_FILES
     wanted = config.connections_max + others
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -115,7 +116,7 @@ def _allowed_connections(config: Config) -> int:
     allowed = wanted if hard == unlimited else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     if allowed < wanted:
-        # A connection must not take the file that the store needs next.
+        # Connections must not use up the files that the store needs.
         connections = max(1, allowed - others)
         _log.warning("open_files_limited", allowed=allowed, wanted=wanted, connections=connections)
         return connections
@@ -131,7 +132,7 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
     on_crash = _crash_reporter(bridge, stop)
     with RocksStore(config.data_dir) as store:
         if store.torn:
-            _log.warning("torn_log", told=store.torn)
+            _log.warning("torn_log", reason=store.torn)
         commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
         background = BackgroundThread(bridge.loop)
         try:

@@ -1,4 +1,4 @@
-"""Time in milliseconds since the epoch, from one source that never jumps."""
+"""The clock: milliseconds since the epoch, without jumps."""
 
 import time
 from typing import Protocol
@@ -9,10 +9,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The wall clock as it was at start, carried on by the monotonic clock.
+    """The wall clock at the start of the process, plus the time that has passed since.
 
-    Leases and delays are promises about elapsed time, so a step of the wall clock must neither
-    expire a lease nor freeze one. A restart takes the wall clock anew.
+    Leases and delays are lengths of time, so a step of the wall clock must neither expire a lease
+    nor prolong one. A restart reads the wall clock again.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves when told to, for tests and simulations."""
+    """A clock that moves only by `advance`, for tests and simulations."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = now_ms

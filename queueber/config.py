@@ -1,4 +1,4 @@
-"""The server's options: the same names as flags, in the environment and in a file.
+"""The server's options, which have the same names as flags, in the environment and in a file.
 
 A flag overrides the environment (`QUEUEBER_<OPTION>`), the environment overrides the TOML file, and
 the file overrides the default. `OPTIONS` is the only list of them.
@@ -70,7 +70,7 @@ class Config:
         _check_range("shutdown_timeout_ms", self.shutdown_timeout_ms, 0, 600_000)
 
     def shown(self) -> dict[str, object]:
-        """What the server logs when it starts."""
+        """The options as the server logs them at its start."""
         return {name: str(v) if isinstance(v, Path) else v for name, v in asdict(self).items()}
 
 
@@ -100,17 +100,18 @@ OPTIONS = (
         "server loses nothing, a power failure or a crash of the machine loses the last second or "
         "two.",
     ),
-    Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item."),
+    Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item, in bytes."),
     Option(
         "message_bytes_max", int, 32 * MIB,
-        "Largest call. Answers are no larger, and at most 2 MiB larger than the largest item.",
+        "Largest call, in bytes. An answer is no larger than that, and at most 2 MiB larger than "
+        "the largest item.",
     ),
     Option("poll_items_max", int, 1000, "Most items in one poll."),
-    Option("poll_wait_ms_max", int, POLL_WAIT_MS_MAX, "Longest wait of a poll."),
+    Option("poll_wait_ms_max", int, POLL_WAIT_MS_MAX, "Longest wait of a call, in milliseconds."),
     Option("connections_max", int, 10_000, "Most connections at the same time."),
-    Option("calls_in_flight_max", int, 10_000, "Most concurrent calls."),
-    Option("waiting_polls_max", int, 100_000, "Most polls that wait at the same time."),
-    Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls to finish."),
+    Option("calls_in_flight_max", int, 10_000, "Most calls under way, without those that wait."),
+    Option("waiting_polls_max", int, 100_000, "Most calls that wait at the same time."),
+    Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls, in ms."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
 )  # fmt: skip
@@ -121,7 +122,7 @@ def load_config(
     environment: Mapping[str, str] = os.environ,
     file: Path | None = None,
 ) -> Config:
-    """The effective configuration; `InvalidArgument` names the source of a wrong option."""
+    """Merge all sources. Raises `InvalidArgument`, which names the source of a wrong option."""
     from_file = _read_file(file) if file is not None else {}
     values: dict[str, object] = {}
     sources: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Errors, named by who must act.
+"""Errors, by what the caller or operator should do.
 
-A `QueueberError` crosses the wire as its code, a colon and a sentence; `from_wire` turns that back
-into the same class. `InvariantViolation` is a bug of ours: no handler answers it, the server stops.
+The server sends a `QueueberError` as its code, a colon and a sentence; `from_wire` turns that back
+into the same class. `InvariantViolation` is a bug of Queueber: the server stops.
 """
 
 import re
@@ -13,54 +13,54 @@ class QueueberError(Exception):
 
     code: ClassVar[str] = "INTERNAL"
     retryable: ClassVar[bool] = False
-    """True when the same call may be sent again later: nothing happened."""
+    """Whether a client may retry the call: the server has done nothing."""
 
 
 class InvalidArgument(QueueberError):
-    """A field of the request is wrong; the caller changes it."""
+    """An argument is wrong; change it."""
 
     code = "INVALID_ARGUMENT"
 
 
 class NotFound(QueueberError):
-    """The named queue does not exist."""
+    """The queue, batch, load or snapshot does not exist."""
 
     code = "NOT_FOUND"
 
 
 class LeaseExpired(QueueberError):
-    """The lease ran out, or was never given."""
+    """Reserved for other servers: this one does not send it."""
 
     code = "LEASE_EXPIRED"
 
 
 class ResourceExhausted(QueueberError):
-    """A limit was reached: of a size, a queue's depth, or the server's."""
+    """A size or a count is above a limit of the queue or the server."""
 
     code = "RESOURCE_EXHAUSTED"
 
 
 class Unavailable(QueueberError):
-    """The server cannot do it now; nothing happened, and the call may be sent again."""
+    """The server cannot do it now, and has done nothing; retry."""
 
     code = "UNAVAILABLE"
     retryable = True
 
 
 class Unauthenticated(QueueberError):
-    """The caller has not said who it is."""
+    """Reserved for other servers: this one does not send it."""
 
     code = "UNAUTHENTICATED"
 
 
 class PermissionDenied(QueueberError):
-    """The caller may not do this."""
+    """Reserved for other servers: this one does not send it."""
 
     code = "PERMISSION_DENIED"
 
 
 class Aborted(QueueberError):
-    """The call conflicts with what is there."""
+    """The call conflicts with another producer's or load's newer epoch, or with a commit."""
 
     code = "ABORTED"
 
@@ -72,15 +72,15 @@ class AlreadyExists(QueueberError):
 
 
 class Internal(QueueberError):
-    """A fault of the server's own; its log says more."""
+    """The server failed; its log says why."""
 
     code = "INTERNAL"
 
 
 class OutcomeUnknown(QueueberError):
-    """The connection was lost while the call was under way: it may or may not have happened.
+    """The connection was lost during the call, which may or may not have happened.
 
-    Raised by clients only, for calls that are not safe to repeat.
+    Only clients raise it, for calls that are not safe to retry.
     """
 
     code = "OUTCOME_UNKNOWN"
@@ -91,22 +91,22 @@ class DataDirLocked(QueueberError):
 
 
 class StorageCorrupt(QueueberError):
-    """The store cannot be opened; the operator looks."""
+    """The store cannot be opened or read; the message says what to do."""
 
 
 class StorageFailed(QueueberError):
-    """The disk failed under a running server, which stops; the operator looks at the disk."""
+    """The disk failed while the server ran, and the server stops; check the disk."""
 
 
 class InvariantViolation(Exception):
-    """A promise of the engine is broken: our bug. The server stops rather than go on."""
+    """An invariant of the engine is broken, which is a bug of Queueber. The server stops."""
 
 
 def invariant(condition: object, rule: str, **facts: object) -> None:
-    """Stop with the number of the rule and the facts, unless the condition holds."""
+    """Raise `InvariantViolation` with the rule's number and the facts if the condition is false."""
     if not condition:
-        told = ", ".join(f"{name}={value!r}" for name, value in facts.items())
-        raise InvariantViolation(f"{rule} is broken: {told}")
+        shown = ", ".join(f"{name}={value!r}" for name, value in facts.items())
+        raise InvariantViolation(f"{rule} is broken: {shown}")
 
 
 WIRE_ERRORS: dict[str, type[QueueberError]] = {
@@ -125,14 +125,14 @@ WIRE_ERRORS: dict[str, type[QueueberError]] = {
     )
 }
 
-# Cap'n Proto libraries put words of their own in front of the text that the server sent.
+# Cap'n Proto libraries put a prefix in front of the server's text.
 _WIRE_TEXT = re.compile(
     r"^(?:remote exception: )?(?:message = )?(?P<code>[A-Z_]+): *(?P<text>.*)$", re.DOTALL
 )
 
 
 def from_wire(text: str) -> QueueberError:
-    """The error that a server's text stands for; `Internal` when it is not one of ours."""
+    """The error in a server's text; `Internal` if the text has no known code."""
     match = _WIRE_TEXT.match(text)
     error = WIRE_ERRORS.get(match["code"]) if match else None
     if match is None or error is None:

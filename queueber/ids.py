@@ -18,11 +18,11 @@ from typing import NewType, cast
 from queueber.limits import PARTITIONS_MAX, ROWS_MAX
 
 ItemId = NewType("ItemId", bytes)
-"""16 bytes. What a caller sends as an id is plain bytes until the store is found to have it."""
+"""16 bytes. An id that a caller sends is plain bytes until the store is known to have the item."""
 LeaseId = NewType("LeaseId", bytes)
 """16 bytes."""
 QueueId = NewType("QueueId", int)
-"""The number of a queue: given at its creation, and never given again."""
+"""The number of a queue, which is never used again for another queue."""
 
 _COUNTER_BITS = 62
 _COUNTER_LIMIT = 1 << _COUNTER_BITS
@@ -32,14 +32,14 @@ _STEP_MAX = 1 << 16
 _RANGE_BITS = 18
 _RANGE_LIMIT = 1 << _RANGE_BITS
 ID_HEAD_BYTES = 9
-"""All ids of a range have these first bytes in common."""
+"""Number of first bytes that all ids of a range have in common."""
 PARTITION_BYTES = 3
 ROW_BYTES = 4
 _RANGE_END = b"\xff" * (PARTITION_BYTES + ROW_BYTES)
 
 
 class IdSource:
-    """Makes ids. Deterministic for a given `Random`."""
+    """Makes ids; always the same ones for the same `Random` and times."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -67,7 +67,7 @@ class IdSource:
         return self._head + (_VARIANT + self._counter).to_bytes(8)
 
     def mint(self, count: int, now_ms: int) -> list[ItemId]:
-        """The next `count` ids, in order. Leases get theirs from here, too."""
+        """The next `count` ids, in order, for items or leases."""
         if now_ms > self._now_ms:
             self._start(now_ms)
         elif self._range >= 0 or self._counter + count + _STEP_MAX >= _COUNTER_LIMIT:
@@ -120,7 +120,7 @@ def is_from_range(item_id: bytes) -> bool:
 
 
 def origin_of(item_id: bytes) -> tuple[int, int] | None:
-    """The partition and row that an item came from, if its id says so."""
+    """The partition and row of an item that has an origin, else None."""
     if not is_from_range(item_id):
         return None
     partition_end = ID_HEAD_BYTES + PARTITION_BYTES
@@ -131,7 +131,7 @@ def origin_of(item_id: bytes) -> tuple[int, int] | None:
 
 
 def made_at_ms(item_id: bytes) -> int:
-    """When an id was made, as it says itself."""
+    """The time in an id."""
     return int.from_bytes(item_id[:6])
 
 

@@ -1,4 +1,4 @@
-"""Every hard bound, with its reason. What an operator may set is in `config.py`, within these."""
+"""Every hard limit, with its reason. Options of the server (`config.py`) stay within these."""
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -18,151 +18,152 @@ DELAY_MS_MAX = 366 * DAY_MS
 POLL_WAIT_MS_MAX = 300 * SECOND_MS
 
 ADD_ITEMS_MAX = 10_000
-"""Items in one add. A call is one write batch and holds the server for about 3 µs an item."""
+"""Items in one add. A call is one write batch, and blocks other calls for about 3 µs an item."""
 
 POLL_ITEMS_CEILING = 10_000
-"""The most an operator may allow in one poll: a lease is expired as a whole, in one batch."""
+"""Upper limit of `poll_items_max`: a lease expires as a whole, in one write batch."""
 
 MANY_MAX = 10_000
-"""Removes, extends, polls and the like in one call."""
+"""Removes, extends or polls in one call."""
 
 PRIORITY_MAX = 9
 PRIORITY_DEFAULT = 5
 
 LEVELS = 2 * (PRIORITY_MAX + 1)
-"""Of ready items: one for each priority, and one for the quarantined items of each."""
+"""Levels of ready items: one for each priority, and one for the quarantined items of each."""
 
 QUARANTINE_PATIENCE_MS = 30 * SECOND_MS
-"""How long a holder that holds too much for a quarantined item is given others first. After that it
-gets nothing that stands behind the item."""
+"""How long a holder that holds too many items for a quarantined one gets other items first. After
+that it gets no item that comes after the quarantined one."""
 
 OLDEST_FIRST_EVERY = 8
-"""One lease in so many takes the items that have been ready longest, whatever their priority."""
+"""One lease in this many takes the items that have been ready longest, whatever their priority."""
 
 KEY_BYTES_MAX = 512
 ATTRIBUTES_MAX = 32
-"""Attributes of one item."""
+"""Most attributes of one item."""
 ATTRIBUTES_BYTES_MAX = 8 * KIB
-"""Names and values of one item's attributes together."""
+"""Bytes of the names and values of one item's attributes."""
 BATCH_NAME_BYTES_MAX = 256
 PRODUCER_ID_BYTES_MAX = 256
 READER_NAME_BYTES_MAX = 256
 CLIENT_NAME_BYTES_MAX = 256
-"""What a caller calls itself, for the log."""
+"""The name of a client, which the server logs."""
 ERROR_BYTES_MAX = 16 * KIB
-"""The text of one failure; only the last one of an item is kept."""
+"""The error text of one failure; an item keeps only the last."""
 
 ATTEMPTS_CEILING = 1000
-"""The most attempts that a queue may allow: the times of all of them are kept."""
+"""Upper limit of `attempts_max`: an item keeps the times of all its attempts."""
 
 BACKOFF_STEPS_MAX = 100
 DEDUP_WINDOW_MS_MAX = 30 * DAY_MS
 RESULT_AGE_MS_MAX = 366 * DAY_MS
 
 BATCHES_MAX = 100_000
-"""Batches that a queue remembers; a complete one is forgotten after `BATCH_KEEP_MS`."""
+"""Batches that a queue remembers. It forgets a complete batch after `BATCH_KEEP_MS`."""
 BATCH_KEEP_MS = 7 * DAY_MS
 
 PRODUCER_ANSWERS_KEPT = 8
-"""The last calls of a producer that are answered again when repeated: as many may be under way."""
+"""Answers that are kept for each producer, for its retries. A producer may have as many calls under
+way."""
 PRODUCER_KEEP_MS = 7 * DAY_MS
-"""How long a producer that sends nothing is remembered."""
+"""How long the server remembers a producer that sends nothing."""
 
 PARTITIONS_MAX = 1 << 24
-"""Of one load: a partition's number has 3 bytes of an id."""
+"""Partitions of one load: an id has 3 bytes for the partition."""
 ROWS_MAX = 1 << 32
-"""Of one partition: a row's number has 4 bytes of an id."""
+"""Rows of one partition: an id has 4 bytes for the row."""
 LOADS_MAX = 100
 """Loads of a queue that are not committed. Each keeps files on the disk of the server."""
 LOAD_NAME_BYTES_MAX = 256
 LOAD_PARTS_MAX = 20_000
-"""Parts in one commit: their records are read at once."""
+"""Parts in one commit, which reads all their records at once."""
 LOAD_FILES_MAX = 20_000
 """Files of one part."""
 LOAD_FILE_BYTES = 64 * MIB
-"""Where a file of items ends and the next begins: as large as RocksDB makes its own."""
+"""Size at which a builder starts a new file of items: that of RocksDB's own files."""
 LOAD_FILE_BYTES_MAX = 256 * MIB
 LOAD_CHUNK_BYTES = MIB
-"""Bytes of a file in one call: the server writes them in less than a millisecond."""
+"""Bytes of a file in one call, which the server writes in less than a millisecond."""
 LOAD_DUPLICATES_MAX = 100_000
-"""Rows of one load that keys may keep out: they are deleted in the batch that ends it."""
+"""Rows of one load that may be duplicates: the last write batch of the commit deletes them."""
 LOAD_TIMEOUT_MS = HOUR_MS
 LOAD_TIMEOUT_MS_MAX = 7 * DAY_MS
 LOAD_KEEP_MS = 30 * DAY_MS
-"""How long a committed load is remembered, so that its commit may be repeated."""
+"""How long the server remembers a committed load, so that a client can retry the commit."""
 
 LOG_READERS_MAX = 100
 READ_ITEMS_MAX = 10_000
 PEEK_ITEMS_MAX = 100
 PURGE_ITEMS_MAX = 1000
-"""Items of one page of peek, or slice of purge or redrive: a few milliseconds."""
+"""Items in a page of peek, and in a slice of purge or redrive: a few milliseconds."""
 
 READ_LOOKED_AT_MAX = 10_000
-"""Results that a read of one batch may look at in a call, whether they are of it or not: about
-5 ms."""
+"""Results that a call may look at when it reads the results of one batch: about 5 ms."""
 SCAN_ITEMS_MAX = 250
-"""Items of one page of a snapshot: about 2 ms without their contents."""
+"""Items in a page of a snapshot: about 2 ms without their contents."""
 SCAN_LOOKED_AT_MAX = 1000
-"""Entries that a scan for one batch may look at in a call: about 2 ms."""
+"""Entries that a call may look at when it scans for items of one batch: about 2 ms."""
 
 SPLIT_PARTS_MAX = 10_000
 SPLIT_SEEKS_MAX = 4000
-"""Seeks of one split of a snapshot, however many ranges are asked for: 20 ms. 16 ranges of one
-priority take about 150."""
+"""Seeks in one split of a snapshot, for any number of ranges: 20 ms. 16 ranges of one priority take
+about 150 seeks."""
 
 SNAPSHOTS_MAX = 16
-"""Snapshots of all queues. Each keeps write buffers in memory and files on disk."""
+"""Snapshots of all queues together. Each keeps write buffers in memory and files on disk."""
 SNAPSHOT_KEEP_MS = 10 * MINUTE_MS
-"""How long a snapshot that nobody reads is kept."""
+"""How long the server keeps a snapshot that nobody reads."""
 SNAPSHOT_YIELDS_MS = 2 * SECOND_MS
-"""When there are too many, the one that was not read for longest makes room, if it is as long: who
-is reading asks for the next page within milliseconds."""
+"""At the limit, a new snapshot ends the one unread for longest, if nobody read it for this long. An
+active reader asks for its next page within milliseconds."""
 
 MESSAGE_BYTES_CEILING = 56 * MIB
-"""Clients with the default reader limits of Cap'n Proto refuse a message of 64 MiB."""
+"""Upper limit of `message_bytes_max`: by default, Cap'n Proto clients refuse 64 MiB messages."""
 
 ITEM_WIRE_BYTES = 64
-"""What an item adds to a message beside its contents: pointers, id and padding, rounded up."""
+"""Bytes of a message for each item beside its contents: pointers, id and padding, rounded up."""
 
 ATTRIBUTE_WIRE_BYTES = 32
-"""What an attribute adds beside its texts: two pointers, two ends, padding."""
+"""Bytes of a message for each attribute beside its texts: two pointers, two NULs, padding."""
 
 MESSAGE_OVERHEAD_BYTES = 4 * KIB
-"""Room for the envelope of a call."""
+"""Bytes reserved for the envelope of a call."""
 
 ANSWER_BYTES = 2 * MIB
-"""So much more than the largest item an answer may have. Who asks for more asks again: all others
-wait while an answer is made, about 2 ms for so much."""
+"""Headroom above the largest item; larger reads are paged. Building this much of an answer blocks
+other calls for about 2 ms."""
 
 
 def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
-    """What the items of one answer may have together."""
+    """Most bytes of items in one answer."""
     return min(message_bytes_max, ANSWER_BYTES + item_bytes_max) - MESSAGE_OVERHEAD_BYTES
 
 
 READY_WINDOW_ENTRIES = 1024
-"""Ready entries kept in memory for each queue, read ahead so that a poll seldom seeks."""
+"""Ready entries that each queue reads ahead into memory, so that a poll seldom seeks."""
 
 RECENT_BYTES_MAX = 64 * MIB
-"""Contents of new items that are kept in memory until they are polled, and of one queue's."""
+"""Cache of the contents of new items until they are polled, of all queues together."""
 RECENT_QUEUE_BYTES_MAX = 48 * MIB
+"""The same of one queue."""
 
 SWEEP_SLICE_ITEMS = 1000
-"""Items that one slice of a sweep moves: a few milliseconds, between which calls are answered."""
+"""Items that one slice of a sweep moves, in a few milliseconds. Calls run between slices."""
 
 LOOKAHEAD_SKIPS_MAX = 2000
-"""Deleted entries that a look ahead for the next due time may skip (about 0.2 ms)."""
+"""Deleted entries that a search for the next due time may skip (about 0.2 ms)."""
 
 LOOKAHEAD_RETRY_MS = 40
-"""When to look again after giving up: within the 50 ms in which a waiting poll must wake."""
+"""When to repeat a search that gave up: within the 50 ms in which a waiting poll must wake."""
 
 STORE_RETRY_MS = 500
-"""How long a sweep waits after the store refused its write (a full disk, say)."""
+"""How long a sweep waits after the store refused a write, for instance because the disk is full."""
 
 SYNC_EVERY_MS = 1_000
-"""How often what nobody waits for is synced, and how far it went is noted."""
+"""How often the server syncs writes that no call waits for, and records how far it synced."""
 
 if not LOOKAHEAD_RETRY_MS < 50:
-    raise AssertionError("a due time would be found later than promised")
+    raise AssertionError("a waiting poll would wake later than after 50 ms")
 if not POLL_ITEMS_CEILING * ITEM_WIRE_BYTES < MESSAGE_BYTES_CEILING // 2:
-    raise AssertionError("the bookkeeping of a full poll would crowd out its contents")
+    raise AssertionError("a full poll would need more than half of a message for its ids")

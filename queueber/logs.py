@@ -1,4 +1,4 @@
-"""Logging: readable lines on a terminal, else one JSON object a line."""
+"""Logging: readable lines on a terminal, otherwise one JSON object a line."""
 
 import logging
 import sys

@@ -1,1 +1,1 @@
-"""Queueber beside what its users would pick instead, at the same durability, in one run."""
+"""Compares Queueber with its alternatives, at the same durability, in one run."""

@@ -1,4 +1,4 @@
-"""`python -m bench.peers`: Queueber beside its peers, in one run."""
+"""`python -m bench.peers`: compares Queueber with its peers in one run."""
 
 import argparse
 import json
@@ -15,11 +15,11 @@ from bench.peers.page import show, write_page
 from bench.peers.registry import PEERS
 from bench.peers.results import Result
 
-_DESCRIPTION = """Run Queueber and what its users would pick instead side by side: all servers are
-up the whole time on loopback, each is driven through its usual Python client from a process of its
-own, and they take turns. One item's life is add, lease, acknowledge. Debian's packages of the peers
-are installed if they are missing and we may. The result goes to bench/results/ and, with --page,
-into docs/performance.md."""
+_DESCRIPTION = """Compare Queueber with its alternatives: all servers run the whole time on
+loopback, each is called through its usual Python client from its own process, and they are measured
+in turn. Every item is added, leased and acknowledged. Missing Debian packages of the peers are
+installed if the user may. The result goes to bench/results/ and, with --page, into
+docs/performance.md."""
 
 _HERE = Path(__file__).parent.parent
 RESULTS = _HERE / "results" / "peers.json"
@@ -83,7 +83,7 @@ def _line(contender: Contender) -> dict[str, object]:
 
 
 def _limits(folder: Path, repeat: int) -> dict[str, list[float]]:
-    # Imported here: it needs the store of this tree, and the rest also measures older clients.
+    # Imported here: it needs the store of this tree; the rest also measures older clients.
     from bench.peers.limit import measure_limit
 
     limits: dict[str, list[float]] = {}

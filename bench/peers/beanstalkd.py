@@ -17,9 +17,9 @@ from bench.peers.processes import (
 
 _JOB_BYTES_MAX = 16 * 1024 * 1024
 _WAIT_SECONDS = 1
-"""For the first job; the protocol knows no less than whole seconds."""
+"""Wait for the first job; the protocol has whole seconds only."""
 _FILL_ITEMS_MAX = 1000
-"""Of one write: their answers must have room in the buffers of a socket until they are read."""
+"""Jobs in one write: their answers must fit into the socket's buffers until they are read."""
 
 
 class Beanstalkd:
@@ -59,7 +59,7 @@ class Beanstalkd:
             ]
 
     async def fill(self, address: str, queue: str, contents: bytes, count: int) -> None:
-        """Without waiting for answers in between; yet the server syncs after each."""
+        """Send all before reading answers; the server still syncs after each."""
         put = b"put 0 0 %d %d\r\n%b\r\n" % (LEASE_SECONDS, len(contents), contents)
         with (
             socket.create_connection((LOOPBACK, int(address))) as connection,
@@ -77,7 +77,7 @@ class Beanstalkd:
 
 
 class _Client:
-    """Blocks its thread."""
+    """A client that blocks its thread."""
 
     def __init__(self, client: "greenstalk.Client[bytes]") -> None:
         self._client = client

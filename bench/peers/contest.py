@@ -1,4 +1,4 @@
-"""The comparison: every peer's server is up the whole time, and each measures in its turn."""
+"""The comparison: all servers run the whole time, and the peers are measured in turn."""
 
 import contextlib
 import itertools
@@ -14,17 +14,17 @@ from bench.peers.peer import Peer, Server
 from bench.peers.usage import usage_of
 
 CALLERS = {1: 32, 100: 8}
-"""By items a call."""
+"""By the number of items in a call."""
 SIZES = (100, 1024)
 _SUSTAIN_CALLERS = 32
 _SUSTAIN_ITEMS = 10
 _SUSTAIN_WAITING = 1000
 _PROBES = 300
-"""Polls of a round."""
+"""Polls in a round."""
 _DRAIN_ITEMS = 1000
 _DRAIN_CALLERS = 8
 _GRACE_SECONDS = 120.0
-"""How much longer than ordered an answer may take."""
+"""How much longer an answer may take than the order."""
 
 Figures = dict[str, float]
 
@@ -32,13 +32,13 @@ Figures = dict[str, float]
 @dataclass(frozen=True, slots=True)
 class Plan:
     seconds: float
-    """Of a short round."""
+    """Seconds of a short round."""
     repeat: int
     sustain_seconds: dict[int, float]
-    """By bytes of an item."""
+    """Seconds, by the bytes of an item."""
     deep_items: int
     deep_seconds: float
-    """How long a peer may fill, and drain; ours goes on to the end."""
+    """Seconds that a peer may fill, and drain; Queueber continues to the end."""
     probe_rounds: int
 
 
@@ -50,7 +50,7 @@ class Contender:
     rounds: dict[str, list[float]] = field(default_factory=dict)
     """Items a second, by column."""
     figures: dict[str, Figures] = field(default_factory=dict)
-    """All else, by column."""
+    """Other figures, by column."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def order(self, order: Order) -> Tally:
@@ -86,7 +86,7 @@ def column(work: str, shape: Shape) -> str:
 
 
 def run_short(contender: Contender, shape: Shape, seconds: float) -> None:
-    """Add for a while, then take and acknowledge as long, or until there is nothing left."""
+    """Add for a while, then take and acknowledge for as long, or until nothing is left."""
     queue = contender.new_queue()
     for work in ("add", "take"):
         tally = contender.order(
@@ -132,10 +132,10 @@ def run_sustained(contender: Contender, content_bytes: int, seconds: float) -> N
 
 
 def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
-    """Poll when hardly anything waits, when millions do, and after those have passed.
+    """Poll when few items wait, when millions do, and after those have passed.
 
-    Each time by turns with another queue in which hardly anything waits: what the disk and the
-    machine do meanwhile is done to both, and what depth costs is not.
+    Each time in turn with another queue in which few items wait: other load on disk and machine
+    affects both queues, and depth only one.
     """
     deep, size = contender.new_queue(), SIZES[0]
     few_items = _PROBES * plan.probe_rounds + 500
@@ -146,7 +146,7 @@ def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
 
     def probe(*queues: str) -> list[float]:
         """The p99 of each queue's polls: the median of several rounds."""
-        os.sync()  # what came before is written by now, not meanwhile
+        os.sync()  # write out earlier data now, not during the round
         rounds = []
         for _ in range(plan.probe_rounds):
             orders = [Order("probe", queue, size, count=_PROBES) for queue in queues]
@@ -186,9 +186,9 @@ Turn = tuple[str, Callable[[], None]]
 
 
 def turns(contenders: Sequence[Contender], plan: Plan) -> Iterator[Turn]:
-    """What is to be done, in order, each named by who does it."""
+    """The steps in order, each with the name of its peer."""
     shapes = [Shape(items, size) for size in SIZES for items in CALLERS]
-    # First, while the stores are empty: what is written then is written for these items alone.
+    # First, while the stores are empty: all bytes written are for these items.
     for size, seconds in plan.sustain_seconds.items():
         for each in contenders:
             yield each.peer.name, lambda c=each, b=size, s=seconds: run_sustained(c, b, s)  # type: ignore[misc]

@@ -1,7 +1,7 @@
-"""The callers: a process for each peer, which does what it is ordered to and tells what came of it.
+"""The callers: a process for each peer, which executes orders and reports their outcome.
 
-Callers of a client that blocks have a thread each, with a loop that never waits; all others share
-one loop. What they do is written once.
+Callers of a blocking client have a thread each, with a loop that never waits; all others share one
+loop. Both run the same code.
 """
 
 import asyncio
@@ -21,35 +21,34 @@ from bench.peers.peer import Client, Peer
 _STAMP_BYTES = 8
 _ROOM_SECONDS = 0.2
 _EMPTY_NS = SECOND_NS // 4
-"""When nobody got anything for so long, there is nothing."""
+"""If no caller got an item for this long, the queue is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be done to a queue: 'add', 'take' (and acknowledge), 'sustain', 'probe', 'fill'
-    or 'drain'."""
+    """The operation: 'add', 'take' (and acknowledge), 'sustain', 'probe', 'fill' or 'drain'."""
 
     work: str
     queue: str
     content_bytes: int
     items: int = 1
-    """A call."""
+    """Items in a call."""
     callers: int = 1
     seconds: float = 0.0
-    """When it is over; `take` and `drain` also are when there is nothing left."""
+    """The end of the order; `take` and `drain` also end when nothing is left."""
     count: int = 0
-    """Items of `fill`, at most; calls of `probe`; of `sustain`, those that may wait at a time."""
+    """Most items of `fill`; calls of `probe`; items of `sustain` that may wait at a time."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of it."""
+    """The outcome of an order."""
 
     items: int = 0
     started_ns: int = field(default_factory=time.perf_counter_ns)
     ended_ns: int = field(default_factory=time.perf_counter_ns)
     samples_ns: list[int] = field(default_factory=list)
-    """How long each call took; of `sustain`, how long each item was on its way."""
+    """Seconds of each call; for `sustain`, seconds from add to take of each item."""
 
     def is_over(self, seconds: float) -> bool:
         return time.perf_counter_ns() - self.started_ns > seconds * SECOND_NS
@@ -150,11 +149,11 @@ class Driver:
                 await client.ack(taken)
                 self._tally.count(len(taken.contents), began_ns)
             elif began_ns > self._tally.ended_ns + _EMPTY_NS:
-                # Not before: some bring nothing for a moment, though there is more.
+                # Not earlier: some clients return nothing for a moment although items are left.
                 return
 
     async def _probe(self, _: int, client: Client) -> None:
-        """Polls alone are timed."""
+        """Time only the polls."""
         for _ in range(self._order.count):
             began_ns = time.perf_counter_ns()
             taken = await client.take(self._order.items)
@@ -194,14 +193,14 @@ class Driver:
 
 
 class _Room:
-    """How many more items may wait. Producers stand in line for it."""
+    """Limits how many items wait; producers queue for it."""
 
     def __init__(self, items: int) -> None:
         self._items = items
         self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def take(self, items: int) -> bool:
-        """Have room for some; False when there was none for a while."""
+        """Reserve space for some items; False if there was none for a while."""
         if self._items < items or self._line:
             turn = asyncio.get_running_loop().create_future()
             self._line.append((items, turn))
@@ -221,7 +220,7 @@ class _Room:
 
 
 class _RoomOfThreads:
-    """The same for callers that block."""
+    """The same for blocking callers."""
 
     def __init__(self, items: int) -> None:
         self._items = items

@@ -1,6 +1,6 @@
-"""The limit: the batches that our engine writes, put straight into RocksDB under group sync.
+"""The upper limit: the batches of our engine, written directly to RocksDB with group sync.
 
-Nothing is asked, encoded, sent or remembered: one thread puts entries that are there already,
+Nothing is read, encoded, sent or kept in memory: one thread puts entries that already exist,
 another syncs. No server that writes the same can be faster.
 """
 
@@ -17,14 +17,14 @@ from queueber.db.store.contract import Batch, Store
 from queueber.db.store.rocks import RocksBatch, RocksStore
 
 _ITEMS = {1: 10_000, 100: 100_000}
-"""By items a call: so many that a round takes a good part of a second."""
+"""By items in a call: enough that a round takes a good part of a second."""
 
 Entry = tuple[Family, bytes, bytes | None]
 """A value of None deletes."""
 
 
 class _Recording(RocksBatch):
-    """Keeps what it is given; nothing that is measured here deletes ranges."""
+    """Records its entries. The measured calls delete no ranges."""
 
     __slots__ = ("entries",)
 
@@ -72,7 +72,7 @@ class _RecordingStore(RocksStore):
 
 
 def record(folder: Path, shape: Shape) -> tuple[list[list[Entry]], list[list[Entry]]]:
-    """The batches of adds, and those of polls and removes, call by call."""
+    """The batches of adds, and those of polls and removes, by call."""
     with tempfile.TemporaryDirectory(dir=folder) as path, _RecordingStore(Path(path)) as store:
         queue = new_engine_queue(store)
         store.take_written()
@@ -110,7 +110,7 @@ def replay(store: Store, batches: Sequence[list[Entry]], callers: int, writes_a_
 
 
 def measure_limit(folder: Path, shape: Shape, repeat: int) -> dict[str, list[float]]:
-    """Items a second of each round, by column."""
+    """Items a second in each round, by column."""
     added, taken = record(folder, shape)
     callers = CALLERS[shape.items]
     rounds: dict[str, list[float]] = {}

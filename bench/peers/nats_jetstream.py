@@ -1,4 +1,4 @@
-"""NATS JetStream: a stream in files that forgets what is acknowledged, and a pull consumer."""
+"""NATS JetStream: a file stream that deletes acknowledged messages, and a pull consumer."""
 
 import asyncio
 import contextlib
@@ -20,9 +20,9 @@ from bench.peers.processes import (
 
 _CONSUMER = "workers"
 _FILL_ITEMS_MAX = 10_000
-"""Sent at a time, of which the server has then read all."""
+"""Messages sent at a time; then the server has read all."""
 _SETTLE_SECONDS_MAX = 120.0
-"""Until the last of a filling has gone from the socket into the stream."""
+"""Seconds until the last filled message is in the stream."""
 
 
 class NatsJetStream:
@@ -59,7 +59,7 @@ class NatsJetStream:
             ]
 
     async def fill(self, address: str, queue: str, contents: bytes, count: int) -> None:
-        """By messages that ask for no answer; the stream takes them in all the same."""
+        """With messages that ask for no answer; the stream stores them all the same."""
         async with _connected(address) as connection:
             context = connection.jetstream()
             await _create(context, queue)
@@ -136,6 +136,6 @@ async def _create(context: JetStreamContext, queue: str) -> None:
             durable_name=_CONSUMER,
             ack_policy=AckPolicy.EXPLICIT,
             ack_wait=LEASE_SECONDS,
-            max_ack_pending=-1,  # the default holds callers up at a thousand
+            max_ack_pending=-1,  # the default limits callers to a thousand
         ),
     )

@@ -1,4 +1,4 @@
-"""Queueber itself, as it comes: the asyncio client, one connection for all callers."""
+"""Queueber with its defaults: the asyncio client, one connection for all callers."""
 
 import asyncio
 import contextlib

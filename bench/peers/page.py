@@ -1,4 +1,4 @@
-"""The result for people: tables on the terminal and in the docs, and a plot."""
+"""Prints the result: tables on the terminal and in the docs, and a plot."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def show(result: Result) -> None:
 
 
 def write_page(result: Result) -> None:
-    """Put the newest tables and plot where the old ones are."""
+    """Replace the tables and the plot with the newest ones."""
     text = PAGE.read_text()
     head, rest = text.split(BEGIN)
     _, tail = rest.split(END)
@@ -59,9 +59,9 @@ def render(result: Result) -> str:
     parts += [
         "Sustained, from the add to the worker, with at most 1,000 items waiting:",
         _table(["", *sustained], _latencies(result)),
-        "Deep, 100 B: p99 of a poll of one item in ms, when 2,000 wait, when millions do, and "
-        "after those have passed through; *beside* is another queue, in which 2,000 wait, polled "
-        "by turns with it:",
+        "Deep, 100 B: p99 of a poll of one item in ms, when 2,000 items wait, when millions do, "
+        "and after those have passed; *beside* is another queue, in which 2,000 items wait, polled "
+        "in turn:",
         _table(["", *(name for name, _ in _DEEP)], _deep(result)),
         "Memory after a sustained run, and bytes written to disk for an item's whole life:",
         _table(["", *(f"{s:,} B {n}" for s in SIZES for n in ("MB", "B/item"))], _costs(result)),
@@ -181,7 +181,7 @@ def _costs(result: Result) -> list[Row]:
 
 
 def plot(result: Result, file: Path) -> None:
-    """Rates of all, one picture for each size."""
+    """Plot the rates of all peers, one chart for each size."""
     import matplotlib as mpl
 
     mpl.use("Agg")

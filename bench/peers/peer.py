@@ -1,4 +1,4 @@
-"""What the comparison asks of a queue: a server that it starts, and its usual Python client."""
+"""The interface of a peer: how to start its server, and its usual Python client."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -7,71 +7,70 @@ from pathlib import Path
 from typing import Any, Protocol
 
 WAIT_SECONDS = 0.1
-"""How long a call that takes waits for its first item, where a client can say that."""
+"""How long a take waits for its first item, if the client supports that."""
 LEASE_SECONDS = 120
-"""Longer than any item is held."""
+"""Longer than any caller holds an item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One that runs."""
+    """A running server."""
 
     address: str
-    """Whatever its client needs to reach it."""
+    """What its client needs to connect."""
     process_ids: Callable[[], list[int]]
-    """Its processes as they are now."""
+    """Its present processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Items under a lease, and what acknowledges them."""
+    """Leased items, and what acknowledges them."""
 
     contents: Sequence[bytes]
     token: Any
 
 
 class Client(Protocol):
-    """What one caller calls, one call at a time."""
+    """The client of one caller, which makes one call at a time."""
 
     async def add(self, contents: Sequence[bytes]) -> None:
-        """Return once they are as durable as this queue makes them."""
+        """Add items; returns once they are as durable as this queue makes them."""
 
     async def take(self, count: int) -> Taken:
-        """Lease up to `count` items; waits a moment for the first, and may bring none."""
+        """Lease up to `count` items; waits a moment for the first, and may return none."""
 
     async def ack(self, taken: Taken) -> None:
-        """They are done, and gone."""
+        """Acknowledge items, which deletes them."""
 
 
 class Peer(Protocol):
     name: str
-    """As in the table."""
+    """The name in the tables."""
     durability: str
-    """What an acknowledged item survives, in a few words: the table's column `synced`."""
+    """The column `synced` of the table: what an acknowledged item survives."""
     notes: str
-    """What else one must know to read its line; may be empty."""
+    """The column `notes` of the table; may be empty."""
     library: str
-    """The distribution of its Python client, whose version is told."""
+    """The distribution of its Python client, whose version is shown."""
     is_blocking: bool
-    """Whether clients block their thread: then every caller has a thread of its own."""
+    """Whether clients block their thread: then every caller has its own thread."""
 
     @property
     def packages(self) -> Sequence[str]:
-        """Of Debian."""
+        """The names of its Debian packages."""
 
     def version(self) -> str:
-        """Of the server; installs its packages if need and rights be, or ends the program."""
+        """The server's version; installs missing packages if the user may, or ends the program."""
 
     def running(self, folder: Path) -> AbstractContextManager[Server]:
-        """A server on loopback with its data below `folder`; stopped, with all its processes, and
-        gone afterwards."""
+        """Run a server on loopback with its data below `folder`; ends all its processes and deletes
+        its data afterwards."""
 
     def connect(
         self, address: str, callers: int, queue: str
     ) -> AbstractAsyncContextManager[list[Client]]:
-        """A client for each caller of a queue, which is made if it is not there; they may share
-        connections. A blocking one is called for one caller, on that caller's thread."""
+        """A client for each caller of a queue, which is created if it is missing; they may share
+        connections. A blocking peer makes one client, on the thread of its caller."""
 
     async def fill(self, address: str, queue: str, contents: bytes, count: int) -> None:
-        """Have `count` more items like this one waiting, by the fastest way there is, synced or
-        not."""
+        """Add `count` items like this one, in the fastest way, synced or not."""

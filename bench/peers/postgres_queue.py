@@ -1,4 +1,4 @@
-"""PostgreSQL as a queue: a table, whose rows callers lease past the locks of others."""
+"""PostgreSQL as a queue: a table whose rows callers lease with SKIP LOCKED."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ _SETTINGS = {
     "checkpoint_timeout": "15min",
     "wal_buffers": "64MB",
     "max_connections": "200",
-    "autovacuum_naptime": "2s",  # the default of a minute leaves a queue's dead rows in its way
+    "autovacuum_naptime": "2s",  # with the default of a minute, dead rows slow the queue down
     "autovacuum_vacuum_cost_delay": "0",
 }
 _CREATE_TABLE = """
@@ -109,7 +109,7 @@ class _Client:
     async def take(self, count: int) -> Taken:
         taken = await self._take_now(count)
         if not taken.contents:
-            # A statement cannot wait for rows, so callers of such a queue look again.
+            # A statement cannot wait for rows, so callers poll again.
             await asyncio.sleep(WAIT_SECONDS)
             taken = await self._take_now(count)
         return taken

@@ -1,4 +1,4 @@
-"""Servers as child processes: started, awaited and ended, with everything that they start."""
+"""Starts and ends servers as child processes, with all processes that they start."""
 
 import contextlib
 import os
@@ -18,11 +18,11 @@ LOOPBACK = "127.0.0.1"
 _START_SECONDS_MAX = 60.0
 _STOP_SECONDS_MAX = 30.0
 _LOG_CHARACTERS_MAX = 4000
-"""Of the end of a log that tells why a server did not start."""
+"""Bytes of a log's end to print if a server did not start."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody has now; all different."""
+    """Different free ports of the loopback interface."""
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener in listeners:
@@ -40,7 +40,7 @@ def port_answers(port: int) -> bool:
 
 @contextlib.contextmanager
 def data_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Where one server has its data and its log, gone afterwards."""
+    """A directory for the data and log of one server, deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=parent.resolve()) as path:
         yield Path(path)
 
@@ -53,7 +53,7 @@ def running_process(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[int]:
-    """The id of a process that is ready; it, and what it started, has ended afterwards."""
+    """Yields the id of a started process; ends it and its descendants afterwards."""
     name = Path(command[0]).name
     log_file = folder / f"{name}.log"
     with log_file.open("wb") as log:
@@ -64,7 +64,7 @@ def running_process(
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # An interrupt from the keyboard is for the benchmark, which then ends its servers.
+            # A keyboard interrupt goes to the benchmark, which then ends its servers.
             start_new_session=True,
         )
         try:
@@ -82,12 +82,12 @@ class _Process:
 
 
 def process_ids(root: int) -> list[int]:
-    """A process, its descendants, and who else is left of its session."""
+    """A process, its descendants, and the other processes of its session."""
     return sorted(process_id for process_id, _ in _family(root))
 
 
 def _family(root: int) -> set[tuple[int, int]]:
-    """Process ids, each with its start, which tells it from a later process of that id."""
+    """Process ids with their start times, because ids are reused."""
     alive = _alive()
     children: dict[int, list[int]] = {}
     for process_id, process in alive.items():
@@ -103,8 +103,8 @@ def _alive() -> dict[int, _Process]:
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
-        with contextlib.suppress(OSError):  # it may end while one looks
-            # The name comes second, in brackets, and may hold anything.
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            # The name is the second field, in brackets, and may contain anything.
             state, *numbers = (folder / "stat").read_text().rpartition(")")[2].split()
             if state not in "ZX":
                 alive[int(folder.name)] = _Process(
@@ -118,7 +118,7 @@ def _wait_until_ready(
 ) -> None:
     give_up_at = time.monotonic() + _START_SECONDS_MAX
     while True:
-        # Somebody else may be the one who answers, if ours found its port taken.
+        # Another process may answer if the port was taken.
         is_answered = is_ready()
         if process.poll() is not None or time.monotonic() > give_up_at:
             log = log_file.read_text(errors="replace")[-_LOG_CHARACTERS_MAX:]
@@ -129,7 +129,7 @@ def _wait_until_ready(
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """Ask first, so that nothing of it stays in the system; then end what has not gone."""
+    """Send SIGTERM first, so that servers clean up; then kill the rest."""
     family = _family(process.pid)
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
@@ -160,8 +160,8 @@ def _left_of(family: set[tuple[int, int]]) -> list[int]:
 def running_on_a_port(
     folder: Path, name: str, command: Callable[[int, Path], Sequence[str]]
 ) -> Iterator[Server]:
-    """A server of one process, made by a command for its port and its data; its address is the
-    port."""
+    """A server of one process; `command` makes its command line for a port and a data directory.
+    Its address is the port."""
     (port,) = free_ports(1)
     with (
         data_folder(folder, name) as data_dir,

@@ -28,11 +28,11 @@ from bench.peers.processes import (
 _PERSISTENT = aio_pika.DeliveryMode.PERSISTENT
 _OTHERWISE = "leave 'rabbitmq' out of --peers"
 _PREFETCH_CALLS = 2
-"""For how many calls the server sends messages ahead, so that callers need not wait for them."""
+"""Prefetch, in calls: messages that the server sends ahead."""
 _FILL_ITEMS_MAX = 1000
-"""Of one write."""
+"""Messages in one write."""
 _SETTLE_SECONDS_MAX = 120.0
-"""Until the last of a filling has gone from the socket into the queue."""
+"""Seconds until the last filled message is in the queue."""
 
 
 class RabbitMQ:
@@ -68,7 +68,7 @@ class RabbitMQ:
 
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:
-        # More connections are no faster: it is the client that has no time left.
+        # More connections are no faster: the client is the bottleneck.
         async with await _connected(address) as connection:
             channels = [await connection.channel(publisher_confirms=True) for _ in range(callers)]
             yield [_Client(channel, await _declared(channel, queue)) for channel in channels]
@@ -121,7 +121,7 @@ class _Client:
 
     async def take(self, count: int) -> Taken:
         if not self._prefetch:
-            # Not before: those who only add must be sent nothing.
+            # Not earlier: callers that only add must get no messages.
             await self._consume(_PREFETCH_CALLS * count)
         messages: list[AbstractIncomingMessage] = []
         with contextlib.suppress(TimeoutError):
@@ -139,7 +139,7 @@ class _Client:
     async def ack(self, taken: Taken) -> None:
         messages: Sequence[AbstractIncomingMessage] = taken.token
         if messages[0].delivery_tag == self._unacked_from:
-            # All up to the last, of which none belongs to another call.
+            # Acknowledge all up to the last; none of them belongs to another call.
             await messages[-1].ack(multiple=True)
             self._unacked_from += len(messages)
         else:
@@ -148,7 +148,7 @@ class _Client:
 
 
 def _home() -> Path:
-    """The newest version's: the command in the path changes to a user and files of its own."""
+    """The programs of the newest version; the command in PATH would switch to its own user."""
     for _ in range(2):
         found = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*"))
         if found:

@@ -20,14 +20,14 @@ _GROUP = "workers"
 _WAIT_MS = round(WAIT_SECONDS * 1000)
 _FIELD = b"c"
 _NEW = ">"
-"""What no consumer of the group has been given yet."""
+"""Messages that no consumer of the group has got yet."""
 _FILL_SCRIPT = """
 for _ = 1, ARGV[2] do
     redis.call('XADD', KEYS[1], '*', ARGV[3], ARGV[1])
 end
 """
 _FILL_ITEMS_MAX = 10_000
-"""Of one script, which nothing can interrupt."""
+"""Items in one script, which cannot be interrupted."""
 
 
 class RedisStreams:
@@ -52,7 +52,7 @@ class RedisStreams:
             yield [_Client(redis, queue, f"caller-{caller}") for caller in range(callers)]
 
     async def fill(self, address: str, queue: str, contents: bytes, count: int) -> None:
-        """By a script inside of the server, unsynced until its end."""
+        """With a script in the server, unsynced until its end."""
         async with _connected(address, 1) as redis:
             await _create(redis, queue)
             await redis.config_set("appendfsync", "no")
@@ -61,7 +61,7 @@ class RedisStreams:
                 items = min(_FILL_ITEMS_MAX, count - start)
                 await add(keys=[queue], args=[contents, items, _FIELD])
             await redis.config_set("appendfsync", "always")
-            # The first write syncs all that came before it, at the cost of the filling.
+            # The first write syncs all earlier ones; it counts for the fill.
             await redis.set(f"{queue}:filled", count)
 
 
@@ -72,7 +72,7 @@ def _command(port: int, data_dir: Path) -> list[str]:
         "dir": str(data_dir),
         "appendonly": "yes",
         "appendfsync": "always",
-        # A rewrite in the middle of a round would be a matter of luck; this favours Redis, whose
+        # A rewrite during a round would distort it. This favours Redis, whose
         # log only grows meanwhile.
         "auto-aof-rewrite-percentage": "0",
         "save": "",
@@ -121,7 +121,7 @@ def _server() -> str:
 
 @contextlib.asynccontextmanager
 async def _connected(address: str, callers: int) -> AsyncIterator["Redis"]:
-    # Protocol 3 has other shapes of answers, and nothing that a queue needs.
+    # Protocol 3 has other forms of answers, and nothing that a queue needs.
     pool = BlockingConnectionPool(
         host=LOOPBACK, port=int(address), max_connections=callers, timeout=None, protocol=2
     )

@@ -1,4 +1,4 @@
-"""Who takes part, by the names that `--peers` takes and in the order of the tables."""
+"""All peers, by their names for `--peers` and in the order of the tables."""
 
 from collections.abc import Mapping
 

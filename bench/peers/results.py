@@ -1,4 +1,4 @@
-"""What a run found, as it is kept in a file."""
+"""The results of a run, and their file."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class Result:
         return found
 
     def best_peer(self, column: str, name: str, *, least: bool = False) -> tuple[str, float] | None:
-        """The best of the others that sync: the most, or the least where that is better."""
+        """The best figure of the peers that sync: the highest, or the lowest if less is better."""
         found = {
             peer: figure
             for peer, line in self.peers.items()

@@ -1,4 +1,4 @@
-"""What a server's processes take of the machine, from the kernel's own account."""
+"""Memory and disk writes of a server's processes, from the kernel."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from pathlib import Path
 class Usage:
     resident_bytes: int
     written_bytes: int
-    """Handed to the disk since the processes began."""
+    """Bytes written to disk since the processes began."""
 
 
 def usage_of(process_ids: Sequence[int]) -> Usage:
     return Usage(
-        # Pages that processes share are counted once: PostgreSQL is one for each connection.
+        # Count shared pages once: PostgreSQL has a process for each connection.
         sum(_kb(each, "smaps_rollup", "Pss") for each in process_ids) * 1024,
         sum(_number(each, "io", r"^write_bytes: (\d+)$") for each in process_ids),
     )

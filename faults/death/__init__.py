@@ -1,1 +1,1 @@
-"""Process death: servers and clients that are killed, stopped or told a wrong time."""
+"""Process death: servers and clients that are killed or stopped, and wrong clocks."""

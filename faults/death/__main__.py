@@ -1,4 +1,4 @@
-"""Kill a server, its clients and their sense of time at random, and check what all were told."""
+"""Kills a server and its clients and changes clocks at random, and checks all answers."""
 
 import argparse
 import sys
@@ -28,7 +28,9 @@ def table(told: Told) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.death", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="of the server; of others fewer")
+    parser.add_argument(
+        "--kills", type=int, default=200, help="kills of the server; other faults are fewer"
+    )
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
     given = parser.parse_args()
     print(f"seed {given.seed}, {given.kills} kills", flush=True)

@@ -1,4 +1,4 @@
-"""What is done to a server and its fleet. A blow is over when it returns; it says what is wrong."""
+"""The faults of a server and its clients. Each returns once it is over, with what is wrong."""
 
 import signal
 import subprocess
@@ -33,16 +33,16 @@ class Target:
     fleet: Fleet
     recorder: Recorder
     shift_ms: int = 0
-    """By how much the server's clock is ahead of ours,"""
+    """How far the server's clock is ahead of ours now."""
     shift_ms_max: int = 0
-    """and was at most."""
+    """How far it was ahead at most."""
 
     def signal(self, number: signal.Signals) -> None:
         assert self.server.process is not None
         self.server.process.send_signal(number)
 
     def step_clock(self, ms: int) -> None:
-        """Between two lives of the server: it takes the wall clock at its start."""
+        """Change the clock between two runs of the server, which reads it at its start."""
         with self.recorder.call("blows", "clock_step", queue="", ms=ms):
             self.shift_ms += ms
             self.shift_ms_max = max(self.shift_ms_max, self.shift_ms)
@@ -58,7 +58,7 @@ def kill_server(target: Target) -> str:
 
 
 def kill_starting_server(target: Target) -> str:
-    """It is killed once more in the middle of its start."""
+    """Kill the server, and again during its next start."""
     with target.recorder.call("blows", "restart", queue=""):
         target.server.kill()
         begun = subprocess.Popen(
@@ -101,7 +101,7 @@ def step_back(target: Target) -> str:
 
 
 def step_while_it_runs(target: Target) -> str:
-    """Forward, or back, and to where it was: it must not matter, so that it is not recorded."""
+    """Step the clock and back. It must have no effect, so it is not recorded."""
     there, back = target.fleet.random.sample([FORWARD, BACK], 2)
     target.signal(there)
     time.sleep(STOP_SECONDS)
@@ -142,4 +142,4 @@ BLOWS: Mapping[str, tuple[Blow, int]] = {
     "clock set as it runs": (step_while_it_runs, 20),
     "second server": (start_a_second_server, 20),
 }
-"""What may happen, and every how many kills it does."""
+"""The faults, and how many kills there are for one of each."""

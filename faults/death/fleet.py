@@ -1,4 +1,4 @@
-"""A fleet: processes that use a server, and are started again when they were killed."""
+"""A fleet: client processes, which are restarted after they were killed."""
 
 import signal
 import subprocess
@@ -45,7 +45,7 @@ class Fleet:
         return Member(role, name, process)
 
     def wait_until_at_work(self, seconds: float) -> None:
-        """Until everybody has made a call."""
+        """Wait until every member has made a call."""
         give_up_at = time.monotonic() + seconds
         for member in self.members:
             while not self._has_recorded(member) and time.monotonic() < give_up_at:
@@ -56,7 +56,7 @@ class Fleet:
         return file.exists() and file.stat().st_size > 0
 
     def look_after(self) -> None:
-        """Nobody may end by itself."""
+        """Raise if a member has ended by itself."""
         for at, member in enumerate(self.members):
             if member.process.poll() is not None:
                 told = (self._folder / f"{member.name}.log").read_text()[-2000:]
@@ -69,7 +69,7 @@ class Fleet:
         self.members[at] = self._start(self.members[at].role)
 
     def stop_one(self, seconds: float) -> None:
-        """Let one that holds leases stand still for so long."""
+        """Stop a member that holds leases for that long."""
         holders = [member for member in self.members if member.role != "produce"]
         process = self.random.choice(holders).process
         process.send_signal(signal.SIGSTOP)
@@ -77,14 +77,14 @@ class Fleet:
         process.send_signal(signal.SIGCONT)
 
     def dismiss(self, *roles: str) -> None:
-        """End those of some roles for good; without any, all."""
+        """End the members of some roles for good; without roles, all."""
         for member in self.members:
             if not roles or member.role in roles:
                 self._kill(member)
         self.members = [m for m in self.members if roles and m.role not in roles]
 
     def _kill(self, member: Member) -> None:
-        """Leases that are bound to its connection, as those of a pool are, end with it."""
+        """Record that leases bound to its connection, such as those of a pool, end."""
         with self._recorder.call(member.name, "hang_up", queue=""):
             member.process.kill()
             member.process.wait()

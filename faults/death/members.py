@@ -1,8 +1,8 @@
-"""What the members of a fleet do, each in a process of its own, until it is killed.
+"""The members of a fleet. Each runs in its own process until it is killed.
 
     python -m faults.death.members ROLE ADDRESS FILE NAME SEED
 
-All is written to the file. Nobody gives up: while the server is away, they try again.
+A member records all its calls in the file. While it cannot reach the server, it retries.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from faults.recorder import Recorder, recording_to
 
 LEASE_SECONDS = 1.0
 QUEUE = "default"
-"""The only one that a client of the original schema knows."""
+"""The only queue that a client of the original schema knows."""
 TASKS = "tasks"
-"""What pools work on."""
+"""The queue of the pools."""
 BATCHES = ("one", "two")
 _PAUSE_SECONDS = 0.03
-"""Between calls, on average: the machine is to be busy with faults rather than with items."""
+"""Average pause between calls, so that the machine is busy with faults rather than with items."""
 
 
 def _call_for_ever(address: str, random: Random, call: Callable[[queueber.Client], None]) -> None:
@@ -33,7 +33,7 @@ def _call_for_ever(address: str, random: Random, call: Callable[[queueber.Client
             try:
                 call(client)
             except (queueber.OutcomeUnknown, queueber.Unavailable):
-                # On a busy machine the server is up for less time than it takes to find it.
+                # On a busy machine the server may be down again before a client has connected.
                 continue
             time.sleep(random.uniform(0, 2 * _PAUSE_SECONDS))
 
@@ -80,7 +80,7 @@ def consume(address: str, recorder: Recorder, name: str, random: Random) -> None
 
 
 def work(address: str, recorder: Recorder, name: str, random: Random) -> None:
-    """A pool."""
+    """Run a worker pool."""
 
     def handle(item: queueber.WorkItem) -> bytes:
         if random.random() < 0.05:
@@ -89,7 +89,7 @@ def work(address: str, recorder: Recorder, name: str, random: Random) -> None:
         return b"of " + item.id[-4:]
 
     while True:
-        with contextlib.suppress(queueber.Unavailable):  # it was not there at the start
+        with contextlib.suppress(queueber.Unavailable):  # the server was not there at the start
             run_observed_pool(recorder, name, address, TASKS, handle, lease=LEASE_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""A run: blows in an order of chance on a fleet at work, and what its history proves."""
+"""A run: faults in random order on a working fleet, then the check of its history."""
 
 import tempfile
 import time
@@ -27,7 +27,7 @@ _AT_THE_END = "at the end"
 
 @dataclass(slots=True)
 class Row:
-    """What came of one kind of blow."""
+    """The counts and violations of one kind of fault."""
 
     count: int = 0
     calls: "Counter[Outcome]" = field(default_factory=Counter)
@@ -44,7 +44,7 @@ class Told:
         return [each for row in self.rows.values() for each in row.wrong]
 
     def acknowledged(self, *operations: str) -> int:
-        """Items in calls that were answered."""
+        """Number of items in answered calls."""
         return sum(
             len(call.answer.get("ids", call.answer.get("done", ())))
             for call in self.history.calls
@@ -91,7 +91,7 @@ def run(kills: int, seed: int) -> Told:
 
 
 def _come_to_rest(target: Target) -> Mapping[str, FinalState]:
-    """Let pools do all tasks, and leases run out, those of before a step back of the clock too."""
+    """Wait until the pools have done all tasks and all leases have expired."""
     target.step_clock(target.shift_ms_max + HOUR_MS - target.shift_ms)
     target.fleet.dismiss(*PRODUCERS)
     with queueber.connect(target.server.address) as client:
@@ -120,7 +120,7 @@ def _judge(
     def row_of(call: Call) -> Row:
         return rows[next((blow for at_ms, blow in struck if call.began_ms < at_ms), _AT_THE_END)]
 
-    # A call belongs to the blow that came while it was under way, or that came next.
+    # A call counts for the fault that came during the call, or else for the next one.
     for call in history.calls:
         if call.queue:
             row_of(call).calls[call.outcome] += 1
@@ -132,9 +132,9 @@ def _judge(
 
 
 def undone(history: History, final: FinalState) -> Iterator[str]:
-    """Tasks that were added for certain and that no pool has done: a dead one is not done either.
+    """Tasks that were certainly added and that no pool has done. A dead one is not done either.
 
-    Nobody can cancel or purge a task, and it may be tried far more often than a run lasts.
+    No client cancels or purges a task, and its attempts last longer than a run.
     """
     done = {found.id for found in final.results}
     for call in history.calls:

@@ -1,1 +1,1 @@
-"""Faults of the disk: calls that fail, no room, and bytes that are not what was written."""
+"""Faults of the disk: failing calls, a full disk, damaged files."""

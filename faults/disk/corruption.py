@@ -1,12 +1,11 @@
-"""Damage to files: found and refused, or harmless; never less data; and repaired.
+"""Damage to files: it is found or harmless, never hides data silently, and can be repaired.
 
     python -m faults.disk.corruption [SEED [RUNS]]
 
-A run takes a copy of a store as a killed server leaves it, and flips a bit in one of its files,
-cuts it short, puts zeros in it or deletes it. Then the store must be refused, at its opening or
-when it is read, with a sentence that says what to do, or hold exactly what it held; `queueber
-verify` must say that it is damaged unless it is the same; and what `queueber repair` makes of it
-must be sound.
+A run copies the store of a killed server and damages one of its files: it flips a bit, cuts the
+file, fills a part with zeros, or deletes it. Then opening or reading the store must fail with an
+error that says what to do, or the store must have exactly its old data; `queueber verify` must
+report the damage unless the data is the same; and `queueber repair` must make a valid store.
 """
 
 import shutil
@@ -32,7 +31,7 @@ from tests.support.operations import add, complete, create_queue, fail, poll
 NOW_MS = 1_700_000_000_000
 KINDS = ("flip", "cut", "zeros", "missing")
 NEVER_READ = ("LOG", "LOCK", "IDENTITY", "rocksdict-config.json")
-"""RocksDB's diary, its lock, and what says nothing of the data."""
+"""RocksDB's info log, its lock, and other files without data."""
 
 Contents = dict[str, list[tuple[bytes, bytes]]]
 
@@ -45,12 +44,12 @@ class Outcome:
     told: str
     """`refused`, or `the same`."""
     repaired: str = ""
-    """What was lost, as `queueber repair` tells it."""
+    """The losses that `queueber repair` printed."""
     failure: str = ""
 
 
 def make_store(folder: Path) -> Path:
-    """What a killed server leaves: files of several starts, and a log with something in it."""
+    """Make the files of a killed server: tables of several starts, and a log with entries."""
     path, left = folder / "data", folder / "left"
     random = Random(1)
     ids = IdSource(random)
@@ -84,7 +83,7 @@ def _use(engine: Engine, name: str, random: Random, start: int) -> None:
 
 
 def contents_of(path: Path) -> Contents:
-    """All that a server would read, through the checks of one that starts."""
+    """Everything that a server would read, with the checks of a start."""
     with RocksStore(path) as store:
         open_engine(store, IdSource(Random(2)))
         return {
@@ -98,7 +97,7 @@ def contents_of(path: Path) -> Contents:
 
 
 def damage(path: Path, random: Random) -> tuple[str, str]:
-    """Damage one file; its name, and how."""
+    """Damage one file; returns its name and the kind of damage."""
     files = sorted(f for f in path.iterdir() if f.is_file() and not f.name.startswith(NEVER_READ))
     kinds = {file.name.partition("-")[0].rpartition(".")[2]: file for file in files}
     kind_of_file = random.choice(sorted(kinds))
@@ -133,11 +132,11 @@ def run_once(seed: int, left: Path, expected: Contents, folder: Path) -> Outcome
         found = contents_of(folder / "opened")
         outcome.told = "the same"
         if found != expected:
-            outcome.failure = "it is served as something else"
+            outcome.failure = "the store has other data"
     except StorageCorrupt as error:
         outcome.told = "refused"
         if "queueber " not in str(error) and "backup" not in str(error):
-            outcome.failure = f"no advice: {error}"
+            outcome.failure = f"an error without advice: {error}"
     except Exception as error:  # noqa: BLE001  every other way to fail is a finding
         outcome.failure = f"an unclear error: {error!r}"
     if verified.exit_code not in (0, 1, 5) or (verified.exit_code == 0) != (
@@ -152,7 +151,7 @@ def run_once(seed: int, left: Path, expected: Contents, folder: Path) -> Outcome
     if repaired.exit_code not in (0, 1) or checked.exit_code != 0:
         outcome.failure = outcome.failure or f"not repaired: {repaired.output} {checked.output}"
     elif repaired.exit_code == 0 and contents_of(into) != expected:
-        outcome.failure = outcome.failure or "something was lost in silence"
+        outcome.failure = outcome.failure or "a loss was not printed"
     return outcome
 
 

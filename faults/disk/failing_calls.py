@@ -1,11 +1,10 @@
-"""A server whose calls to the operating system fail from a moment on, without a compiler or root.
+"""A server whose system calls fail from a given moment on, without a compiler or root.
 
     python -m faults.disk.failing_calls CALL serve ...
 
-runs `queueber serve ...`. From SIGUSR1 on, every `fdatasync` of the process ends with EIO, or every
-`write` to a log of RocksDB: Linux lets a process have its own calls refused (seccomp). That cannot
-be taken back; the fault is gone for the next process. Faults that come and go are made from outside
-(`limit_file_size`).
+runs `queueber serve ...`. After SIGUSR1, every `fdatasync` of the process, or every `write` to a
+RocksDB log, fails with EIO: on Linux a process can forbid its own calls (seccomp). This cannot be
+undone in the process; the next one works again. `limit_file_size` makes faults that end.
 """
 
 import ctypes
@@ -36,21 +35,21 @@ class _Program(ctypes.Structure):
 
 
 def why_not() -> str:
-    """Why calls cannot be made to fail here; empty when they can."""
+    """Why this machine cannot make calls fail; empty if it can."""
     if sys.platform != "linux" or platform.machine() not in _CALLS:
         return f"calls are made to fail by Linux on {', '.join(_CALLS)}"
     return ""
 
 
 def limit_file_size(pid: int, size: int | None) -> None:
-    """Let writes of a running process beyond that size fail with EFBIG; None: no more."""
+    """Make writes of a running process beyond that file size fail with EFBIG; None: stop that."""
     limit = resource.RLIM_INFINITY if size is None else size
     _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, hard))
 
 
 def fail_call(call: str, files: list[int] | None = None) -> None:
-    """From now on the call fails with EIO, in all threads; if files are named, only for those."""
+    """Make the call fail with EIO in all threads from now on; with files, only for those."""
     machine = platform.machine()
     steps = b""
     for file in files or [-1]:
@@ -73,7 +72,7 @@ def _step(code: int, value: int, *, if_not: int = 0) -> bytes:
 
 
 def logs_open() -> list[int]:
-    """The files of this process that are logs of RocksDB."""
+    """The open RocksDB logs of this process."""
     found = []
     for link in Path("/proc/self/fd").iterdir():
         try:

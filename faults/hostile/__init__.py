@@ -1,1 +1,1 @@
-"""Clients that mean harm, or act as if: `python -m faults.hostile` sets them on a server."""
+"""Hostile clients, which `python -m faults.hostile` runs against a server."""

@@ -1,4 +1,4 @@
-"""Set every kind of hostile client on a server, one after the other, and see how it takes it."""
+"""Runs every kind of hostile client against a server, one after the other, and judges it."""
 
 import argparse
 import os
@@ -14,11 +14,11 @@ from faults.hostile.witness import Witness
 from queueber.testing import ServerProcess, running_server
 
 _TRIES = 2
-"""What harms only once may have been the machine."""
+"""Attempts at an attack: harm in only one of them may come from the machine."""
 
 
 def fill(address: str) -> None:
-    """What attacks ask for."""
+    """Add the items that attacks poll."""
     with queueber.connect(address) as client:
         for _ in range(8):
             client.queue(BIG).add(os.urandom(LARGE_ITEM))
@@ -34,7 +34,7 @@ def shown(verdict: Verdict) -> str:
 
 
 def _harms(server: ServerProcess, names: list[str], seed: int, seconds: float) -> Iterator[bool]:
-    """Of each attack, whether it did harm."""
+    """The verdict on each attack."""
     witness = Witness(server.address)
     witness.take()
     for at, name in enumerate(names):
@@ -50,9 +50,9 @@ def _harms(server: ServerProcess, names: list[str], seed: int, seconds: float) -
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.hostile", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each kind of attack")
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each kind of attack")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", help="kinds whose name has this in it")
+    parser.add_argument("--only", help="only attacks whose name contains this")
     options = parser.parse_args()
     names = [name for name in ATTACKS if not options.only or options.only in name]
     print(f"seed {options.seed}")
@@ -62,9 +62,7 @@ def main() -> int:
         fill(server.address)
         with Bystander(server.address) as bystander:
             bad = sum(_harms(server, names, options.seed, options.seconds))
-        print(
-            *bystander.wrong, f"{bystander.calls} calls of a client beside were checked", sep="\n"
-        )
+        print(*bystander.wrong, f"{bystander.calls} calls of another client were checked", sep="\n")
         print(f"the server ended with {server.stop()}")
     return 1 if bad or bystander.wrong else 0
 

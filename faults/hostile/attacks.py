@@ -1,4 +1,4 @@
-"""What is done to the server, one kind of client at a time."""
+"""The attacks, one kind of client each."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ _ASKS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("poll", {"req": {"numItems": 8, "noWait": True, "leaseValidityMs": 1}}),
     ("pollMany", {"req": {"counts": [8], "leaseValidityMs": 1}}),
 )
-"""Ways to ask for all of them."""
+"""Requests that return all of them."""
 
 _WAIT = {"leaseValidityMs": 60_000, "timeoutMs": 300_000}
 
@@ -32,10 +32,10 @@ class Task:
     address: str
     random: Random
     seconds: float
-    """How long it may go on."""
+    """The time limit of an attack."""
 
     def goes_on(self) -> Iterator[int]:
-        """Rounds, until the time is up."""
+        """Yield rounds until the time is up."""
         ends_at = time.monotonic() + self.seconds
         number = 0
         while time.monotonic() < ends_at:
@@ -60,7 +60,7 @@ def _fuzz(make: Callable[[Random], bytes]) -> Callable[[Task], int]:
 
 
 def silent(task: Task) -> int:
-    """Connections that say nothing, or half a word."""
+    """Connections that send nothing, or half a word."""
     with ExitStack() as stack:
         for number in range(500):
             raw = stack.enter_context(Raw(task.address))
@@ -70,7 +70,7 @@ def silent(task: Task) -> int:
 
 
 def declared(task: Task) -> int:
-    """Messages that are said to be as large as may be, and of which little comes."""
+    """Messages that declare the largest size, and of which little is sent."""
     with ExitStack() as stack:
         for _ in range(200):
             raw = stack.enter_context(Raw(task.address))
@@ -80,7 +80,7 @@ def declared(task: Task) -> int:
 
 
 def unfinished(task: Task) -> int:
-    """Messages as large as may be, of which nearly all comes: 3 GB together."""
+    """Messages of the largest size, of which nearly all is sent: 3 GB together."""
     data = framed(bytes(100 * MIB), declared=[13 * MIB])
     with ExitStack() as stack:
         streams = [stack.enter_context(Raw(task.address)) for _ in range(30)]
@@ -91,7 +91,7 @@ def unfinished(task: Task) -> int:
 
 
 def never_reads(task: Task) -> int:
-    """Asks for 28 MB again and again, and reads nothing of it."""
+    """Requests 28 MB repeatedly, and reads nothing."""
     with ExitStack() as stack:
         streams = [stack.enter_context(Raw(task.address, receive_bytes=4096)) for _ in range(4)]
         for raw in streams:
@@ -120,7 +120,7 @@ def reads_slowly(task: Task) -> int:
 
 
 def cancelled(task: Task) -> int:
-    """Calls that are taken back, or whose connection ends, at every point of a conversation."""
+    """Calls that are cancelled, or whose connection ends, at every point."""
     count = 0
     for number in task.goes_on():
         data = conversation(task.random)
@@ -138,7 +138,7 @@ def cancelled(task: Task) -> int:
 
 
 def many_connections(task: Task) -> int:
-    """As many as the server takes, each with a call that waits."""
+    """As many connections as the server accepts, each with a call that waits."""
     count = 0
     with ExitStack() as stack:
         for _ in task.goes_on():
@@ -153,7 +153,7 @@ def many_connections(task: Task) -> int:
 
 
 def comes_and_goes(task: Task) -> int:
-    """Connects and hangs up, as fast as can be."""
+    """Connects and disconnects as fast as possible."""
     count = 0
     for count in task.goes_on():  # noqa: B007  how many there were
         Raw(task.address).reset()
@@ -201,17 +201,17 @@ def waits_with_ballast(task: Task) -> int:
 
 
 def never_finishes(task: Task) -> int:
-    """Reads its answers, but never says that it is done with them."""
+    """Reads its answers, but never sends `Finish`."""
     return _ask_on(task, lambda question: call(question, "stats"))
 
 
 def hoards_queues(task: Task) -> int:
-    """Asks for the same queue again and again, and lets go of none."""
+    """Requests the same queue repeatedly, and releases no capability."""
     return _ask_on(task, lambda question: call(question, "queue", name="hostile-empty"))
 
 
 def _ask_on(task: Task, ask: Callable[[int], bytes]) -> int:
-    """Send calls, twenty at a time, and read their answers; returns how many there were."""
+    """Send calls, twenty at a time, and read their answers; returns how many."""
     with Raw(task.address) as raw:
         raw.send(bootstrap())
         _read_all(raw)
@@ -224,12 +224,12 @@ def _ask_on(task: Task, ask: Callable[[int], bytes]) -> int:
 
 
 def _read_all(raw: Raw) -> None:
-    """Read what comes and forget it, in a thread that ends with the connection."""
+    """Read and discard all bytes, in a thread that ends with the connection."""
     threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True).start()
 
 
 def keeps_answers(task: Task) -> int:
-    """Has answers of 28 MB kept at the server instead of sent, as the protocol allows."""
+    """Makes the server keep answers of 28 MB instead of sending them, as the protocol allows."""
     with Raw(task.address) as raw:
         raw.send(bootstrap() + call(1, "queue", name=BIG))
         count = 0
@@ -245,7 +245,7 @@ def keeps_answers(task: Task) -> int:
 class Attack:
     run: Callable[[Task], int]
     growth_mb_max: float = 300.0
-    """How much more memory the server may have meanwhile."""
+    """How much the server's memory may grow during the attack."""
 
 
 ATTACKS: dict[str, Attack] = {

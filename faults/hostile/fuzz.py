@@ -1,4 +1,4 @@
-"""Hostile bytes: what is sent to the port of a server, made from a seed."""
+"""Hostile bytes for the port of a server, made from a seed."""
 
 from collections.abc import Callable
 from random import Random
@@ -22,7 +22,7 @@ _CALL_UNION = pack("<HHI", 2, 0, 0)
 
 
 def conversation(random: Random) -> bytes:
-    """What a well-behaved client might send."""
+    """Messages that a normal client might send."""
     parts = [bootstrap(0)]
     for question in range(1, random.randint(2, 6)):
         kind = random.choice(["add", "poll", "stats", "queue", "removeMany", "peek"])
@@ -53,7 +53,7 @@ def truncated(random: Random) -> bytes:
 
 
 def flipped(random: Random) -> bytes:
-    """A few bits are wrong."""
+    """Flip a few bits."""
     data = bytearray(conversation(random))
     for _ in range(random.choice([1, 1, 2, 8, 64])):
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
@@ -61,7 +61,7 @@ def flipped(random: Random) -> bytes:
 
 
 def spliced(random: Random) -> bytes:
-    """Words are repeated, left out, or exchanged for telling ones."""
+    """Repeat words, leave words out, or replace them with critical values."""
     data = conversation(random)
     words = [data[at : at + 8] for at in range(0, len(data), 8)]
     for _ in range(random.randint(1, 5)):
@@ -73,7 +73,7 @@ def spliced(random: Random) -> bytes:
 
 
 def oversized(random: Random) -> bytes:
-    """Sizes that are declared, and never come."""
+    """Declare sizes of data that never comes."""
     words = random.choice([2**14, 2**20, 2**24, 2**24 + 1, 2**28, 2**29, 2**32 - 1])
     return bootstrap() + framed(bytes(64), declared=[words] * random.choice([1, 1, 2, 511]))
 
@@ -108,7 +108,7 @@ def far_pointers(random: Random) -> bytes:
 
 
 def wild_pointers(random: Random) -> bytes:
-    """Structs and lists that end far outside of the message, or cover all of it many times."""
+    """Structs and lists that end far outside the message, or cover all of it many times."""
     number = random.choice([-(2**29), -1, 0, 1, 2**20, 2**29 - 1])
     pointer = random.choice(
         [
@@ -123,12 +123,12 @@ def wild_pointers(random: Random) -> bytes:
 
 
 def strange_calls(random: Random) -> bytes:
-    """Messages that are in order one by one, and make no sense together."""
+    """Messages that are valid one by one, and invalid together."""
     return bootstrap() + b"".join(random_message(random) for _ in range(random.randint(1, 20)))
 
 
 def strange_params(random: Random) -> bytes:
-    """Each method with parameters that were meant for another."""
+    """Each method with the parameters of another."""
     told = bootstrap()
     for question in range(1, random.randint(2, 10)):
         method = random.choice(list(METHODS))

@@ -1,4 +1,4 @@
-"""One attack on a server, and what it did: to its memory, and to a client that behaves."""
+"""Runs one attack on a server and judges its effect on memory and on a normal client."""
 
 import contextlib
 import multiprocessing
@@ -13,7 +13,7 @@ from queueber.testing import ServerProcess
 
 P99_RATIO_MAX = 3.0
 P99_MS_FREE = 25.0
-"""What is below this is no harm done, whatever it was before: a machine has other things to do."""
+"""A lower p99 counts as no harm, whatever it was before: it may be noise of the machine."""
 _SETTLE_SECONDS = 1.0
 
 
@@ -34,13 +34,13 @@ class Verdict:
 
 
 def _attack(result: "Connection[int, None]", name: str, task: Task) -> None:
-    # The harm to be measured is that to the server, not that to the processor.
+    # The attack must harm the server, not take its processor time.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     result.send(ATTACKS[name].run(task))
 
 
 def attack(server: ServerProcess, witness: Witness, name: str, task: Task) -> Verdict:
-    """Run one attack in a process of its own, and judge what it did."""
+    """Run one attack in its own process, and judge its effect."""
     witness.take()
     time.sleep(2 * _SETTLE_SECONDS)
     quiet_ms = p99_ms(witness.take())
@@ -61,7 +61,7 @@ def attack(server: ServerProcess, witness: Witness, name: str, task: Task) -> Ve
     grown = memory.most - memory.before
     wrong = []
     if server.process is None or server.process.poll() is not None:
-        wrong.append("the server is gone")
+        wrong.append("the server has ended")
     if count < 0:
         wrong.append("the attack did not end")
     if grown > ATTACKS[name].growth_mb_max:

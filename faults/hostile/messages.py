@@ -1,4 +1,4 @@
-"""Messages of Cap'n Proto's RPC, made one by one: also those that no client library would send."""
+"""Single messages of Cap'n Proto RPC, also such that no client library would send."""
 
 from pathlib import Path
 from random import Random
@@ -17,7 +17,7 @@ METHODS: dict[str, tuple[int, int, Any]] = {
     for interface in (wire.Queue, wire.Service)
     for number, method in enumerate(interface.schema.node.interface.methods)
 }
-"""Of each its interface, its number and what is known of it."""
+"""Each method's interface, number and schema."""
 
 
 def bootstrap(question: int = 0) -> bytes:
@@ -67,7 +67,7 @@ def encoded(message: Any) -> bytes:
 
 
 def framed(*segments: bytes, declared: list[int] | None = None) -> bytes:
-    """Segments with their table; `declared` are sizes in words that need not be true."""
+    """Segments with their table; `declared` are sizes in words, which may be false."""
     words = declared or [len(segment) // 8 for segment in segments]
     table = pack(f"<I{len(words)}I", len(words) - 1, *words)
     return table + bytes(-len(table) % 8) + b"".join(segments)
@@ -86,14 +86,14 @@ def far_pointer(segment: int, word: int, *, double: bool = False) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """A message whose first pointer holds one that holds one, and so on."""
+    """A message of deeply nested pointers."""
     words = [struct_pointer(0, 1, 1), pack("<HHI", 2, 0, 0)]
     words += [struct_pointer(0, 0, 1)] * depth
     return framed(b"".join(words))
 
 
 def random_message(random: Random) -> bytes:
-    """A message of the right form that says nothing sensible."""
+    """A message of the right form without a valid meaning."""
     message = rpc.Message.new_message()
     kind = random.choice(["bootstrap", "call", "return", "finish", "resolve", "release"])
     made = message.init(kind)

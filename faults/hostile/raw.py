@@ -1,4 +1,4 @@
-"""A connection without a client library: bytes out, messages in, or not even that."""
+"""A connection without a client library: it sends bytes and reads messages."""
 
 import contextlib
 import socket
@@ -12,7 +12,7 @@ from faults.hostile.messages import rpc
 
 class Raw:
     def __init__(self, address: str, *, receive_bytes: int = 0) -> None:
-        """With `receive_bytes`, the kernel takes no more than that before it is read."""
+        """`receive_bytes` is the size of the kernel's receive buffer."""
         host, port = address.rsplit(":", 1)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_bytes:
@@ -28,7 +28,7 @@ class Raw:
         self.socket.close()
 
     def send(self, data: bytes) -> bool:
-        """False when the server has hung up, or does not read any more."""
+        """False if the server has closed the connection, or does not read any more."""
         try:
             self.socket.sendall(data)
         except OSError:
@@ -36,7 +36,7 @@ class Raw:
         return True
 
     def send_some(self, data: bytes, seconds: float) -> int:
-        """As much as the server takes in that time."""
+        """Send as much as the server takes in that time."""
         give_up_at = time.monotonic() + seconds
         sent = 0
         self.socket.setblocking(False)
@@ -50,12 +50,12 @@ class Raw:
         return sent
 
     def reset(self) -> None:
-        """End the connection without a farewell."""
+        """Reset the connection."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
     def is_hung_up_on(self, seconds: float) -> bool:
-        """Whether the server ends the connection within that time; what it says is thrown away."""
+        """Whether the server ends the connection within that time; its answers are discarded."""
         give_up_at = time.monotonic() + seconds
         while (left := give_up_at - time.monotonic()) > 0:
             self.socket.settimeout(left)
@@ -69,7 +69,7 @@ class Raw:
         return False
 
     def messages(self) -> Iterator[bytes]:
-        """Whole messages as they come, until the server hangs up; or, without blocking, until
+        """Whole messages as they come, until the server disconnects; or, without blocking, until
         there are no more for now."""
         while True:
             while (size := self._message_bytes()) and len(self._read) >= size:
@@ -85,7 +85,7 @@ class Raw:
             self._read += data
 
     def _message_bytes(self) -> int:
-        """Of the message that comes next; 0 as long as it is not known."""
+        """The size of the next message; 0 while it is unknown."""
         if len(self._read) < 8:
             return 0
         count = int.from_bytes(self._read[:4], "little") + 1
@@ -96,7 +96,7 @@ class Raw:
         return table + 8 * sum(words)
 
     def outcomes(self) -> Iterator[tuple[int, str]]:
-        """Of each answer its question, and why it was refused; empty if it was not."""
+        """For each answer its question, and the error; empty if there was none."""
         for message in self.messages():
             with rpc.Message.from_bytes(message, traversal_limit_in_words=1 << 30) as told:
                 if told.which() == "return":

@@ -1,4 +1,4 @@
-"""A client that behaves, beside those that do not: how it fares. And how large the server is."""
+"""Measures the latency of a normal client during attacks, and the server's memory."""
 
 import multiprocessing
 import threading
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Timer:
-    """How long each call took."""
+    """Seconds that each call took."""
 
     def __init__(self) -> None:
         self.took: list[float] = []
@@ -30,7 +30,7 @@ class Timer:
 
 
 Turn = Callable[[queueber.Client, Timer], None]
-"""What a client does over and over."""
+"""The loop of the client."""
 
 
 def add_poll_remove(client: queueber.Client, timer: Timer) -> None:
@@ -42,7 +42,7 @@ def add_poll_remove(client: queueber.Client, timer: Timer) -> None:
 
 
 def _behave(orders: "Connection[list[float], None]", address: str, turn: Turn) -> None:
-    """Take turns, and say how long each call took when asked."""
+    """Run the loop, and send the durations of calls when asked."""
     timer = Timer()
     with queueber.connect(address) as client:
         while True:
@@ -57,7 +57,7 @@ def _behave(orders: "Connection[list[float], None]", address: str, turn: Turn) -
 
 
 class Witness:
-    """In a process of its own."""
+    """Runs in its own process."""
 
     def __init__(self, address: str, turn: Turn = add_poll_remove) -> None:
         context = multiprocessing.get_context("spawn")
@@ -67,10 +67,10 @@ class Witness:
         theirs.close()
 
     def take(self) -> list[float]:
-        """How long each of its calls took since it was last asked."""
+        """The durations of its calls since the last time it was asked."""
         self._orders.send(None)
         if not self._orders.poll(30):
-            raise AssertionError("the client that behaves has no answer")
+            raise AssertionError("the normal client got no answer")
         took: list[float] = self._orders.recv()
         return took
 
@@ -84,7 +84,7 @@ def p99_ms(took: list[float]) -> float:
 
 
 class MemoryWatch:
-    """The most that a server had while this was entered."""
+    """The highest memory of a server during the block."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._server = server

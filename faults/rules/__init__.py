@@ -1,1 +1,1 @@
-"""The rules that every history keeps, a file for each subject."""
+"""The rules that every history must keep, a file for each subject."""

@@ -1,4 +1,4 @@
-"""Additions: what is sent again adds nothing, and the queue's totals fit what was done."""
+"""Additions: a repeated add stores nothing, and the queue's totals match the calls."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -18,7 +18,7 @@ def keys(facts: Facts) -> Iterator[Violation]:
         for (item, one), (other, two) in combinations(adds, 2):
             since_ms = min(one.began_ms, two.began_ms)
             until_ms = max(one.call.ended_ms, two.call.ended_ms)
-            # They can lie no further apart than the begin of either and the end of the other.
+            # The longest time between them is from the begin of one to the end of the other.
             apart_ms = max(
                 one.call.ended_ms - two.began_ms,
                 two.call.ended_ms - one.began_ms,
@@ -29,7 +29,7 @@ def keys(facts: Facts) -> Iterator[Violation]:
 
 
 def duplicates(facts: Facts) -> Iterator[Violation]:
-    """A duplicate is told of an item that was added with its key, or may have been."""
+    """The answer for a duplicate names an item that was, or may have been, added with its key."""
     for call, item, key in ((each.call, each.item, each.key) for each in facts.duplicates):
         origin = facts.origins.get(item)
         if origin is None:
@@ -37,12 +37,12 @@ def duplicates(facts: Facts) -> Iterator[Violation]:
         else:
             is_right = origin.key == key and origin.began_ms <= call.ended_ms
         if not is_right:
-            text = f"a duplicate was told of it, but nobody had added it with the key {key!r}"
+            text = f"a duplicate has its id, but no add stored it with the key {key!r}"
             yield Violation("duplicate", item, text, (call,))
 
 
 def repeats(facts: Facts) -> Iterator[Violation]:
-    """A producer that sends a call again gets the answer that it got, or would have got."""
+    """A producer that repeats a call gets the answer of the first call."""
     for turn, attempts in facts.attempts.items():
         answered = [call for call in attempts if call.answer.get("ids")]
         for call in answered[1:]:
@@ -58,12 +58,12 @@ def repeats(facts: Facts) -> Iterator[Violation]:
 
 
 def is_without_ids(add: Call) -> bool:
-    """Whether it was answered as the repeat of one that was too long ago to know the ids."""
+    """Whether it was answered as a repeat of a call whose ids are forgotten."""
     return add.is_ok and bool(add.given("contents")) and not add.answer.get("ids")
 
 
 def totals(facts: Facts) -> Iterator[Violation]:
-    """The queue has counted what was acknowledged, and no more than was tried."""
+    """The queue's totals are at least what was acknowledged, and at most what was tried."""
     known = set(facts.origins) | set(facts.holds) | set(facts.final.items)
     tried = sum(len(call.given("contents")) for call in facts.unanswered)
     yield from _within(facts, "added", len(known), len(facts.origins) + tried)

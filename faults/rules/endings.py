@@ -6,7 +6,7 @@ from faults.facts import UNDER_LEASE, Facts, Named, Violation
 
 
 def revived(facts: Facts) -> Iterator[Violation]:
-    """What was removed, completed or cancelled is never polled again, nor there at the end."""
+    """A removed, completed or cancelled item is never polled again, nor in the final state."""
     for item, end in _acknowledged(facts):
         if item in facts.final.items:
             state = facts.final.items[item].state
@@ -18,7 +18,7 @@ def revived(facts: Facts) -> Iterator[Violation]:
 
 
 def ended_twice(facts: Facts) -> Iterator[Violation]:
-    """Only one is told that it has ended an item; nothing is done to it afterwards."""
+    """Only one call gets the answer that it ended an item, and no call changes it afterwards."""
     first: dict[str, Named] = {}
     for item, end in _acknowledged(facts):
         other = first.setdefault(item, end)

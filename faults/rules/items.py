@@ -1,4 +1,4 @@
-"""Items: none appears that nobody added, and contents never change."""
+"""Items: every item that appears was added, and contents never change."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from faults.facts import Facts, Violation
 
 
 def phantom(facts: Facts) -> Iterator[Violation]:
-    """An item that appears was added, or may have been by a call whose answer was lost."""
+    """An item that appears was added, or may have been by a call of unknown outcome."""
     tried: Counter[str] = Counter()
     begins: dict[str, float] = {}
     for add in facts.unanswered:
@@ -32,7 +32,7 @@ def phantom(facts: Facts) -> Iterator[Violation]:
 
 
 def contents(facts: Facts) -> Iterator[Violation]:
-    """An item has the contents that were added, whenever it appears."""
+    """An item always appears with the contents that were added."""
     first: dict[str, str] = {item: origin.contents for item, origin in facts.origins.items()}
     for item, printed, call in facts.seen():
         if printed != first.setdefault(item, printed):

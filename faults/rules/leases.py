@@ -1,4 +1,4 @@
-"""Leases: one item has one holder at a time, and a holder keeps it until its lease ends."""
+"""Leases: an item has one holder at a time, which keeps it until the lease ends."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -9,7 +9,7 @@ from faults.history import Call
 
 
 def overlap(facts: Facts) -> Iterator[Violation]:
-    """No item is leased while another lease on it is certainly alive."""
+    """No poll returns an item while another lease on it is certainly alive."""
     for item, holds in facts.holds.items():
         for first, second in combinations(holds, 2):
             if first.lease == second.lease:
@@ -26,12 +26,12 @@ def _overlaps(facts: Facts, item: str, one: Hold, other: Hold) -> bool:
         return not one_is_over
     if one.poll.began_ms >= other.poll.ended_ms:
         return not other_is_over
-    # Nobody knows who came first; whoever it was, its lease was alive when the other was given.
+    # The order of the two is unknown. In both orders the first lease was alive at the second poll.
     return not one_is_over and not other_is_over
 
 
 def stale_lease(facts: Facts) -> Iterator[Violation]:
-    """An outcome is accepted only from who holds the item."""
+    """The server accepts an outcome only from the holder of the item."""
     for item in {item: None for of_item in facts.named.values() for item in of_item}:
         holds = facts.holds.get(item, [])
         by_lease = {hold.lease: hold for hold in holds}
@@ -55,7 +55,7 @@ def stale_lease(facts: Facts) -> Iterator[Violation]:
 
 
 def lost_lease(facts: Facts) -> Iterator[Violation]:
-    """Who holds an item under a lease that is certainly alive is not refused."""
+    """The server does not refuse a holder whose lease is certainly alive."""
     for item, holds in list(facts.holds.items()):
         for hold in holds:
             for named in facts.under_lease(item):
@@ -72,10 +72,10 @@ def lost_lease(facts: Facts) -> Iterator[Violation]:
 
 
 def alive_until_ms(facts: Facts, item: str, hold: Hold) -> float:
-    """Up to when the lease certainly holds the item."""
+    """The time until which the lease certainly holds the item."""
     poll = hold.poll
     extends = [each for each in facts.extends.get(hold.lease, ()) if each[2] is not False]
-    # What may have set the expiry last: all that had not ended when the last extend began.
+    # Any extend that had not ended when the last one began may have set the expiry last.
     set_by: list[tuple[Call, float, bool | None]] = [
         (poll, poll.arguments["lease_ms"], True), *extends,
     ]  # fmt: skip
@@ -85,7 +85,7 @@ def alive_until_ms(facts: Facts, item: str, hold: Hold) -> float:
 
 
 def _cut_short_ms(facts: Facts, item: str, hold: Hold) -> Iterator[float]:
-    """When something began that may have ended it before its time."""
+    """The begin of a call that may have ended the lease before its expiry."""
     for named in facts.under_lease(item):
         if named.lease == hold.lease and named.may_be_done:
             yield named.call.began_ms
@@ -103,7 +103,7 @@ def _cut_short_ms(facts: Facts, item: str, hold: Hold) -> Iterator[float]:
 
 
 def _over_at_ms(facts: Facts, hold: Hold, outcome: Call) -> float:
-    """When the lease was over at the latest, as far as is known at the time of an outcome."""
+    """The latest end of the lease, as known at the time of an outcome."""
     if facts.is_step_within(hold.poll.began_ms, outcome.ended_ms, forward=False):
         return inf
     ends: list[float] = [hold.poll.ended_ms + hold.poll.arguments["lease_ms"]]

@@ -1,4 +1,4 @@
-"""Losses: what was there for certain is there at the end, unless it has ended."""
+"""Losses: an item that was certainly stored is in the final state, unless it ended."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,29 +14,29 @@ _ALL_STATES = ("ready", "delayed", "leased", "dead")
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """An item that was there for certain."""
+    """An item that was certainly stored."""
 
     item: str
-    """Or its contents, when nobody was told its id."""
+    """Its id, or its contents if no answer had its id."""
     call: Call
-    """The one whose answer proves it."""
+    """The call whose answer proves it."""
     since_ms: float
-    """A purge that was over before has not taken it."""
+    """A purge that ended before this time has not deleted it."""
     is_perhaps_completed: bool = False
 
 
 def lost(facts: Facts) -> Iterator[Violation]:
-    """An item that was there for certain is there at the end, unless it ended.
+    """An item that was certainly stored is in the final state, unless it ended.
 
-    A complete of unknown outcome may have ended it, but then it has left a result.
+    A complete of unknown outcome may have ended it, but then there is a result.
     """
     purges = facts.purges(*_ALL_STATES)
     missing = [*_missing_items(facts), *_missing_contents(facts)]
     purgeable = [any(purge.ended_ms >= each.since_ms for purge in purges) for each in missing]
-    # A purge says how many it took, and not which. One that may have happened could be all.
+    # A purge says how many items it deleted, not which. One of unknown outcome may explain all.
     room = sum(call.answer["count"] if call.is_ok else len(missing) for call in purges)
     room_of_results = spare(facts)
-    # Those that no purge explains come first, so that results that are gone explain most.
+    # Items that no purge explains come first, so that deleted results explain as many as possible.
     for is_purgeable, known in sorted(zip(purgeable, missing, strict=True), key=lambda e: e[0]):
         if known.is_perhaps_completed and room_of_results:
             room_of_results -= 1
@@ -62,7 +62,7 @@ def _missing_items(facts: Facts) -> Iterator[_Known]:
 
 
 def _known(facts: Facts) -> dict[str, tuple[Call, float]]:
-    """Items that were there for certain, each with a call that was told so and since when."""
+    """Items that were certainly stored, each with the call that proves it and since when."""
     known = {item: (origin.call, origin.began_ms) for item, origin in facts.origins.items()}
     for duplicate in facts.duplicates:
         if adds := facts.unanswered_of_key(duplicate.key, duplicate.call.ended_ms):
@@ -75,11 +75,11 @@ def _known(facts: Facts) -> dict[str, tuple[Call, float]]:
 
 
 def _missing_contents(facts: Facts) -> Iterator[_Known]:
-    """Of items that a producer was told are stored, when nobody remembered their ids."""
+    """Contents of items that a producer stored, if the answer had no ids."""
     seen = Counter(
         {item: contents for item, contents, _ in facts.seen() if item not in facts.origins}.values()
     )
-    # One that ended by a name that nobody was seen to be told may have any contents.
+    # An item that ended under an id that no answer had may have any contents.
     strangers = _strangers(facts)
     for attempts in facts.attempts.values():
         repeats = [call for call in attempts if is_without_ids(call)]

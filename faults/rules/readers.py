@@ -1,4 +1,4 @@
-"""Readers of results: none goes back behind what it acknowledged, and what it has not stays."""
+"""Readers of results: none reads again what it acknowledged, and unread results stay."""
 
 from collections.abc import Iterator
 from math import inf
@@ -8,7 +8,7 @@ from faults.history import Call
 
 
 def unread(facts: Facts) -> Iterator[Violation]:
-    """A result is deleted only when all readers that are known have acknowledged it."""
+    """A result is deleted only once all known readers have acknowledged it."""
     if facts.final.are_results_limited:
         return
     first_offset = facts.final.first_offset
@@ -23,7 +23,7 @@ def unread(facts: Facts) -> Iterator[Violation]:
             continue
         first = min(known, key=lambda ack: ack.ended_ms)
         done_before = max(ack.arguments["offset"] for ack in own)
-        # Others may have let go what was there before anybody knew this reader.
+        # Other readers may have acknowledged results before this reader was known.
         for read in facts.by_operation["read_results"]:
             offsets = [offset for offset, _, _ in read.answer.get("results", ())]
             if read.began_ms < first.ended_ms:
@@ -34,7 +34,7 @@ def unread(facts: Facts) -> Iterator[Violation]:
 
 
 def went_back(facts: Facts) -> Iterator[Violation]:
-    """A reader goes on where it has acknowledged."""
+    """A reader continues where it has acknowledged."""
     for ack in facts.by_operation["ack_results"]:
         if not ack.is_ok:
             continue
@@ -50,7 +50,7 @@ def went_back(facts: Facts) -> Iterator[Violation]:
 
 
 def _may_be_dropped(facts: Facts, ack: Call, until_ms: float) -> bool:
-    """Whether the reader may have been dropped after it was known by an acknowledgement."""
+    """Whether the reader may have been dropped after an acknowledgement."""
     return any(
         drop.ended_ms >= ack.began_ms and drop.began_ms <= until_ms
         for drop in facts.by_operation["drop_reader"]

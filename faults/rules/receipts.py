@@ -1,4 +1,4 @@
-"""Receipts: their numbers add up, fit what was acknowledged, and do not go back."""
+"""Receipts: their counts add up, match the acknowledged calls, and do not go back."""
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
@@ -10,11 +10,11 @@ from faults.history import Call
 from queueber.limits import BATCH_KEEP_MS
 
 Reading = tuple[str, FoundReceipt, Call | None]
-"""Of a batch, by a call or at the end."""
+"""The receipts of a batch, from calls and the final state."""
 
 
 def sums(facts: Facts) -> Iterator[Violation]:
-    """What was added is done, dead or live; nothing is live in a complete batch."""
+    """Added items are done, dead or live, and a complete batch has no live item."""
     for batch, found, call in _readings(facts):
         calls = () if call is None else (call,)
         if found.added != found.done + found.dead + found.live:
@@ -30,7 +30,7 @@ def sums(facts: Facts) -> Iterator[Violation]:
 
 
 def bounds(facts: Facts) -> Iterator[Violation]:
-    """A receipt counts all that was acknowledged before, and no more than was tried."""
+    """A receipt counts everything acknowledged before it, and no more than was tried."""
     items: dict[str, list[str]] = {}
     for item, origin in facts.origins.items():
         items.setdefault(origin.batch, []).append(item)
@@ -56,7 +56,7 @@ def bounds(facts: Facts) -> Iterator[Violation]:
 
 
 def _forgotten(facts: Facts) -> Iterator[Violation]:
-    """A batch is known from its first add on, and for days after its end."""
+    """The queue knows a batch from its first add until days after its end."""
     if facts.server_ms_max() > BATCH_KEEP_MS / 2:
         return
     told = [(origin.batch, origin.call) for origin in facts.origins.values()]
@@ -79,7 +79,7 @@ def _is_done(facts: Facts, item: str, before_ms: float) -> bool:
 
 
 def went_back(facts: Facts) -> Iterator[Violation]:
-    """Added and done only grow; dead does, too, unless somebody may have redriven."""
+    """Added and done only grow; dead also does, unless a redrive may have happened."""
     by_batch: dict[str, list[tuple[FoundReceipt, Call | None]]] = {}
     for batch, found, call in _readings(facts):
         by_batch.setdefault(batch, []).append((found, call))

@@ -6,11 +6,11 @@ from faults.facts import Facts, Violation
 from faults.history import Call
 
 Reading = tuple[int, str, str, Call | None]
-"""Offset, item and result, as a call or the end shows them."""
+"""Offset, item and result, from a call or the final state."""
 
 
 def results(facts: Facts) -> Iterator[Violation]:
-    """One result an item, one item an offset; each acknowledged complete has left its own."""
+    """An item has one result, an offset one item, and each acknowledged complete its result."""
     by_offset: dict[int, Reading] = {}
     by_item: dict[str, Reading] = {}
     for reading in _readings(facts):
@@ -38,12 +38,12 @@ def results(facts: Facts) -> Iterator[Violation]:
 
 
 def shown(facts: Facts) -> set[str]:
-    """The items whose results somebody has seen."""
+    """The items whose results a read has returned."""
     return {item for _, item, _, _ in _readings(facts)}
 
 
 def spare(facts: Facts) -> int:
-    """How many results may be gone unseen that are of no acknowledged complete."""
+    """How many results of unacknowledged completes may have been deleted unread."""
     seen = shown(facts)
     owed = sum(
         item not in seen and any(named.is_done for named in all_named)
@@ -53,12 +53,12 @@ def spare(facts: Facts) -> int:
 
 
 def _deleted_unseen(facts: Facts, seen: Container[int]) -> int:
-    """Those may be any."""
+    """These may be of any item."""
     return sum(offset not in seen for offset in range(facts.final.first_offset))
 
 
 def result_of_nobody(facts: Facts) -> Iterator[Violation]:
-    """A result is one that somebody gave, who completed the item or may have."""
+    """A result was sent by a complete that happened, or may have happened."""
     for _, item, result, call in _readings(facts):
         given = [n for n in facts.named["complete"].get(item, ()) if n.may_be_done]
         if not any(named.detail == result for named in given):

@@ -1,4 +1,4 @@
-"""Times: what is delayed, dead or paused is not given to anybody before its time."""
+"""Times: no poll returns a delayed or dead item, or an item of a paused queue."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from faults.history import Call
 class _Delay:
     call: Call
     began_ms: float
-    """The earliest time from which it may count."""
+    """The earliest time at which the delay may begin."""
     known_ms: float
-    """Polls that began before may have been given the item before it was delayed."""
+    """Polls that began earlier may have got the item before it was delayed."""
     delay_ms: float
 
 
 def early(facts: Facts) -> Iterator[Violation]:
-    """An item is not given before its delay has passed."""
+    """No poll returns an item before its delay has passed."""
     for item, holds in facts.holds.items():
         delays: list[_Delay] = []
         origin = facts.origins.get(item)
@@ -40,7 +40,7 @@ def early(facts: Facts) -> Iterator[Violation]:
 
 
 def not_dead(facts: Facts) -> Iterator[Violation]:
-    """A dead letter is given to nobody, and stays one, unless it may have been redriven."""
+    """No poll returns a dead letter, and it stays dead unless it may have been redriven."""
     for item, all_named in facts.named["fail"].items():
         for named in all_named:
             if not named.is_done or named.detail[1] != "died":
@@ -65,7 +65,7 @@ def _may_be_redriven(facts: Facts, item: str, died: Call, poll: Call | None) -> 
 
 
 def not_paused(facts: Facts) -> Iterator[Violation]:
-    """Nobody who asks while the queue is certainly paused is given anything."""
+    """A poll gets nothing while the queue is certainly paused."""
     pauses = facts.by_operation["pause"]
     for pause in pauses:
         if not pause.is_ok:

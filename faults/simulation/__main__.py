@@ -1,7 +1,7 @@
-"""Run simulated histories, or tell one of them step by step.
+"""Runs simulated histories, or prints one of them step by step.
 
-python -m faults.simulation --seed 17            one history, told
-python -m faults.simulation --histories 1000     as many, from a seed of chance on
+python -m faults.simulation --seed 17            print one history
+python -m faults.simulation --histories 1000     that many, from a random seed on
 """
 
 import argparse
@@ -25,9 +25,9 @@ _SEEDS = 1_000_000_000
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.simulation", description=__doc__)
-    parser.add_argument("--seed", type=int, help="tell the history of this seed")
+    parser.add_argument("--seed", type=int, help="print the history of this seed")
     parser.add_argument("--histories", type=int, default=NIGHTLY_HISTORIES, help="how many to run")
-    parser.add_argument("--start", type=int, help="the first seed; by default one of chance")
+    parser.add_argument("--start", type=int, help="the first seed; by default a random one")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     given = parser.parse_args()

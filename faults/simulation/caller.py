@@ -1,4 +1,4 @@
-"""A caller: the calls that it makes of its queue, as the history has them."""
+"""A caller: its calls to a queue, which the history records."""
 
 from collections.abc import Sequence
 from typing import Any

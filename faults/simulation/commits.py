@@ -1,4 +1,4 @@
-"""Group commit on the simulated disk: a sync is a step that takes as long as the scheduler says."""
+"""Group commit on the simulated disk: a sync is a step whose duration the scheduler decides."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from queueber.service.loop import Future
 
 
 class SimulatedCommits(CommitGroup):
-    """The group commit itself, with the loop in place of its thread."""
+    """The real group commit, with the loop instead of its thread."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class SimulatedCommits(CommitGroup):
         raise AssertionError("syncs are steps of the loop")
 
     def _start_thread(self) -> None:
-        """There is none."""
+        """There is no thread to stop."""
 
     def _hand_to_thread(self, group: list[Future]) -> None:
         self._loop.call_later(self._sync_seconds(), self._synced, group, self._disk.written)

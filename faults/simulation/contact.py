@@ -1,4 +1,4 @@
-"""A caller's contact with the server: calls that are written down, and connections that break."""
+"""A caller's connection to the server: it records calls, and it breaks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,9 +15,9 @@ from queueber.service.service import Service
 
 _RECONNECT_MS = 5
 _BREAK_CHANCE = 0.1
-"""That the connection is to break after a while. About half of the calls are over by then."""
+"""The chance that the connection breaks after a while. About half of the calls end before."""
 _BREAKS_AFTER_MS = (0.2, 2, 20)
-"""On average: on the way, while it is synced, or while it waits."""
+"""Average time until it breaks: during sending, syncing or waiting."""
 
 Ask: TypeAlias = Callable[[Service, QueueHandle], Awaitable[Any]]
 Tell: TypeAlias = Callable[[Any], dict[str, Any]]
@@ -25,11 +25,11 @@ Tell: TypeAlias = Callable[[Any], dict[str, Any]]
 
 @dataclass
 class Rumours:
-    """What callers tell each other, so that they get into each other's way."""
+    """Ids of items that callers share, so that they interfere with each other."""
 
     items: list[bytes] = field(default_factory=list)
     is_over: bool = False
-    """Everybody is to come to an end, and connections hold."""
+    """All callers should finish now, and connections do not break any more."""
 
 
 class Contact:
@@ -70,7 +70,7 @@ class Contact:
     async def call(
         self, operation: str, arguments: Mapping[str, Any], ask: Ask, tell: Tell
     ) -> Any | None:
-        """The answer; None when it was refused, and `ConnectionLost` when nobody knows."""
+        """The answer; None if refused. Raises `ConnectionLost` if the outcome is unknown."""
         connection = await self.connected()
         pending = self._recorder.begin(self.name, operation, self.queue, arguments)
         breaking = self._maybe_break(connection)
@@ -95,7 +95,7 @@ class Contact:
         return found
 
     def _maybe_break(self, connection: Connection) -> asyncio.TimerHandle | None:
-        """What cuts the connection, if the call that begins now is not over by then."""
+        """A timer that breaks the connection if the call has not ended by then."""
         random = self.random
         if self.rumours.is_over or random.random() >= _BREAK_CHANCE:
             return None
@@ -103,6 +103,6 @@ class Contact:
         return self._network.loop.call_later(seconds, self._break, connection)
 
     def _break(self, connection: Connection) -> None:
-        # An answer that has come in this very turn is told before its connection ends.
+        # An answer that came in this turn is delivered before the connection ends.
         if connection.is_open and connection.is_awaited:
             self._network.hang_up(self.name, connection)

@@ -1,4 +1,4 @@
-"""A server that crashes and comes back, on a disk that fills and a clock that is set anew."""
+"""A server that crashes and restarts, with a disk that fills up and a clock that is changed."""
 
 import asyncio
 import contextlib
@@ -45,15 +45,15 @@ class FaultyServer:
         self._random = random
         self._crashes_left = random.randint(0, _CRASHES_MAX)
         self._crash_at = 0
-        """After which write of this life; 0: after none."""
+        """The write of this run after which it crashes; 0: none."""
         self._is_slow_to_sync = random.random() < 0.5
         self._is_peace = False
         self._is_up = asyncio.Event()
-        """It lives, and its disk is sound."""
+        """Whether it runs, and its disk works."""
         self._restarting: asyncio.Task[None] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self.now: Server
-        """The present life."""
+        """The present run of the server."""
         self.crashes = 0
 
     async def start(self, settings: QueueSettings) -> None:
@@ -67,7 +67,7 @@ class FaultyServer:
                 self._loop.call_later(self._random.uniform(0, 0.2), fault)
 
     async def make_peace(self) -> None:
-        """From now on nothing goes wrong any more."""
+        """Inject no further faults."""
         if self._stopping is not None:
             await self._stopping
         await self._is_up.wait()
@@ -86,7 +86,7 @@ class FaultyServer:
             on_sync_failure=lambda _: self._crash(),
             on_bug=lambda error: self._found_wrong(f"the server failed: {error!r}"),
         )
-        # What a server writes when it starts for the first time is not worth a crash.
+        # No crash during the first writes of a new store.
         disk.on_write = self._written
         self._is_up.set()
         self._network.serve(self.now)
@@ -118,7 +118,7 @@ class FaultyServer:
         self._restarting = self._loop.create_task(self._restart())
 
     def _probe(self, server: Server) -> None:
-        # What a full disk has interrupted is taken up again later.
+        # A full disk may have interrupted it; it continues later.
         if server.disk.is_dead or server.disk.was_full:
             return
         for queue in server.service.shell.engine.queues:
@@ -142,7 +142,7 @@ class FaultyServer:
         self._recorder.end(pending, Outcome.OK)
 
     def _step_clock(self, ms: int) -> None:
-        """A server takes the wall clock anew when it starts, which may have been set meanwhile."""
+        """Change the wall clock, which the server reads when it starts."""
         pending = self._recorder.begin("world", "clock_step", "", {"ms": ms})
         self._clock.offset_ms += ms
         self._recorder.end(pending, Outcome.OK)
@@ -155,12 +155,12 @@ class FaultyServer:
             self._loop.call_later(self._random.uniform(0, 0.02), self._make_room, disk)
 
     def _break_disk(self) -> None:
-        """The next sync fails, and the server gives up."""
+        """Make the next sync fail, so that the server stops."""
         if not self._is_peace and not self.now.disk.is_dead:
             self._note("the disk is broken")
             self._is_up.clear()
             self.now.disk.is_broken = True
-            # Somebody has to write, so that somebody notices.
+            # The fault shows only at a write.
             self._loop.call_later(_DOWN_SECONDS_MAX, self._give_up, self.now)
 
     def _give_up(self, server: Server) -> None:
@@ -172,7 +172,7 @@ class FaultyServer:
             self._stopping = self._loop.create_task(self._stop_in_order(self.now))
 
     async def _stop_in_order(self, server: Server) -> None:
-        """As `app.py` has it: calls under way are answered, then connections are closed."""
+        """Shut down as `app.py` does: answer calls under way, then close connections."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_GRACE_SECONDS):
                 await server.service.drain()
@@ -183,5 +183,5 @@ class FaultyServer:
             self._crash()
 
     def _make_room(self, disk: Disk) -> None:
-        self._note("the disk has room again")
+        self._note("the disk has free space again")
         disk.is_full = False

@@ -1,4 +1,4 @@
-"""A loop without sockets and threads, whose time jumps to the next timer when nothing is left."""
+"""An event loop without sockets and threads. When idle, its time jumps to the next timer."""
 
 import asyncio
 from typing import Any
@@ -6,23 +6,23 @@ from typing import Any
 START_MS = 1_700_000_000_000
 
 _RESOLUTION_SECONDS = 0.5e-6
-"""A timer rounded to the nearest microsecond is due in it."""
+"""Half a microsecond: timers are rounded to the nearest microsecond."""
 
 
 class SimulatedClock:
-    """Virtual time in microseconds, and a server's clock that may be set apart from it."""
+    """Virtual time in microseconds, and the server's clock, which may differ from it."""
 
     def __init__(self) -> None:
         self.now_us = 0
         self.offset_ms = START_MS
-        """Of the server's clock."""
+        """The offset of the server's clock."""
 
     def now_ms(self) -> int:
-        """As the server reads it."""
+        """The time of the server's clock."""
         return self.now_us // 1000 + self.offset_ms
 
     def observed_ms(self) -> float:
-        """As observers read it, whatever was done to the server's clock."""
+        """The time of the recorders, which no clock step changes."""
         return self.now_us / 1000
 
 
@@ -37,15 +37,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._virtual.now_us / 1e6
 
     def select(self, timeout: float | None) -> list[Any]:
-        """What the base class asks when nothing is left to do before a timer."""
+        """Called by the base class when nothing is ready: jump to the next timer."""
         if timeout is None:
-            raise AssertionError("everybody waits, and nothing will ever happen")
+            raise AssertionError("all tasks wait, and there is no timer")
         if timeout > 0:
             self._virtual.now_us += max(1, round(timeout * 1e6))
         return []
 
     def _process_events(self, event_list: list[Any]) -> None:
-        """There are none."""
+        """There are no sockets."""
 
     def _write_to_self(self) -> None:
-        """There is no other thread that would have to wake this one."""
+        """No other thread has to wake this one."""

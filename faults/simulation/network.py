@@ -1,4 +1,4 @@
-"""The network: calls and answers that take their time, and connections that break."""
+"""The network: delays calls and answers, and breaks connections."""
 
 import asyncio
 from random import Random
@@ -13,11 +13,11 @@ from queueber.service.unread_answers import AnswerBudget
 
 
 class ConnectionLost(Exception):
-    """The answer of a call will never come."""
+    """The call will get no answer."""
 
 
 class Connection:
-    """Of one client to one life of the server."""
+    """A connection of one client to one run of the server."""
 
     def __init__(self, network: "Network", server: Server) -> None:
         self._network = network
@@ -25,11 +25,11 @@ class Connection:
         self._under_way: list[asyncio.Future[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self.session = Session(server.admission, AnswerBudget())
-        """How the server knows it."""
+        """The server's session of it."""
         self.leases: list[str] = []
-        """Those that are bound to it."""
+        """The leases that are bound to it."""
         self.is_open = True
-        """For the client."""
+        """Whether it is open for the client."""
         self._is_served = True
 
     @property
@@ -38,7 +38,7 @@ class Connection:
         return any(not answer.done() for answer in self._under_way)
 
     async def call(self, verb: Verb) -> Any:
-        """What the server answers. Raises its error, or `ConnectionLost`."""
+        """The server's answer. Raises its error, or `ConnectionLost`."""
         answer: asyncio.Future[Any] = self._network.loop.create_future()
         self._under_way.append(answer)
         self._network.later(self._arrive, verb, answer)
@@ -48,7 +48,7 @@ class Connection:
             self._under_way.remove(answer)
 
     def _arrive(self, verb: Verb, answer: "asyncio.Future[Any]") -> None:
-        # What was sent before the end is served if it arrives before the server notices.
+        # The server still handles a call that arrives before it notices the end of the connection.
         if not self._is_served or self._server.disk.is_dead:
             return
 
@@ -71,7 +71,7 @@ class Connection:
             answer.set_result(found)
 
     def cut(self) -> None:
-        """It is lost for the client; the server notices, if it lives, a little later."""
+        """Lose it for the client. A running server notices a little later."""
         if self.is_open:
             self.is_open = False
             for answer in self._under_way:
@@ -85,7 +85,7 @@ class Connection:
             self._server.begin(self._end_on_server())
 
     async def _end_on_server(self) -> None:
-        """As the server does it: its calls end before what they were given is taken back."""
+        """End it as the server does: first its calls, then its bound leases."""
         tasks = [task for task in self._tasks if not task.done()]
         for task in tasks:
             task.cancel()
@@ -103,12 +103,12 @@ class Network:
         self._connections: list[Connection] = []
 
     def later(self, callback: Any, *arguments: Any) -> None:
-        """Most messages are quick, some are not."""
+        """A random delay: most messages are fast, some slow."""
         mean_ms = self._random.choice([0.1, 0.1, 0.1, 1, 1, 10])
         self.loop.call_later(self._random.expovariate(1 / mean_ms) / 1000, callback, *arguments)
 
     def connect(self) -> Connection | None:
-        """None when there is no server."""
+        """A new connection; None if there is no server."""
         if self._server is None:
             return None
         self._connections = [each for each in self._connections if each.is_open]
@@ -117,7 +117,7 @@ class Network:
         return connection
 
     def serve(self, server: Server | None) -> None:
-        """Have the server answer from now on; None: it is gone, and connections will notice."""
+        """Set the server that answers from now on; None: it has gone, and connections notice."""
         self._server = server
         if server is None:
             for connection in self._connections:

@@ -1,4 +1,4 @@
-"""Whether somebody waits for what is there: asked between two turns of the loop."""
+"""Checks between two turns of the loop that no call waits for what is already there."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...])
     for batch in batches:
         futures = service.shell.wakeups._futures.get((queue.queue_id, batch), {})
         if any(not future.done() for future in futures) and _is_complete(service, queue, batch):
-            yield f"somebody waits for batch {batch}, which is complete"
+            yield f"a call waits for batch {batch}, which is complete"
 
 
 def _is_complete(service: Service, queue: QueueState, batch: str) -> bool:

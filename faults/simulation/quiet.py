@@ -1,4 +1,4 @@
-"""The server's log, switched off: it would be most of what a simulation does."""
+"""Switches the server's log off, because logging would take most of the time."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The full reading at the end of a simulated history."""
+"""Reads the final state at the end of a simulated history."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Who calls: producers, workers, operators and readers, each with habits of its own.
+"""The roles of callers: producers, workers, operators and readers.
 
 They are careless on purpose. Workers sleep through their leases, die, hang up, and report what they
 no longer hold; operators take away what others are at work on.
@@ -17,7 +17,7 @@ LEASES_MS = (15, 40, 120)
 DELAYS_MS = (0, 0, 5, 30)
 
 _TRIES_MAX = 4
-"""How often a call whose answer was lost is sent again, before its caller gives up."""
+"""Retries of a call whose answer was lost."""
 
 Role: TypeAlias = Callable[[Caller], Awaitable[None]]
 
@@ -41,13 +41,13 @@ async def produce(caller: Caller) -> None:
         )
         is_known = await _add(caller, items, is_safe_to_repeat=is_numbered)
         if is_numbered:
-            # Who does not know what became of a call cannot go on counting in this epoch.
+            # A producer that does not know the outcome of a call begins a new epoch.
             epoch, sequence = (epoch, sequence + 1) if is_known else (epoch + 1, 0)
         await caller.sleep_ms(random.choice([1, 10, 30]))
 
 
 async def _add(caller: Caller, items: NewItems, *, is_safe_to_repeat: bool) -> bool:
-    """Whether it is known what became of it in the end."""
+    """Returns whether the outcome is known in the end."""
     for _ in range(_TRIES_MAX if is_safe_to_repeat else 1):
         try:
             added = await caller.add(items)
@@ -57,7 +57,7 @@ async def _add(caller: Caller, items: NewItems, *, is_safe_to_repeat: bool) -> b
             caller.rumours.items += added.ids
             if items.producer is None or caller.random.random() < 0.9:
                 return True
-            # It forgot that it was answered.
+            # It repeats a call that was answered.
         await caller.sleep_ms(5)
     return False
 
@@ -78,7 +78,7 @@ async def work(caller: Caller) -> None:
                 await caller.sleep_ms(3)
                 continue
             await caller.sleep_ms(random.choice([0.2, 2, lease_ms / 2, lease_ms * 1.5]))
-            # Now and then somebody comes back to what it has long lost.
+            # Now and then a worker reports on an item that it lost long ago.
             chosen = before if before is not None and random.random() < 0.1 else polled
             await _finish(caller, chosen, lease_ms)
             before = polled
@@ -120,7 +120,7 @@ async def _finish(caller: Caller, polled: Polled, lease_ms: int) -> None:
 
 
 async def _insist(caller: Caller, report: Callable[[], Awaitable[None]]) -> None:
-    """Report again when the answer was lost: at worst it is refused."""
+    """Retry a report whose answer was lost: at worst it is refused."""
     for _ in range(caller.random.randint(1, _TRIES_MAX)):
         try:
             await report()

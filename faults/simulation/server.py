@@ -1,4 +1,4 @@
-"""One life of a server: its service and its sweeper on a simulated disk, from start to crash."""
+"""One run of a server, from start to crash: service and sweeper on a simulated disk."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -22,7 +22,7 @@ from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
 
 Verb: TypeAlias = Callable[[Service], Awaitable[Any]]
-"""What a call asks of the service."""
+"""The call to the service."""
 Reply: TypeAlias = Callable[[Any, BaseException | None], None]
 
 _LIMITS = ServiceLimits(
@@ -67,14 +67,14 @@ class Server:
             )
         )
         self.session = Session(self.admission, AnswerBudget())
-        """Of whoever looks on."""
+        """A session for the code that inspects the queues."""
         self.begin(sweep_when_due(self.service, sweeper_woken))
 
     def handle(self, queue: str) -> QueueHandle:
         return self.service.queues.handle(queue, self.session)
 
     def begin(self, doing: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        """Do something that ends with the server."""
+        """Start a task that ends with the server."""
         task = self._loop.create_task(self._guarded(doing))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -90,7 +90,7 @@ class Server:
                 self._on_bug(error)
 
     def call(self, verb: Verb, reply: Reply, session: Session) -> "asyncio.Task[None] | None":
-        """A call that has arrived: what it does at once, then the task that answers."""
+        """Handle a call: run its immediate part, then start the task that answers."""
         try:
             session.admit()
             answer = verb(self.service)
@@ -116,7 +116,7 @@ class Server:
             session.leave()
 
     def bury(self) -> list["asyncio.Task[None]"]:
-        """After a crash: nothing of it goes on."""
+        """Cancel all its tasks after a crash."""
         self.disk.crash()
         tasks = list(self._tasks)
         for task in tasks:

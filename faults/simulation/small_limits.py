@@ -1,4 +1,4 @@
-"""Limits so low that a short history comes to know them."""
+"""Limits so low that a short history reaches them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""The sweeper's loop, as `queueber/sweeper/loop.py` has it, on asyncio instead of trio."""
+"""The loop of `queueber/sweeper/loop.py`, on asyncio instead of trio."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from queueber.service.service import Service
 
 
 async def sweep_when_due(service: Service, woken: asyncio.Event) -> None:
-    """Without end. `woken` is set when something is due earlier than it was."""
+    """Sweep forever. `woken` is set if something is due earlier."""
     loop = asyncio.get_running_loop()
     while True:
         woken.clear()
@@ -17,7 +17,7 @@ async def sweep_when_due(service: Service, woken: asyncio.Event) -> None:
         await woken.wait()
         if timer is not None:
             timer.cancel()
-        # When the disk is full, what is due stays due, and the engine looks again itself.
+        # If the disk is full, what is due stays due, and the engine retries it later.
         with contextlib.suppress(Unavailable):
             is_due = True
             while is_due:

@@ -1,4 +1,4 @@
-"""A history told step by step, for whoever looks for what went wrong."""
+"""Prints a history step by step, to find what went wrong."""
 
 from collections.abc import Iterator, Mapping
 from math import inf
@@ -15,7 +15,7 @@ def lines_of(told: Told) -> Iterator[str]:
         steps.append((call.began_ms, f"{call.client}: {call.operation}({arguments})"))
         if call.ended_ms < inf:
             steps.append((call.ended_ms, _end(call)))
-    # Sorting keeps the order of what happened at the same time.
+    # The sort is stable: events of the same time keep their order.
     for at_ms, text in sorted(steps, key=lambda step: step[0]):
         yield f"{at_ms:10.3f} ms  {text}"
     unknown = sum(call.ended_ms == inf for call in told.history.calls)
@@ -37,7 +37,7 @@ def _values(named: Mapping[str, Any]) -> str:
 
 
 def _short(value: object) -> str:
-    """AddedIds end in what tells them apart."""
+    """The last digits of an id, which differ between ids."""
     if isinstance(value, list):
         return "[" + ", ".join(_short(each) for each in value) + "]"
     if isinstance(value, str) and len(value) == 32:

@@ -1,4 +1,4 @@
-"""A world: a server that crashes and its callers, from a seed to the end of their history."""
+"""A world: a server that crashes, and its callers, from a seed to the end of the history."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,21 +21,21 @@ from queueber.model import QueueSettings, Stats
 
 _STORY_MS = (50, 400)
 _DEADLINE_SECONDS = 60.0
-"""Of virtual time: whoever is not done by then never will be."""
+"""Virtual time after which a caller that has not finished is stuck."""
 _QUIET_MS = 10 * max(LEASES_MS)
-"""After so long without callers, every lease, delay and pause is over."""
+"""After this time without callers, every lease, delay and pause has ended."""
 SLACK_MS = 1.0
-"""The server counts whole milliseconds; else its clock is that of all."""
+"""The server's clock has whole milliseconds, and otherwise equals that of the recorders."""
 
 
 @dataclass
 class Told:
-    """What came of one seed."""
+    """The history of one seed, and what is wrong with it."""
 
     seed: int
     history: History = field(default_factory=History)
     events: list[tuple[float, str]] = field(default_factory=list)
-    """What happened beside the calls, and when."""
+    """Events beside the calls, with their times."""
     final: Mapping[str, FinalState] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     crashes: int = 0
@@ -64,7 +64,7 @@ class World:
             async with asyncio.timeout(_DEADLINE_SECONDS):
                 await self._story()
         except TimeoutError:
-            self.told.wrong.append("stuck: somebody still waits at the end")
+            self.told.wrong.append("stuck: a call still waits at the end")
         self.told.crashes = self._server.crashes
 
     async def _story(self) -> None:
@@ -99,7 +99,7 @@ class World:
         self._rumours.is_over = True
 
     async def _drain(self, queue: str) -> None:
-        """Everything that is there can be had, once what holds it back is over."""
+        """Check that every item can be polled once all leases, delays and pauses have ended."""
         caller = self._caller("drain", queue)
         try:
             await caller.resume()
@@ -110,9 +110,9 @@ class World:
             while await caller.poll(100, lease_ms=60_000, wait_ms=0):
                 pass
         except ConnectionLost:
-            self.told.wrong.append("stuck: a connection broke in peace")
+            self.told.wrong.append("stuck: a connection broke without a fault")
         if ready := self._stats(queue).ready:
-            self.told.wrong.append(f"stuck: {ready} ready items cannot be had")
+            self.told.wrong.append(f"stuck: {ready} ready items cannot be polled")
 
     def _stats(self, queue: str) -> Stats:
         server = self._server.now

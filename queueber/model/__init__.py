@@ -1,7 +1,7 @@
 """Plain values that the layers pass to each other. No logic.
 
-They are to be read only. Those that every call makes are not frozen: that would take four times as
-long to build.
+Do not change them. Those that every call builds are not frozen, because building a frozen one takes
+four times as long.
 """
 
 from queueber.model.items import (

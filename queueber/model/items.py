@@ -1,4 +1,4 @@
-"""Items on their way: what is added, what a poll gets, how an item stands."""
+"""Values of items: what an add stores, what a poll returns, what peek and scans show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from queueber.model.loads import LoadRef
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Who sends a batch of adds. Sequences of an epoch begin at 1 and rise by 1."""
+    """Who sends an add. The sequence is 1 for the first call of an epoch and rises by 1."""
 
     id: str
     epoch: int
@@ -18,18 +18,18 @@ class Producer:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the items of an add come from; their ids tell it."""
+    """Where the items of an add come from. Their ids contain it."""
 
     load: LoadRef
     """The load that the call belongs to."""
     partition: int
     row: int
-    """Of the first item; the others follow it."""
+    """The row of the first item; each further item has the next row."""
 
 
 @dataclass(slots=True)
 class NewItems:
-    """What one add brings. A column that is empty says nothing of any item."""
+    """The items of one add. An empty column means the default for every item."""
 
     contents: Sequence[bytes]
     delays_ms: Sequence[int] = ()
@@ -43,7 +43,7 @@ class NewItems:
 
 @dataclass(slots=True)
 class Added:
-    """The ids of an add in order. `duplicates` is empty when there was none."""
+    """The ids of an add in order. `duplicates` is empty if there was none."""
 
     ids: Sequence[bytes]
     duplicates: Sequence[bool] = ()
@@ -52,10 +52,10 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class ItemDetails:
-    """What items carry beside their contents. A column that is empty says nothing of any item."""
+    """Fields of items beside their contents. An empty column means the default for every item."""
 
     attempts: Sequence[int] = ()
-    """Empty: the first attempt of each."""
+    """Empty: the first attempt of every item."""
     keys: Sequence[str] = ()
     batches: Sequence[str] = ()
     attributes: Sequence[Mapping[str, str]] = ()
@@ -66,7 +66,7 @@ NO_DETAILS = ItemDetails()
 
 @dataclass(slots=True)
 class Polled:
-    """What one poll got: no items means no lease (`lease_id` is empty)."""
+    """The answer to one poll. Without items there is no lease, and `lease_id` is empty."""
 
     lease_id: bytes = b""
     ids: Sequence[bytes] = ()
@@ -78,7 +78,7 @@ NOTHING_POLLED = Polled()
 
 
 class FailOutcome(Enum):
-    """What became of an item that was reported as failed."""
+    """The outcome for an item that a caller reported as failed."""
 
     REFUSED = "refused"
     RETRIED = "retried"
@@ -86,7 +86,7 @@ class FailOutcome(Enum):
 
 
 class ItemState(Enum):
-    """Where an item is."""
+    """The state of an item that is in a queue."""
 
     READY = "ready"
     DELAYED = "delayed"
@@ -96,7 +96,7 @@ class ItemState(Enum):
 
 @dataclass(slots=True)
 class ItemInfo:
-    """An item as it stands, without leasing it."""
+    """An item as peek and scans show it, without leasing it."""
 
     id: bytes
     contents: bytes
@@ -107,9 +107,9 @@ class ItemInfo:
     priority: int
     attempts: int
     group_max: int
-    """It is leased only with so many at once; 0: no limit."""
+    """Leased only if the holder then holds at most this many items; 0: no limit."""
     at_ms: int
-    """Ready: since when. Delayed: until when. In progress: the lease's end. Dead: since when."""
+    """Ready: since when. Delayed: until when. Leased: the end of the lease. Dead: since when."""
     lease_id: bytes = b""
     reason: str = ""
     last_error: str = ""
@@ -120,8 +120,8 @@ class ItemInfo:
 class ItemColumns:
     """A page of items as parallel lists: position n of every list belongs to one item.
 
-    Columns that were not asked for hold empty values. `queueber.ids.made_at_ms` of an id tells when
-    the item was added.
+    Columns that the caller left out hold empty values. `queueber.ids.made_at_ms` of an id is the
+    time at which the item was added.
     """
 
     ids: Sequence[bytes]

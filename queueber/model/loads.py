@@ -1,4 +1,4 @@
-"""Bulk loads, their parts and files."""
+"""Values of bulk loads, their parts and files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class LoadState(Enum):
-    """How far a load is."""
+    """The state of a load."""
 
     STAGING = "staging"
     COMMITTING = "committing"
@@ -15,7 +15,7 @@ class LoadState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoadRef:
-    """Loads of the same name follow each other in epochs."""
+    """Identifies a load. Loads of one name succeed each other in rising epochs."""
 
     name: str
     epoch: int = 0
@@ -23,19 +23,19 @@ class LoadRef:
 
 @dataclass(frozen=True, slots=True)
 class LoadInfo:
-    """Many items that become visible at once, and what is needed to build their files."""
+    """A load, and what a client needs to build its files."""
 
     ref: LoadRef
     state: LoadState
     batch: str
     started_at_ms: int
-    """The time of its items."""
+    """The time at which its items count as added."""
     expires_at_ms: int
-    """Unless somebody calls before."""
+    """When the server drops it, if it gets no call before."""
     rows: int
-    """Staged so far; once committed: items that were added."""
+    """Rows staged so far; once committed, items added."""
     duplicates: int
-    """Once committed: rows that a key kept out."""
+    """Once committed, rows left out because of their key."""
     queue_number: int
     batch_number: int
     id_head: bytes
@@ -45,16 +45,16 @@ class LoadInfo:
     directory: str
     """Where the server keeps the load's files."""
     token: bytes
-    """What the file `token` there says."""
+    """The content of the file `token` in that directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A sorted file of entries of one family, and what it is said to hold."""
+    """A sorted file of entries of one family, with what the client states about it."""
 
     name: str
     family: str
-    """The name of a family, or "claims": which item has which key."""
+    """The name of a family, or "claims", which lists the keys of items."""
     size: int
     entries: int
     crc32: int
@@ -72,31 +72,31 @@ class PartRef:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one attempt at a partition has staged."""
+    """The files and counts that one attempt at a partition has staged."""
 
     ref: PartRef
     files: Sequence[StagedFile]
     rows: int
     contents_bytes: int
     digest: bytes
-    """As in a receipt, of its ids; zeros when the load has no batch."""
+    """The digest of its ids, as in a receipt; zeros if the load has no batch."""
     levels: Sequence[int]
-    """How many are ready: of priority 9, of 8, and so on."""
+    """Numbers of ready items of priority 9, 8, and so on."""
     delayed: int
     delayed_first_ms: int
-    """The earliest time of those; 0 when there is none."""
+    """The earliest time at which a delayed item is visible; 0 if there is none."""
     keys: int
-    """Items with a key, if the load has a window."""
+    """Number of items with a key, if the load has a dedup window."""
 
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of a partition, in order. A column that is empty says nothing of any row."""
+    """Rows of a partition, in order. An empty column means the default for every row."""
 
     contents: Sequence[bytes]
     visible_at_ms: Sequence[int] = ()
-    """Ready at once, if that is not later than the start of the load."""
+    """A time that is not after the start of the load makes the row ready."""
     priorities: Sequence[int] = ()
     keys: Sequence[str] = ()
-    """"" is no key."""
+    """An empty text is no key."""
     attributes: Sequence[Mapping[str, str]] = ()

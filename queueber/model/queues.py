@@ -1,4 +1,4 @@
-"""Queues in settings and numbers, and what a server says of itself."""
+"""Values of queues and servers: settings, statistics, limits."""
 
 from dataclasses import dataclass
 
@@ -7,33 +7,33 @@ from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, answer_bytes_
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What an operator sets for one queue; 0 in a limit means none of the queue's own."""
+    """The settings of one queue. A limit of 0 means no limit of the queue's own."""
 
     items_max: int = 0
     bytes_max: int = 0
     item_bytes_max: int = 0
     lease_ms: int = MINUTE_MS
-    """Of a poll that names none."""
+    """The length of leases, if a poll does not say."""
     attempts_max: int = 20
-    """After so many failures an item is a dead letter; 0: never."""
+    """Failures that make an item a dead letter; 0: no limit."""
     backoff_ms: tuple[int, ...] = ()
-    """The delay after the first failure, the second, and so on; the last one repeats. Empty: the
-    delay is base * factor ^ (attempt - 1), at most cap."""
+    """The delays after the first failure, the second, and so on; the last one repeats. If empty,
+    the delay is base * factor ^ (attempt - 1), at most cap."""
     backoff_base_ms: int = SECOND_MS
     backoff_factor: float = 2.0
     backoff_cap_ms: int = HOUR_MS
     backoff_jitter: float = 0.1
-    """The share of a delay that chance may take off it."""
+    """Each delay is shortened by a random part of up to this fraction."""
     dedup_window_ms: int = 10 * MINUTE_MS
     result_age_ms: int = 7 * DAY_MS
     result_bytes_max: int = 0
     isolation: bool = True
-    """Whether the items of a lease that expires are tried apart. Without, they stay together."""
+    """Whether items of an expired lease are leased in smaller groups, to find a poison item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """A queue in numbers, as of one moment."""
+    """The settings and counts of a queue at one moment."""
 
     name: str
     settings: QueueSettings
@@ -67,7 +67,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """What a server says of itself."""
+    """The version, durability and limits of a server."""
 
     version: str
     durability: str
@@ -85,7 +85,7 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a slice of a sweep did to one queue."""
+    """How many items of one queue a slice of a sweep has moved."""
 
     queue_name: str
     expired: int

@@ -1,4 +1,4 @@
-"""Results, the receipts of batches, and which columns of them are wanted."""
+"""Values of results and receipts, and the columns that a read may leave out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a batch: added = done + dead + live."""
+    """The counts and digests of a batch: added = done + dead + live."""
 
     batch: str
     added: int
@@ -22,7 +22,7 @@ class Receipt:
 
 @dataclass(slots=True)
 class Result:
-    """One result of a queue's log."""
+    """One entry of a queue's log of results."""
 
     offset: int
     id: bytes
@@ -36,20 +36,20 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Results in order of offset, and where to read on."""
+    """Results in order of offset, and where the next read starts."""
 
     results: Sequence[Result]
     next_offset: int
-    """May lie behind results that were passed over, and so say more than that none was found."""
+    """Results of other batches before this offset were skipped; the next read need not see them."""
     missed: int
-    """Results that were asked for, but have been deleted."""
+    """Results in the requested range that have been deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultColumns:
     """A page of results as parallel lists: position n of every list belongs to one result.
 
-    Columns that were not asked for hold empty values.
+    Columns that the caller left out hold empty values.
     """
 
     offsets: Sequence[int]
@@ -65,7 +65,7 @@ class ResultColumns:
 
 
 class Column(Enum):
-    """What need not be sent of results and of items as they stand."""
+    """A column of results or items that a read may leave out."""
 
     RESULTS = "results"
     KEYS = "keys"
@@ -73,17 +73,17 @@ class Column(Enum):
     ATTRIBUTES = "attributes"
     CONTENTS = "contents"
 
-    # An enum hashes its name in Python, which is felt when every item asks what is left out.
+    # By default an enum hashes its name in Python code, which is slow: every item asks for these.
     __hash__ = object.__hash__
 
 
 ALL_COLUMNS: frozenset[Column] = frozenset()
-"""What is left out when nothing is."""
+"""Leaves out nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogStats:
-    """A log in numbers: the oldest offset kept, the next to come, and who has read how far."""
+    """A log's oldest offset, its next offset, its size, and the offset of each reader."""
 
     first_offset: int
     next_offset: int

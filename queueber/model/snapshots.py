@@ -1,18 +1,18 @@
-"""A queue as it was at one moment."""
+"""Values of snapshots."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotInfo:
-    """A queue as it was at one moment, in numbers."""
+    """A snapshot of a queue: its counts at one moment."""
 
     id: bytes
     taken_at_ms: int
     expires_at_ms: int
-    """Unless somebody reads before."""
+    """When the server ends it, if nobody reads it before."""
     first_offset: int
-    """Of the results that there were."""
+    """The offset of the oldest result in the snapshot."""
     next_offset: int
     ready: int
     delayed: int
@@ -22,7 +22,7 @@ class SnapshotInfo:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRange:
-    """What a scan finds after one cursor and up to another; empty: from the first, to the last."""
+    """The items between two cursors. An empty cursor is the beginning or the end of the queue."""
 
     after: bytes = b""
     before: bytes = b""

@@ -1,14 +1,14 @@
 @0xbab6e22de0402699;
-# The wire contract of Queueber.
+# The wire protocol of Queueber; see docs/protocol.md.
 #
-# The first part is the original Queueber interface: its names and ordinals never change, so that a
-# client compiled against it works unchanged. What came later is appended: fields after the last
-# ordinal of a struct, methods after `extend`, new types at the end.
+# The first part is the interface of the original Queueber. Its names and ordinals never change, so
+# clients that were compiled against it work unchanged. Additions come at the end: fields after the
+# last ordinal of a struct, methods after the last method, new types at the end of the file.
 #
-# Where a field ends in `Secs` and another of the same name in `Ms`, the duration is their sum.
+# If two fields have the same name but for `Secs` and `Ms`, the duration is their sum.
 #
-# "Columns": a list of structs costs several times what parallel lists of plain values cost to build
-# and to read, so the bulk forms below carry one list per field. Clients may use either form.
+# "Columns": parallel lists of plain values are several times faster to build and to read than lists
+# of structs, so the bulk forms below have one list for each field. Clients may use either form.
 
 struct AddRequest {
   items @0 :List(Item);
@@ -17,18 +17,18 @@ struct AddRequest {
   priorities @3 :List(UInt8);  # columns: empty (5 for all), or one for each; 0 to 9, higher first
   keys @4 :List(Text);         # columns: empty (no keys), or one for each; "" is no key
   attributes @5 :Attributes;   # columns: of `contents`
-  batch @6 :Text;              # the batch that all items of the call belong to; "" is none
-  producer @7 :Producer;       # who sends this, so that a repeated call is recognised
-  origin @8 :Origin;           # where `contents` come from, to be kept in their ids
+  batch @6 :Text;              # the batch of all items of the call; "" is none
+  producer @7 :Producer;       # numbers the calls of a producer, so that the server detects a retry
+  origin @8 :Origin;           # where `contents` come from; their ids contain it
 }
 
 struct AddResponse {
   ids @0 :List(Data);          # 16 bytes each, UUIDv7 (with an origin: UUIDv8), in the order of the
                                # request
-  duplicates @1 :List(Bool);   # empty (none), or for each whether its key was there already: the id
-                               # is then that of the first one, and nothing was stored
-  isRepeat @2 :Bool;           # the call was known from its producer: this is its first answer,
-                               # without ids when it is too long ago for those to be remembered
+  duplicates @1 :List(Bool);   # empty (none), or for each item whether the queue had its key: the
+                               # item is then not stored, and its id is that of the first item
+  isRepeat @2 :Bool;           # the producer repeated a call: this is the first answer, without
+                               # ids if the server does not remember them any more
 }
 
 struct Item {
@@ -58,7 +58,7 @@ struct PollRequest {
   noWait @5 :Bool;             # answer at once, whatever the timeout says
   columns @6 :Bool;            # answer in `contents` and `ids` instead of `items`
   bound @7 :Bool;              # end the lease when this connection ends
-  token @8 :UInt64;            # names the poll for `withdrawPoll`; 0: it has no name
+  token @8 :UInt64;            # identifies the poll for `withdrawPoll`; 0: none
 }
 
 struct PollResponse {
@@ -106,11 +106,11 @@ interface Queue {
 
   receipt @11 (batch :Text) -> (receipt :Receipt);
   waitBatch @12 (batch :Text, timeoutMs :UInt64) -> (receipt :Receipt);
-  # Answers once the batch is complete, or as it is when the time is up.
+  # Answers once the batch is complete, or after the timeout.
 
   readResults @13 (req :ReadRequest) -> (resp :ReadResponse);
   ackResults @14 (reader :Text, offset :UInt64) -> ();
-  # `reader` needs nothing before `offset` any more. The first call makes the reader known.
+  # `reader` needs no result before `offset`. The first call creates the reader.
 
   dropReader @15 (reader :Text) -> (dropped :Bool);
   listReaders @16 () -> (log :LogStats);
@@ -118,51 +118,51 @@ interface Queue {
   peek @17 (req :PeekRequest) -> (resp :PeekResponse);
   cancel @18 (ids :List(Data)) -> (cancelled :List(Bool));
   purge @19 (state :ItemState, limit :UInt32) -> (purged :UInt32, more :Bool);
-  # A slice of at most `limit` items (0: as many as the server allows); call it until no `more`.
+  # A slice of at most `limit` items (0: as many as the server allows); repeat it while `more`.
 
   redrive @20 (ids :List(Data), limit :UInt32) -> (redriven :UInt32, more :Bool);
-  # The dead letters of `ids`; without ids a slice of all of them.
+  # The dead letters of `ids`, or without ids a slice of all.
 
   pause @21 (forMs :UInt64) -> ();
-  # No poll is served for that long; 0: until `resume`.
+  # Polls get nothing for that long; 0: until `resume`.
 
   resume @22 () -> ();
 
   withdrawPoll @23 (token :UInt64) -> ();
-  # A poll of this connection that still waits is answered with nothing. One that has its items is
-  # left alone: its answer is on its way.
+  # A poll of this connection that still waits is answered without items. A poll that already has
+  # items is not changed.
 
-  # A load: many items that become visible at once. Tasks stage files of items, each for a partition
-  # of its own; a commit takes the attempts that it names, and all else of the load is dropped.
+  # A load adds many items, which become visible at once. Tasks stage files of items, one task for
+  # each partition; the commit adds the parts that it names, and drops all others.
 
   beginLoad @24 (req :BeginLoadRequest) -> (load :Load);
-  # Begin the load of that name, or find it as it stands.
+  # Begin the load of that name, or return the one that exists.
 
   stageFile @25 (req :StageFileRequest) -> ();
-  # Bytes of a file of a part. May be repeated.
+  # Write bytes of a file of a part. May be repeated.
 
   finishPart @26 (req :FinishPartRequest) -> ();
-  # All files of the part are there: they are checked against what is announced. May be repeated.
+  # All files of the part are staged: check them against this request. May be repeated.
 
   commitLoad @27 (req :CommitLoadRequest) -> (load :Load);
-  # Make the items of these parts visible, all at once. Repeated, it answers as the first time.
+  # Make the items of these parts visible, all at once. A repeated call gets the first answer.
 
   abortLoad @28 (load :LoadRef) -> (aborted :Bool);
-  # Drop all that was staged; false when there is no such load, or it is committed.
+  # Drop all staged files; false if there is no such load, or it is committed.
 
   listLoads @29 () -> (loads :List(Load));
-  # Those that are not committed.
+  # The loads that are not committed.
 
-  # A snapshot: the queue as it is at one moment, to be read by several connections.
+  # A snapshot is the queue at one moment. Several connections may read it.
 
   openSnapshot @30 () -> (snapshot :Snapshot);
   scanSnapshot @31 (req :ScanRequest) -> (resp :ScanResponse);
   closeSnapshot @32 (id :Data) -> (closed :Bool);
 
   splitSnapshot @33 (snapshot :Data, state :ItemState, parts :UInt32) -> (cuts :List(Data));
-  # Cut the items of a state into at most `parts` ranges, to be scanned side by side. A range is what
-  # `scanSnapshot` finds `after` one cut and `before` the next; the first range has no `after`, the
-  # last one no `before`.
+  # Cut the items of a state into at most `parts` ranges, to be scanned in parallel. A range is what
+  # `scanSnapshot` finds `after` one cut and `before` the next. The first range has no `after`, and
+  # the last one no `before`.
 }
 
 interface Service extends(Queue) {
@@ -172,27 +172,27 @@ interface Service extends(Queue) {
   # The capability of a queue, created with default settings unless `mustExist`.
 
   createQueue @1 (name :Text, settings :QueueSettings) -> (created :Bool);
-  # False when it exists already with these settings.
+  # False if it exists with these settings; an error if it exists with others.
 
   configureQueue @2 (name :Text, settings :QueueSettings) -> ();
   deleteQueue @3 (name :Text) -> (deleted :Bool);
   listQueues @4 (after :Text, limit :UInt32) -> (queues :List(QueueStats), more :Bool);
-  # In order of name, those after `after`; a limit of 0 means as many as the server allows.
+  # Sorted by name, starting after `after`; a limit of 0 means as many as the server allows.
 
   describe @5 () -> (server :ServerInfo);
 
   hello @6 (name :Text) -> ();
-  # What the caller calls itself, for the server's log.
+  # The name of the client, which the server logs with its address.
 }
 
 struct RemoveManyRequest {
   ids @0 :List(Data);
   leases @1 :List(Data);       # one for each id, or a single one for all of them
-  counts @2 :List(UInt32);     # instead of ids, one for each lease: how many items it was given with
+  counts @2 :List(UInt32);     # instead of ids, one for each lease: how many items it had at first
 }
 
 struct RemoveManyResponse {
-  removed @0 :List(Bool);      # one for each id; or for each lease, false unless it held them all
+  removed @0 :List(Bool);      # one for each id; or for each lease, false unless it held all items
 }
 
 struct ExtendManyRequest {
@@ -205,7 +205,7 @@ struct ExtendManyResponse {
 }
 
 struct PollManyRequest {
-  # Several polls at once, each under a lease of its own. Never waits.
+  # Several polls in one call, each with its own lease. Never waits.
   leaseValidityMs @0 :UInt64;
   counts @1 :List(UInt32);
   bound @2 :Bool;              # end the leases when this connection ends
@@ -213,7 +213,7 @@ struct PollManyRequest {
 
 struct PollManyResponse {
   # The items of the first lease, then those of the second, and so on.
-  leases @0 :List(Data);       # one for each poll that was asked for; empty where it got no items
+  leases @0 :List(Data);       # one for each poll; empty for a poll that got no items
   counts @1 :List(UInt32);     # how many of `ids` and `contents` belong to each
   ids @2 :List(Data);
   contents @3 :List(Data);
@@ -221,21 +221,21 @@ struct PollManyResponse {
 }
 
 struct QueueSettings {
-  itemsMax @0 :UInt64;         # 0 in one of these three: no limit of the queue's own
+  itemsMax @0 :UInt64;         # 0 in these three: no limit of the queue's own
   bytesMax @1 :UInt64;
   itemBytesMax @2 :UInt64;
-  leaseMs @3 :UInt64 = 60000;  # of a poll that names none
-  attemptsMax @4 :UInt32 = 20; # after so many failures an item is a dead letter; 0: never
-  backoffMs @5 :List(UInt64);  # the delay after the first failure, the second ...; the last one
+  leaseMs @3 :UInt64 = 60000;  # length of leases, if a poll does not say
+  attemptsMax @4 :UInt32 = 20; # failures that make an item a dead letter; 0: no limit
+  backoffMs @5 :List(UInt64);  # delays after the first failure, the second ...; the last one
                                # repeats. Empty: base * factor ^ (attempt - 1), at most cap
   backoffBaseMs @6 :UInt64 = 1000;
   backoffFactor @7 :Float64 = 2;
   backoffCapMs @8 :UInt64 = 3600000;
-  backoffJitter @9 :Float64 = 0.1;  # the share of the delay that chance may take off it
+  backoffJitter @9 :Float64 = 0.1;  # shorten delays by a random part of up to this
   dedupWindowMs @10 :UInt64 = 600000;
-  resultAgeMs @11 :UInt64 = 604800000;  # results older than this go; 0: none does
-  resultBytesMax @12 :UInt64;  # the oldest results beyond this go; 0: none does
-  noIsolation @13 :Bool;       # the items of a lease that expires stay together
+  resultAgeMs @11 :UInt64 = 604800000;  # older results are deleted; 0: no limit
+  resultBytesMax @12 :UInt64;  # above this size the oldest results are deleted; 0: no limit
+  noIsolation @13 :Bool;       # do not lease the items of an expired lease in smaller groups
 }
 
 struct QueueStats {
@@ -244,26 +244,26 @@ struct QueueStats {
   createdAtMs @2 :UInt64;
   ready @3 :UInt64;
   delayed @4 :UInt64;
-  inProgress @5 :UInt64;
+  inProgress @5 :UInt64;       # leased
   leases @6 :UInt64;
-  contentsBytes @7 :UInt64;    # contents, keys and attributes of all items that are here
-  oldestClaimableAgeMs @8 :UInt64;  # how long the oldest item that a poll could have has been ready
+  contentsBytes @7 :UInt64;    # contents, keys and attributes of all items in the queue
+  oldestClaimableAgeMs @8 :UInt64;  # how long the oldest item that a poll could lease is ready
   waitingPolls @9 :UInt64;
   addedTotal @10 :UInt64;
   polledTotal @11 :UInt64;
   removedTotal @12 :UInt64;
-  expiredTotal @13 :UInt64;    # items given back because their lease ran out or its holder hung up
+  expiredTotal @13 :UInt64;    # items whose lease expired, or ended with its connection
   extendedTotal @14 :UInt64;
   dead @15 :UInt64;
   completedTotal @16 :UInt64;
-  failedTotal @17 :UInt64;     # attempts that were charged
+  failedTotal @17 :UInt64;     # failed attempts
   releasedTotal @18 :UInt64;
   diedTotal @19 :UInt64;       # items that became dead letters
   redrivenTotal @20 :UInt64;
   cancelledTotal @21 :UInt64;  # by cancel and by purge
-  duplicatesTotal @22 :UInt64; # adds that a key kept out
+  duplicatesTotal @22 :UInt64; # added items that were not stored because of their key
   pausedUntilMs @23 :UInt64;   # 0: not paused; all bits set: until resumed
-  results @24 :UInt64;         # results that are kept
+  results @24 :UInt64;         # results in the log
   resultBytes @25 :UInt64;
   batches @26 :UInt64;         # batches that are remembered
 }
@@ -283,24 +283,24 @@ struct Attribute {
 }
 
 struct Attributes {
-  # The string maps of many items: `counts` pairs for each, in order. All empty: no item has any.
+  # The attributes of many items: each has `counts` pairs, in order. All empty: no item has any.
   counts @0 :List(UInt16);
   names @1 :List(Text);
   values @2 :List(Text);
 }
 
 struct ItemDetails {
-  # What items carry beside their contents. A list that would say nothing of any is empty.
-  attempts @0 :List(UInt32);   # empty: the first attempt of each
+  # Fields of items beside their contents. A list is empty if every item has the default.
+  attempts @0 :List(UInt32);   # empty: the first attempt of every item
   keys @1 :List(Text);
   batches @2 :List(Text);
   attributes @3 :Attributes;
 }
 
 struct Producer {
-  id @0 :Text;                 # "": no producer, the other two do not matter
-  epoch @1 :UInt64;            # of two with the same id, the greater one is in charge
-  sequence @2 :UInt64;         # 1 for the first call of an epoch, then one more for each
+  id @0 :Text;                 # "": no producer; the other two fields are ignored
+  epoch @1 :UInt64;            # a call of an older epoch than the newest is refused
+  sequence @2 :UInt64;         # 1 for the first call of an epoch, then 1 more for each
 }
 
 struct CompleteRequest {
@@ -310,13 +310,13 @@ struct CompleteRequest {
 }
 
 struct CompleteResponse {
-  completed @0 :List(Bool);    # one for each id; false: refused, the lease does not hold it
+  completed @0 :List(Bool);    # one for each id; false: the lease does not hold it
 }
 
 enum FailOutcome {
   refused @0;                  # the lease does not hold it
-  retried @1;                  # it comes back
-  died @2;                     # it is a dead letter
+  retried @1;                  # the item will be ready again
+  died @2;                     # the item is a dead letter
 }
 
 struct FailRequest {
@@ -343,41 +343,39 @@ struct Receipt {
   batch @0 :Text;
   added @1 :UInt64;            # = done + dead + live
   done @2 :UInt64;             # completed or removed
-  dead @3 :UInt64;             # dead letters, and what was cancelled or purged
-  live @4 :UInt64;             # still here
+  dead @3 :UInt64;             # dead letters, cancelled and purged items
+  live @4 :UInt64;             # ready, delayed or leased
   addedDigest @5 :Data;        # 16 bytes: the sum, modulo 2^128, of the BLAKE2b-128 of each id
   doneDigest @6 :Data;
   deadDigest @7 :Data;
-  complete @8 :Bool;           # added = done + dead, the digests say so too, and no load adds to it
+  complete @8 :Bool;           # added = done + dead, in counts and digests, and no load adds to it
 }
 
 struct ReadRequest {
-  reader @0 :Text;             # go on where this reader has acknowledged; "": from `offset`
+  reader @0 :Text;             # start at what this reader has acknowledged; "": at `offset`
   offset @1 :UInt64;
   limit @2 :UInt32;            # 0: as many as the server allows
-  timeoutMs @3 :UInt64;        # wait that long for the first one
+  timeoutMs @3 :UInt64;        # how long to wait for the first result
   batch @4 :Text;              # only results of this batch; "": of all
-  before @5 :UInt64;           # only results before this offset; 0: all that there are
-  without @6 :Columns;         # what is not to be sent
-  snapshot @7 :Data;           # of the results that there were when it was taken, though they have
-                               # been deleted since; never waits, and `reader` does not matter
+  before @5 :UInt64;           # only results before this offset; 0: all
+  without @6 :Columns;         # columns to leave out
+  snapshot @7 :Data;           # read the results of this snapshot, even those deleted since; never
+                               # waits, and ignores `reader`
 }
 
 struct ReadResponse {
-  # Results in order of offset: the first has `firstOffset`, the next one more, and so on.
+  # Results in order of offset: the first has `firstOffset`, the next one 1 more, and so on.
   firstOffset @0 :UInt64;
-  nextOffset @1 :UInt64;       # where to read on
-  missed @2 :UInt64;           # results before `firstOffset` that were asked for, but have been
-                               # deleted
+  nextOffset @1 :UInt64;       # where the next read starts
+  missed @2 :UInt64;           # results in the requested range that have been deleted
   ids @3 :List(Data);
   results @4 :List(Data);
   completedAtMs @5 :List(UInt64);
   attempts @6 :List(UInt32);
-  keys @7 :List(Text);         # empty when no result has one
-  batches @8 :List(Text);      # empty when no result has one
+  keys @7 :List(Text);         # empty if no result has one
+  batches @8 :List(Text);      # empty if no result has one
   attributes @9 :Attributes;
-  offsets @10 :List(UInt64);   # of each, when a batch was asked for: results between them are not
-                               # of it; else empty
+  offsets @10 :List(UInt64);   # the offset of each result, if the request named a batch; else empty
 }
 
 struct Columns {
@@ -389,21 +387,21 @@ struct Columns {
 }
 
 struct LogStats {
-  firstOffset @0 :UInt64;      # the oldest that is kept
-  nextOffset @1 :UInt64;       # that of the next to come
+  firstOffset @0 :UInt64;      # of the oldest result in the log
+  nextOffset @1 :UInt64;       # of the next result to be appended
   bytes @2 :UInt64;
   readers @3 :List(LogReader);
 }
 
 struct LogReader {
   name @0 :Text;
-  offset @1 :UInt64;           # what it needs next
+  offset @1 :UInt64;           # the next result that it needs
 }
 
 enum ItemState {
   ready @0;
   delayed @1;
-  inProgress @2;
+  inProgress @2;               # leased
   dead @3;
 }
 
@@ -415,7 +413,7 @@ struct PeekRequest {
 
 struct PeekResponse {
   items @0 :List(PeekedItem);
-  next @1 :Data;               # empty: there are no more
+  next @1 :Data;               # empty on the last page
 }
 
 struct PeekedItem {
@@ -426,20 +424,20 @@ struct PeekedItem {
   attributes @4 :List(Attribute);
   batch @5 :Text;
   priority @6 :UInt8;
-  attempts @7 :UInt32;         # charged so far
-  groupMax @8 :UInt32;         # leased only with so many at once; 0: no limit
-  atMs @9 :UInt64;             # ready: since when; delayed: until when; in progress: the lease's
-                               # end; dead: since when
-  lease @10 :Data;             # in progress
-  reason @11 :Text;            # dead: why
+  attempts @7 :UInt32;         # failed attempts so far
+  groupMax @8 :UInt32;         # leased only if the holder then holds at most this many; 0: no limit
+  atMs @9 :UInt64;             # ready: since when; delayed: until when; leased: the lease's end;
+                               # dead: since when
+  lease @10 :Data;             # of a leased item
+  reason @11 :Text;            # why the item is dead
   lastError @12 :Text;
   attemptTimesMs @13 :List(UInt64);
 }
 
 struct Origin {
-  load @0 :LoadRef;            # a load that is under way: once it has ended, the call is refused
+  load @0 :LoadRef;            # must be under way
   partition @1 :UInt32;        # below 2^24
-  row @2 :UInt32;              # of the first of `contents`; the others follow it
+  row @2 :UInt32;              # of the first of `contents`; each further one has the next row
 }
 
 enum LoadState {
@@ -450,32 +448,32 @@ enum LoadState {
 
 struct BeginLoadRequest {
   name @0 :Text;
-  batch @1 :Text;              # the batch that all items of the load belong to; "": none
-  timeoutMs @2 :UInt64;        # the load is dropped when nobody calls for so long; 0: an hour
-  epoch @3 :UInt64;            # loads of the same name follow each other: what was committed in an
-                               # epoch is not loaded again in it, or in one before
-  mustExist @4 :Bool;          # find the load as it stands; do not begin it
+  batch @1 :Text;              # the batch of all items of the load; "": none
+  timeoutMs @2 :UInt64;        # the server drops a load that gets no call for this long; 0: an hour
+  epoch @3 :UInt64;            # once an epoch is committed, the server adds nothing in it or in an
+                               # earlier one
+  mustExist @4 :Bool;          # return the load, but do not begin one
 }
 
 struct Load {
   name @0 :Text;
   state @1 :LoadState;
   batch @2 :Text;
-  startedAtMs @3 :UInt64;      # the time of its items
-  expiresAtMs @4 :UInt64;      # unless somebody calls before
-  rows @5 :UInt64;             # staged so far; once committed: items that were added
-  duplicates @6 :UInt64;       # once committed: rows that a key kept out
+  startedAtMs @3 :UInt64;      # the time at which its items count as added
+  expiresAtMs @4 :UInt64;      # when the server drops it, if it gets no call before
+  rows @5 :UInt64;             # rows staged so far; once committed, items added
+  duplicates @6 :UInt64;       # once committed, rows left out because of their key
 
-  # What is needed to build the files of a part:
+  # To build the files of a part:
   queueNumber @7 :UInt32;
   batchNumber @8 :UInt32;
-  idHead @9 :Data;             # 9 bytes; an id goes on with partition (3 bytes) and row (4 bytes)
+  idHead @9 :Data;             # first 9 bytes of an id; then partition (3 bytes), row (4 bytes)
   dedupWindowMs @10 :UInt64;
   itemBytesMax @11 :UInt64;
   fileBytesMax @12 :UInt64;
   directory @13 :Text;         # where the server keeps the files of the load
-  token @14 :Data;             # what the file `token` there says: who can read it may put files
-                               # there instead of sending them
+  token @14 :Data;             # the content of the file `token` there: a client that can read it
+                               # may put files there instead of sending them
   epoch @15 :UInt64;
 }
 
@@ -494,11 +492,11 @@ struct LoadRef {
 
 struct PartRef {
   partition @0 :UInt32;        # below 2^24
-  attempt @1 :Text;            # attempts of a partition do not know of each other
+  attempt @1 :Text;            # each attempt at a partition has its own files
 }
 
 struct StagedFile {
-  # An SST file of RocksDB, with the entries of one family in order.
+  # An SST file of RocksDB, with entries of one family, sorted by key.
   name @0 :Text;
   family @1 :Text;             # see docs/storage-format.md; "claims": see docs/protocol.md
   bytes @2 :UInt64;
@@ -514,27 +512,27 @@ struct FinishPartRequest {
   files @2 :List(StagedFile);
   rows @3 :UInt64;
   contentsBytes @4 :UInt64;    # contents, keys and attributes
-  digest @5 :Data;             # as in Receipt, of the ids of the part; zeros without a batch
-  levels @6 :List(UInt64);     # ready items of priority 9, 8, ... 0
+  digest @5 :Data;             # of the ids of the part, as in Receipt; zeros without a batch
+  levels @6 :List(UInt64);     # numbers of ready items of priority 9, 8, ... 0
   delayed @7 :UInt64;
-  delayedFirstMs @8 :UInt64;   # the earliest time of those
-  keys @9 :UInt64;             # items with a key, if the load has a window
+  delayedFirstMs @8 :UInt64;   # the earliest time at which a delayed item is visible
+  keys @9 :UInt64;             # number of items with a key, if the load has a dedup window
 }
 
 struct CommitLoadRequest {
   load @0 :LoadRef;
-  parts @1 :List(PartRef);     # one of each partition that has rows
+  parts @1 :List(PartRef);     # one for each partition that has rows
 }
 
 struct Snapshot {
   id @0 :Data;
   takenAtMs @1 :UInt64;
-  expiresAtMs @2 :UInt64;      # unless somebody scans before
-  firstOffset @3 :UInt64;      # of the results that there were
+  expiresAtMs @2 :UInt64;      # when the server ends it, if nobody reads it before
+  firstOffset @3 :UInt64;      # of the oldest result at that moment
   nextOffset @4 :UInt64;
   ready @5 :UInt64;
   delayed @6 :UInt64;
-  inProgress @7 :UInt64;
+  inProgress @7 :UInt64;       # leased
   dead @8 :UInt64;
 }
 
@@ -542,18 +540,18 @@ struct ScanRequest {
   snapshot @0 :Data;
   state @1 :ItemState;
   after @2 :Data;              # `next` of the page before; empty for the first
-  before @3 :Data;             # only what comes before this cursor; empty: all
+  before @3 :Data;             # only items before this cursor; empty: all
   limit @4 :UInt32;            # 0: as many as the server allows
   batch @5 :Text;              # only items of this batch; "": of all
-  without @6 :Columns;         # what is not to be sent
+  without @6 :Columns;         # columns to leave out
 }
 
 struct ScanResponse {
-  # As PeekedItem, in columns.
-  next @0 :Data;               # empty: there are no more
+  # The fields of PeekedItem, in columns.
+  next @0 :Data;               # empty on the last page
   ids @1 :List(Data);
   contents @2 :List(Data);
-  details @3 :ItemDetails;     # its attempts: charged so far
+  details @3 :ItemDetails;     # its `attempts`: failed attempts so far
   priorities @4 :List(UInt8);
   atMs @5 :List(UInt64);
   leases @6 :List(Data);

@@ -1,20 +1,20 @@
 @0xd3a1c5f09b7e4e21;
-# What is stored: the values of the column families (see queueber/db/families.py).
+# The records on disk: values of the column families (see queueber/db/families.py).
 #
-# Versioned apart from the wire: a change here follows the ritual in queueber/db/store/format.py.
-# The records of the hot path are encoded by hand in queueber/db/, byte for byte what a Cap'n Proto
-# builder makes of these structs, but that unset pointers at the end are left out; tests hold the two
-# together. What is not here is fixed-width bytes, described beside its codec.
+# This schema has its own version; queueber/db/store/format.py says how to change it. For speed,
+# queueber/db/ encodes the frequent records by hand. The bytes are those of a Cap'n Proto builder,
+# except that unset pointers at the end are left out; tests compare the two. Other values are
+# fixed-width bytes, which their codecs describe.
 
 struct StoredItem {
   contents @0 :Data;
   key @1 :Data;                # UTF-8; empty: none
-  attributes @2 :Data;         # names and values in turn: 2 bytes of length each, then UTF-8
+  attributes @2 :Data;         # each name and value: 2 bytes of length, then UTF-8
 }
 
 struct LeaseEntry {
   expiresAtMs @0 :UInt64;
-  held @1 :Data;               # 30 bytes an item: its id, then its mark
+  held @1 :Data;               # 30 bytes for each item: its id, then its mark
 }
 
 struct QueueRecord {
@@ -58,36 +58,37 @@ struct QueueCounters {
   redrivenTotal @17 :UInt64;
   cancelledTotal @18 :UInt64;
   duplicatesTotal @19 :UInt64;
-  leasesTotal @20 :UInt64;     # leases ever given: whose turn it is, see engine/queue/poll.py
+  leasesTotal @20 :UInt64;     # leases ever given; decides which poll takes the oldest items, see
+                               # engine/queue/poll.py
   forgets @21 :UInt64;         # entries of the family `forget`
   forgetDueMs @22 :UInt64;     # none of them is due before this
   batches @23 :UInt64;
   lastBatch @24 :UInt64;       # the number of the newest batch
-  lastId @25 :Data;            # 16 bytes: the newest id that the queue was given
+  lastId @25 :Data;            # 16 bytes: the newest id of an item or lease of the queue
   levels @26 :Data;            # 33 bytes for each level with ready items: level, count, low mark
-  quarantined @27 :UInt64;     # items with a largest group that are not dead
+  quarantined @27 :UInt64;     # items with a `group_max` that are not dead
 }
 
 struct LoadRecord {
   name @0 :Text;
   epoch @1 :UInt64;
-  isCommitting @2 :Bool;       # the intent: from here on the load is finished, after a crash too
+  isCommitting @2 :Bool;       # the intent: the commit will be finished, even after a crash
   batch @3 :UInt32;            # its number; 0: none
   startedAtMs @4 :UInt64;
-  seenAtMs @5 :UInt64;         # when somebody last called
+  seenAtMs @5 :UInt64;         # time of the last call
   timeoutMs @6 :UInt64;
   forgetAtMs @7 :UInt64;       # when its entry in `forget` is due
-  idHead @8 :Data;             # 9 bytes: its ids begin with them
+  idHead @8 :Data;             # the first 9 bytes of all its ids
   dedupWindowMs @9 :UInt64;
   token @10 :Data;
   rows @11 :UInt64;            # staged so far
   parts @12 :List(Data);       # of the intent: the keys of its parts
-  dropped @13 :Data;           # of the intent: 56 bytes a duplicate: its id, the digest of its key,
-                               # the entry that this key is to have in `keys`
+  dropped @13 :Data;           # of the intent: 56 bytes for each duplicate: its id, the digest of
+                               # its key, and the entry that `keys` will have for this key
 }
 
 struct LoadedRecord {
-  # What is remembered of the last load of a name that was committed.
+  # The last committed load of a name.
   name @0 :Text;
   epoch @1 :UInt64;
   batch @2 :UInt32;

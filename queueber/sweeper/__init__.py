@@ -1,1 +1,1 @@
-"""What happens because time passes."""
+"""Background tasks: what becomes due, disk space to free, syncing."""

@@ -1,7 +1,7 @@
-"""The sweeper: sleeps until something is due, and does it in slices.
+"""The sweeper: sleeps until something is due, then does it in slices.
 
-Idle, it sleeps without end: nothing is scanned, no timer runs. A slice is a few milliseconds;
-between two of them every other task and call has its turn.
+If nothing is due, it sleeps without a timer and scans nothing. A slice takes a few milliseconds;
+other tasks and calls run between two slices.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ class Sweeper:
         self._wake = trio.Event()
 
     def wake(self) -> None:
-        """Something is due earlier than it was when the sweeper went to sleep. Call from trio."""
+        """Something is due earlier than the sweeper will wake. Call from trio."""
         self._wake.set()
 
     async def run(self, service: Service) -> None:
@@ -29,9 +29,9 @@ class Sweeper:
             await self.run_due(service)
 
     async def run_due(self, service: Service) -> int:
-        """Do all that is due now; returns the number of slices that it took."""
+        """Do everything that is due now; returns the number of slices."""
         slices = 0
-        # When the disk is full or slow, what is due stays due, and the engine looks again itself.
+        # If the disk is full or slow, what is due stays due, and the engine retries it later.
         with contextlib.suppress(Unavailable):
             while service.sweep():
                 slices += 1

@@ -1,6 +1,6 @@
 """The reclaimer: frees the disk space of deleted queues and ended loads, in the background.
 
-Each slice runs in a thread while calls are served; between two of them the server may stop.
+Each slice runs in a thread while calls are served. The server may stop between two slices.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ class Reclaimer:
             await self._wake.wait()
 
     async def run_due(self, service: Service) -> int:
-        """Do all that is to be done; returns the number of slices that it took."""
+        """Free all space that can be freed now; returns the number of slices."""
         slices = 0
-        # When the disk is full, what is left is done after the next deletion, or restart.
+        # If the disk is full, the rest is done after the next deletion or restart.
         with contextlib.suppress(Unavailable):
             while (prefix := service.queues.next_reclaim()) is not None:
                 for reclaim_slice in service.queues.reclaim_slices(prefix):

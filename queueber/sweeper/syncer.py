@@ -1,7 +1,7 @@
-"""The syncer: once a second, sync what no call waited for, and note how far that went.
+"""The syncer: once a second, syncs the log and records how far it is synced.
 
-With `--durability=os` nothing else syncs. With `sync` there is little left to sync (what sweeps
-wrote), but the next start compares the end of the log with the note.
+With `--durability=os` nothing else syncs. With `sync` little is left (the writes of sweeps),
+but the next start compares the end of the log with this record.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from queueber.limits import SYNC_EVERY_MS
 
 
 class NotingStore(Protocol):
-    """A store that remembers how far its log was synced."""
+    """A store that records how far its log is synced."""
 
     @property
     def is_all_noted(self) -> bool: ...
@@ -23,7 +23,7 @@ class NotingStore(Protocol):
 
 class Syncer:
     def __init__(self, store: NotingStore, sync: Callable[[], Awaitable[object]]) -> None:
-        """`sync` returns once all that was written is durable."""
+        """`sync` returns once all writes are durable."""
         self._store = store
         self._sync = sync
 
@@ -33,14 +33,14 @@ class Syncer:
             await self.run_due()
 
     async def run_due(self) -> bool:
-        """Sync and note, if anything was written; whether that was done."""
+        """Sync and record, if anything was written; returns whether it did."""
         if self._store.is_all_noted:
             return False
         try:
             await self._sync()
             await trio.to_thread.run_sync(self._store.note_synced)
         except (QueueberError, OSError):
-            # A failed sync has stopped the server already; a note that finds no room on a full disk
-            # is written the next time.
+            # A failed sync has already stopped the server. If the disk is full, the record is
+            # written the next time.
             return False
         return True

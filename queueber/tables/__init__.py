@@ -1,1 +1,1 @@
-"""Items and results as Arrow tables, for Spark and others who use Arrow. Needs only pyarrow."""
+"""Items and results as Arrow tables, for Spark and other users of Arrow. Needs only pyarrow."""

@@ -1,4 +1,4 @@
-"""Record batches of new items, checked and turned into the rows that are loaded or added."""
+"""Reads record batches of new items, checks them, and makes the rows to load or add."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from queueber.model import Rows
 class RowLimits:
     item_bytes_max: int
     started_at_ms: int
-    """Delays count from here."""
+    """The time from which delays count."""
     slice_bytes: int = 16 * MIB
     """How many bytes of contents become Python objects at a time."""
 
@@ -32,8 +32,8 @@ class RowLimits:
 def read_rows(batch: pa.RecordBatch, first_row: int, limits: RowLimits) -> Iterator[Rows]:
     """The rows of a record batch, in slices that fit into memory.
 
-    `first_row` is the number of its first row in the partition. A row that cannot be stored is an
-    `InvalidArgument` that gives its number.
+    `first_row` is the number of its first row in the partition. If a row cannot be stored, raises
+    `InvalidArgument` with the row's number.
     """
     if not batch.num_rows:
         return
@@ -65,14 +65,14 @@ def _contents(batch: pa.RecordBatch) -> pa.Array:
 
 
 class _RowCheck:
-    """The columns of a record batch, and errors that name the row of a bad value."""
+    """Checks columns of a record batch; errors name the row of a bad value."""
 
     def __init__(self, batch: pa.RecordBatch, first_row: int) -> None:
         self._batch = batch
         self._first_row = first_row
 
     def column(self, name: str) -> pa.Array | None:
-        """The column, unless it is missing or has nulls only."""
+        """The column; None if it is missing or has only nulls."""
         if name not in self._batch.schema.names:
             return None
         column = self._batch.column(name)
@@ -97,7 +97,7 @@ class _RowCheck:
                 raise self.refusal(name, row, f"{value}; it must be {low} to {high}")
 
     def refusal(self, name: str, row: int, has: str) -> InvalidArgument:
-        """Of the row that is wrong, and what it has in a column."""
+        """The error for a row; `has` says what the row has in the column."""
         where = f"row {self._first_row + row} of its partition"
         return InvalidArgument(f"column {name!r}: {where} has {has}")
 

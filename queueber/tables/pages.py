@@ -1,6 +1,6 @@
-"""Pages that the client reads, as record batches of Arrow: each list becomes a column.
+"""Turns pages of the client into Arrow record batches: each list becomes a column.
 
-`names` says which columns of the table a record batch has, in which order. Only those are made.
+`names` lists the columns of a record batch in order; no other column is built.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,11 @@ from queueber.model import ItemColumns, ItemState, ResultColumns
 from queueber.tables.schemas import ITEMS, RESULTS, TIME
 
 Values = Mapping[str, Callable[[], Sequence[Any]]]
-"""By the name of a column: what makes its values."""
+"""For each column a function that makes its values."""
 
 
 def results_page(page: ResultColumns, names: Sequence[str]) -> pa.RecordBatch:
-    """Rows of the table of results that are done."""
+    """Completed items as rows of the table of results."""
     values: Values = {
         "key": lambda: _texts(page.keys),
         "batch": lambda: _texts(page.batches),
@@ -50,7 +50,7 @@ def dead_page(page: ItemColumns, names: Sequence[str]) -> pa.RecordBatch:
 def items_page(
     page: ItemColumns, names: Sequence[str], state: ItemState, taken_at_ms: int
 ) -> pa.RecordBatch:
-    """Rows of the table of items, all in one state. Their age is that of the moment given."""
+    """Items of one state as rows of the table of items. Ages are those at `taken_at_ms`."""
     values: Values = {
         **_of_items(page),
         "state": lambda: [state.value] * len(page.ids),
@@ -75,7 +75,7 @@ def _of_items(page: ItemColumns) -> Values:
 
 
 def _of_ids(ids: Sequence[bytes]) -> Values:
-    """What an id tells: when its item was added, and from which row of a load."""
+    """The columns that an id contains: when its item was added, and its row in a load."""
 
     def origins(at: int) -> list[int | None]:
         return [None if origin is None else origin[at] for origin in map(origin_of, ids)]
@@ -97,7 +97,7 @@ def _record_batch(
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    # Arrow makes times of numbers only by a cast.
+    # Arrow converts numbers to times only with a cast.
     return pa.array(values, pa.int64()).cast(TIME) if kind == TIME else pa.array(values, kind)
 
 

@@ -1,4 +1,4 @@
-"""The columns of the tables, and what the server has to send for them."""
+"""The columns of the tables, and which columns the server must send for them."""
 
 from collections.abc import Collection
 
@@ -25,7 +25,7 @@ RESULTS = pa.schema(
         "attributes": TEXT_MAP,
     }
 )
-"""What became of items: those that are done, and dead letters."""
+"""Completed items and dead letters."""
 
 ITEMS = pa.schema(
     {
@@ -59,5 +59,5 @@ _SENT_ON_DEMAND = {
 
 
 def unwanted(names: Collection[str]) -> list[Column]:
-    """What the server need not send to someone who reads the columns of these names only."""
+    """The columns that the server need not send if only these columns of a table are read."""
     return [column for name, column in _SENT_ON_DEMAND.items() if name not in names]

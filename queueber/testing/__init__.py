@@ -1,4 +1,4 @@
-"""Helpers for tests of programs that use Queueber: a real server, for as long as a `with` block."""
+"""A real server for tests of programs that use Queueber: it runs as long as a `with` block."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ STOP_SECONDS_MAX = 30.0
 
 @dataclass(slots=True)
 class ServerProcess:
-    """A server in a process of its own. Started by `running_server`."""
+    """A server in its own process. `running_server` starts it."""
 
     data_dir: Path
     options: tuple[str, ...] = ()
@@ -28,11 +28,11 @@ class ServerProcess:
 
     @property
     def log_file(self) -> Path:
-        """What the server logged, one JSON object a line."""
+        """The server's log, one JSON object a line."""
         return self.data_dir.with_name(self.data_dir.name + ".log")
 
     def start(self) -> None:
-        """Start, or start again on the same data and the same port."""
+        """Start the server, or restart it with the same data and port."""
         with tempfile.TemporaryDirectory(prefix="queueber-") as folder:
             address_file = Path(folder) / "address"
             command = [
@@ -59,13 +59,13 @@ class ServerProcess:
             self.address = address
 
     def stop(self) -> int:
-        """Ask the server to end, and return its exit code."""
+        """Stop the server with SIGTERM; returns its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_SECONDS_MAX)
 
     def kill(self) -> None:
-        """End the server as a crash would, with SIGKILL."""
+        """Kill the server with SIGKILL, like a crash."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -79,7 +79,7 @@ def _read_if_there(file: Path) -> str:
 
 @contextlib.contextmanager
 def running_server(*options: str, data_dir: Path | None = None) -> Iterator[ServerProcess]:
-    """A server on a free port of the loopback, in a temporary directory unless one is given.
+    """A server on a free port of 127.0.0.1, in a temporary directory unless one is given.
 
     `options` are flags of `queueber serve`. Its `address` is what `queueber.connect` takes.
     """

@@ -1,1 +1,1 @@
-"""Between Cap'n Proto and the rest: codecs of messages, and byte streams on sockets."""
+"""Cap'n Proto messages: their codecs, and the streams that carry them."""

@@ -1,8 +1,8 @@
-"""Whether a connection's bytes are handed on to Cap'n Proto: states, events, and what follows.
+"""Flow control of a connection: when its bytes are passed on to Cap'n Proto.
 
-All that affects reading is in this file. Cap'n Proto asks for bytes and says when it has enough; in
-between, a server may have a reason to hand nothing on. While a connection is held back for one
-reason, others may come and go: whoever goes on reading looks for them anew.
+This file has all states and events that affect reading. Cap'n Proto asks for bytes and says when it
+has enough; in between, a server may have a reason to pass nothing on. While one reason holds a
+connection back, other reasons may begin and end: the code that resumes reading checks for them.
 
                         ┌──────── asked ────────┐      turn came, socket drained,
       IDLE ◀── enough ──┤                       ▼      memory free, calls free
@@ -21,8 +21,8 @@ from queueber.errors import InvariantViolation
 
 class State(StrEnum):
     IDLE = "Cap'n Proto asks for nothing"
-    READING = "it asks, and gets what comes"
-    RESTING = "it asks; the connection has had its share of this turn of the loop"
+    READING = "it asks, and gets the bytes that come"
+    RESTING = "it asks; the connection has used its share of this turn of the loop"
     UNSENT = "it asks; answers of the connection wait for the socket"
     SHORT_OF_MEMORY = "it asks for a long message; there is no memory for it yet"
     TOO_MANY_CALLS = "it asks; too many calls are under way"
@@ -33,12 +33,12 @@ class State(StrEnum):
 class Event(StrEnum):
     ASKED = "Cap'n Proto asks for bytes"
     ENOUGH = "Cap'n Proto has what it asked for"
-    SHARE_USED = "the connection has had its share of this turn"
+    SHARE_USED = "the connection has used its share of this turn"
     TURN_CAME = "its next turn has come"
     SOCKET_FULL = "the socket takes no further answers"
-    SOCKET_DRAINED = "it takes answers again, and none waits"
+    SOCKET_DRAINED = "the socket takes answers again, and none waits"
     MEMORY_SHORT = "there is no memory for a long message"
-    MEMORY_FREE = "memory was reserved for it"
+    MEMORY_FREE = "memory was reserved for the long message"
     CALLS_FULL = "too many calls are under way"
     CALLS_FREE = "calls have ended, or the connection has waited long enough"
     HUNG_UP = "the server wants to end the connection"
@@ -59,7 +59,7 @@ _AT_ANY_TIME = {
     Event.MEMORY_FREE,
     Event.CALLS_FREE,
 }
-"""These come whether or not they matter: a state that they do not concern stays as it is."""
+"""These events may come in any state. A state that they do not concern stays as it is."""
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, event): state for state in State for event in _AT_ANY_TIME},
@@ -73,18 +73,18 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, end): State.READING for state, (_, end) in _HELD_BACK.items()},
     **{(state, Event.HUNG_UP): State.LEAVING for state in State},
     **{(state, Event.LOST): State.LOST for state in State},
-    # Cap'n Proto does not know yet, and calls may still fail.
+    # Cap'n Proto does not know yet that the connection ends.
     (State.LEAVING, Event.ASKED): State.LEAVING,
     (State.LEAVING, Event.ENOUGH): State.LEAVING,
     (State.LOST, Event.ASKED): State.LOST,
     (State.LOST, Event.ENOUGH): State.LOST,
     (State.LOST, Event.HUNG_UP): State.LOST,
 }
-"""What is not here cannot happen."""
+"""All legal transitions."""
 
 
 def after(state: State, event: Event) -> State:
-    """The state that follows; a pair that cannot be is an error, and changes nothing."""
+    """The state after the event. Raises `InvariantViolation` if the event is illegal."""
     try:
         return TRANSITIONS[state, event]
     except KeyError:

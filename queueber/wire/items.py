@@ -1,7 +1,7 @@
-"""Adds and polls in Cap'n Proto messages, to plain values and back. No rules here.
+"""Codecs of adds and polls: Cap'n Proto messages to plain values and back.
 
-Most messages use few of the columns that they may have, so whether one is there is asked first, by
-the field itself: that costs a tenth of looking the field up by name and reading an empty list.
+Most messages use few columns. So the code first asks whether a column is there, by its field: that
+takes a tenth of the time of looking the field up by name and reading an empty list.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ _POLL_MANY_DETAILS = wire.PollManyResponse.schema.fields["details"]
 
 
 def read_add(request: Any) -> NewItems:
-    """What an add brings. Columns may be of the wrong length: the service checks that."""
+    """The items of an add. The service checks the lengths of the columns."""
     has = request._has_by_field
     columns = NewItems(
         read_list("contents", request._get_by_field(_CONTENTS), ADD_ITEMS_MAX),
@@ -65,7 +65,7 @@ def _read_origin(origin: Any) -> Origin:
 
 
 def _with_items(listed: Any, columns: NewItems) -> NewItems:
-    """The items of the original form, in front of those in columns."""
+    """The items of the original's list, followed by those in columns."""
     items = read_list("items", listed, ADD_ITEMS_MAX)
     if not items:
         return columns
@@ -96,14 +96,14 @@ def _read_item(get: Any, has: Any) -> tuple[bytes, int, int, str, dict[str, str]
 def _in_front(
     values: Sequence[Any], column: Sequence[Any], columns: NewItems, missing: object
 ) -> list[Any]:
-    """A column with values before it; empty when it would say nothing of any item."""
+    """The values followed by the column; empty if every item has the default."""
     if not column and values.count(missing) == len(values):
         return []
     return [*values, *(column or [missing] * len(columns.contents))]
 
 
 def write_add(target: Any, items: NewItems) -> None:
-    """In columns."""
+    """Write the items in columns."""
     target.contents = items.contents
     if items.delays_ms:
         target.delaysMs = items.delays_ms
@@ -183,7 +183,7 @@ def write_polled_many(response: Any, answers: Sequence[Polled]) -> None:
 
 
 def read_polled(response: Any) -> Polled:
-    """From an answer in columns."""
+    """Read an answer in columns."""
     details = NO_DETAILS
     if response._has_by_field(_POLL_DETAILS):
         details = read_details(response.details)
@@ -245,7 +245,7 @@ def _joined(answers: Sequence[Polled]) -> ItemDetails:
 
 
 def joined_columns(columns: Iterable[tuple[Sequence[Any], int]], missing: object) -> list[Any]:
-    """One column of several, each with its number of items; empty when all of them are."""
+    """Join columns, each given with its number of items; empty if all columns are empty."""
     listed = list(columns)
     if not any(column for column, _ in listed):
         return []

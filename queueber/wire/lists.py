@@ -1,4 +1,4 @@
-"""Lists and texts of messages, read with their bounds. No rules here."""
+"""Codecs of lists, columns and attributes in messages, with limits on their length."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,9 +9,9 @@ from queueber.model import Column
 
 
 def read_list(field: str, values: Any, count_max: int) -> list[Any]:
-    """The elements of a list, counted before they are read.
+    """The elements of a list; refuses a list that is too long before it reads any element.
 
-    An element may take no room in a message and still takes time to read.
+    An element may take no bytes of a message, and still takes time to read.
     """
     if len(values) > count_max:
         raise ResourceExhausted(
@@ -48,7 +48,7 @@ def write_attribute_list(target: Any, field: str, attributes: Mapping[str, str])
 
 
 def read_attribute_columns(columns: Any, count_max: int) -> list[dict[str, str]]:
-    """The attributes of many items; empty when none has any."""
+    """The attributes of many items; empty if no item has any."""
     counts = read_list("attributes.counts", columns.counts, count_max)
     pairs_max = count_max * ATTRIBUTES_MAX
     names = read_list("attributes.names", columns.names, pairs_max)

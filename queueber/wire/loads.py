@@ -1,4 +1,4 @@
-"""Loads and their parts in messages, and back. No rules here."""
+"""Codecs of loads and their parts: messages to plain values and back."""
 
 from collections.abc import Sequence
 from typing import Any

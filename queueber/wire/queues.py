@@ -1,4 +1,4 @@
-"""Settings, statistics and the server itself in messages, and back. No rules here."""
+"""Codecs of settings, statistics and server information: messages to plain values and back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Receipts of batches and the log of results in messages, and back. No rules here."""
+"""Codecs of receipts and results: messages to plain values and back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Snapshots in messages, and back: what there was in numbers, and items in columns."""
+"""Codecs of snapshots: their counts, and pages of items in columns."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -33,12 +33,12 @@ def read_snapshot(source: Any) -> SnapshotInfo:
 
 
 def read_cuts(response: Any) -> list[SnapshotRange]:
-    """The ranges between the cuts, with the one before the first and the one after the last."""
+    """The ranges before the first cut, between cuts, and after the last."""
     return [SnapshotRange(*each) for each in pairwise([b"", *response.cuts, b""])]
 
 
 def write_scan(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> None:
-    """A column that would say nothing of any item is left out."""
+    """Write a page of items. A column in which every item has the default is left out."""
     response.next = next_after
     if not items:
         return
@@ -84,7 +84,7 @@ def read_scan(response: Any) -> ItemColumns:
 
 
 def items_of(columns: ItemColumns) -> list[ItemInfo]:
-    """The rows. A scan does not send groups and the times of attempts: they are empty here."""
+    """The rows of a page. Scans send neither `group_max` nor the times of attempts."""
     rows = zip(
         columns.ids,
         columns.contents,

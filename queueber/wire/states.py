@@ -1,4 +1,4 @@
-"""Outcomes and states of items in messages, and items as they stand. No rules here."""
+"""Codecs of outcomes, states and peeked items: messages to plain values and back."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def read_fail_outcomes(response: Any) -> list[FailOutcome]:
 
 
 def read_state(state: Any) -> ItemState:
-    """By number: pycapnp knows no word for a value that is not of the schema."""
+    """Read the number, because pycapnp has no name for a value that is not in the schema."""
     if state.raw >= len(_STATES):
         raise InvalidArgument(f"state: {state.raw} is none of {', '.join(_STATE_WORDS.values())}")
     return _STATES[state.raw]

@@ -1,10 +1,9 @@
-"""Connections for Cap'n Proto that cost few system calls.
+"""A buffered stream for Cap'n Proto, which saves system calls.
 
-Cap'n Proto reads a message in small steps (a word, the table of its segments, each segment) and
-writes it in as many. Its own asyncio protocol makes system calls for each step: it waits for the
-socket anew before every read, and sends every segment alone. `Stream` stands between it and the
-socket: it reads what is there and hands it on as it is asked for, and what is written in one turn
-of the loop leaves together.
+Cap'n Proto reads and writes a message in small steps: a word, the table of segments, each segment.
+Its own asyncio protocol makes system calls for each step. `Stream` is between that protocol and the
+socket: it reads all bytes that are there and passes them on as Cap'n Proto asks for them, and it
+sends everything that was written in one turn of the loop at once.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ from queueber.wire.flow import Event, State, after
 
 SCRATCH_BYTES = 1 << 18
 _SENT_AT_ONCE_BYTES = 1 << 16
-"""So much is sent without waiting for the end of the turn."""
+"""Once this many bytes are unsent, the stream does not wait for the end of the turn."""
 
 
 class Stream(asyncio.BufferedProtocol):
@@ -29,9 +28,9 @@ class Stream(asyncio.BufferedProtocol):
         self.flow = State.IDLE
         self._unread = bytearray()
         self._is_direct = False
-        """The socket is reading to where Cap'n Proto wants the bytes."""
+        """The socket reads directly into Cap'n Proto's buffer."""
         self._has_ended = False
-        """The other side has sent its last byte, and some are unread."""
+        """The other side has sent its last byte, and some bytes are unread."""
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
 
@@ -46,7 +45,7 @@ class Stream(asyncio.BufferedProtocol):
         self._is_direct = False
         if self.flow is State.READING and not self._unread:
             wanted: memoryview = self._inner.get_buffer(sizehint)
-            # A long message is read to where it belongs, without a copy.
+            # A long message is read directly into Cap'n Proto's buffer, without a copy.
             if len(wanted) >= len(self._scratch) and self._may_read_long(len(wanted)):
                 self._is_direct = True
                 return wanted
@@ -65,12 +64,12 @@ class Stream(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _may_read_long(self, size: int) -> bool:
-        """Whether so many bytes may come now."""
+        """Whether the stream may read a message of this many bytes now."""
         return True
 
     def eof_received(self) -> bool:
         if self._unread:
-            # To be read before the end.
+            # Cap'n Proto reads these bytes before it hears of the end.
             self._has_ended = True
             return True
         self._inner.eof_received()
@@ -109,7 +108,7 @@ class Stream(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _hand_over(self, data: memoryview) -> int:
-        """Hand on as much as is asked for; returns how much that was."""
+        """Pass on as many bytes as Cap'n Proto asks for; returns how many."""
         wanted: memoryview = self._inner.get_buffer(len(data))
         count = min(len(wanted), len(data))
         wanted[:count] = data[:count]
@@ -155,7 +154,7 @@ class Stream(asyncio.BufferedProtocol):
 
 
 async def connect_stream(host: str, port: int) -> Any:
-    """A stream as `capnp.AsyncIoStream.create_connection` makes it, but for what it costs."""
+    """As `capnp.AsyncIoStream.create_connection`, with fewer system calls."""
     made: list[Any] = []
     scratch = memoryview(bytearray(SCRATCH_BYTES))
     await asyncio.get_running_loop().create_connection(

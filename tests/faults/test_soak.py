@@ -70,7 +70,7 @@ def test_files_without_bound_and_descriptors_that_are_not_closed_are_found() -> 
 
 def test_silence_and_too_few_samples_are_no_success() -> None:
     assert judge(samples(calls=0)) == ["no call was answered for a while"]
-    assert judge(samples(3)) == ["3 samples tell nothing"]
+    assert judge(samples(3)) == ["3 samples are too few"]
 
 
 @pytest.mark.long
