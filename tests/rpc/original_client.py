@@ -91,10 +91,7 @@ async def empty_poll_waits_and_ends(queue: Any) -> None:
 
 
 async def waiting_poll_wakes(queue: Any) -> None:
-    """On an add, on a delay that ends, on a lease that expires; with timeout 0 too.
-
-    The item of an expired lease is ready after the queue's backoff, about a second by default.
-    """
+    """On an add, on a delay that ends, on a lease that runs out; with timeout 0 too."""
     waiting = asyncio.ensure_future(asyncio.wait_for(poll(queue, timeout_secs=0), 20))
     await asyncio.sleep(0.05)
     added_at = time.monotonic()
@@ -113,7 +110,7 @@ async def waiting_poll_wakes(queue: Any) -> None:
     again = await poll(queue, timeout_secs=10)
     elapsed = time.monotonic() - leased_at
     expect([i.id for i in again.items] == [got.items[0].id], again)
-    expect(1.8 <= elapsed < 2.5, f"a lease of one second and the backoff took {elapsed}")
+    expect(0.9 <= elapsed < 1.5, f"a lease of one second took {elapsed}")
     expect(not await remove(queue, again.items[0].id, got.lease), "the old lease is over")
     expect(not await extend(queue, got.lease, 10), "the old lease is over")
     expect(await remove(queue, again.items[0].id, again.lease), again)

@@ -55,9 +55,14 @@ def to_ms(
     ms = round(seconds * SECOND_MS)
     if limit_ms is not None and ms > limit_ms:
         raise InvalidArgument(
-            f"{field}: {seconds:g} s is too long; {whose} is {limit_ms // SECOND_MS}"
+            f"{field}: {_number(seconds)} s is too long; {whose} is {limit_ms // SECOND_MS}"
         )
     return ms
+
+
+def _number(seconds: float) -> float:
+    """Without a fraction that is nothing."""
+    return int(seconds) if seconds == int(seconds) else seconds
 
 
 def to_some_ms(field: str, given: object, limit_ms: int | None = None) -> int:

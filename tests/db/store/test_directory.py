@@ -121,3 +121,11 @@ def test_store_of_another_program_with_one_family_and_data_is_refused(tmp_path: 
     make_rocksdb(tmp_path / "data", [], {b"available/1": b"x"})
 
     assert "(column families 'default'); this version cannot read it" in refused(tmp_path / "data")
+
+
+def test_store_of_ours_whose_manifest_lost_our_families_passes(tmp_path: Path) -> None:
+    """`repair` is what it needs, and `repair` asks here first."""
+    make_rocksdb(tmp_path / "data", ["default"], {b"x": b"y"})
+    (tmp_path / "data" / "SYNCED").write_bytes(b"1")
+
+    check_data_dir(tmp_path / "data")
