@@ -31,6 +31,8 @@ class Polls:
         self._waiters = Waiters()
         # Weak: a call that ends in whatever way takes its name with it.
         self._calls: WeakValueDictionary[Hashable, PollCall] = WeakValueDictionary()
+        self._passed_over: dict[QueueState, None] = {}
+        """Queues with polls that wait because their connections hold too much."""
         shell.serve_waiting_polls = self._serve_waiters
 
     def poll(
@@ -214,11 +216,17 @@ class Polls:
         One whose connection holds too many items for the quarantined item that comes next goes on
         waiting, and those behind it are served.
         """
-        if not self._waiters.count(queue.queue_id) or queue.is_paused(self._shell.clock.now_ms()):
-            return
-        # A poll that is served may take away what kept others from theirs: then look at them again.
-        while self._serve_in_order(queue):
-            pass
+        # What a connection holds in this queue may keep its polls in others from being served.
+        others = [each for each in self._passed_over if each is not queue]
+        for each in (queue, *others):
+            if self._waiters.count(each.queue_id) and not each.is_paused(
+                self._shell.clock.now_ms()
+            ):
+                # A poll that is served may take away what kept others from theirs.
+                while self._serve_in_order(each):
+                    pass
+            else:
+                self._passed_over.pop(each, None)
 
     def _serve_in_order(self, queue: QueueState) -> bool:
         """Look at each waiting poll once; whether one was passed over, and one behind it served."""
@@ -245,6 +253,10 @@ class Polls:
                 passed_over.append(waiter)
                 connections.add(waiter.asked.connection)
         waiters.put_back(queue_id, passed_over)
+        if passed_over:
+            self._passed_over[queue] = None
+        else:
+            self._passed_over.pop(queue, None)
         return is_to_look_again and queue.counters.ready > 0
 
 

@@ -214,3 +214,21 @@ async def test_poll_that_waits_is_served_what_is_behind_a_suspect_when_one_behin
     assert [len((await task).ids) for task in theirs] == [1, 1]
     assert (await ours).ids == plain
     assert rig.clock.now_ms() == before_ms
+
+
+@on_service()
+async def test_poll_that_waits_is_served_when_what_its_connection_holds_elsewhere_ends(
+    rig: ServiceRig,
+) -> None:
+    elsewhere = await rig.service.queues.open_queue("elsewhere", rig.session, must_exist=False)
+    here, rig.queue = rig.queue, elsewhere
+    await suspects(rig, 2)
+    held = await rig.poll_now(connection=OURS)
+    rig.queue = here
+    task = await rig.waiting_poll(connection=OURS)
+    ids = await rig.add(b"plain")
+    assert not task.done()
+
+    await rig.service.items.remove(elsewhere, held.ids, [held.lease_id])
+
+    assert (await task).ids == ids

@@ -1,7 +1,5 @@
 """`queueber serve`: run a server."""
 
-import errno
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -10,12 +8,10 @@ import click
 from click.exceptions import Exit
 
 from queueber.cli.exits import OUR_FAULT, STORE, USAGE, Failure
-from queueber.config import OPTIONS, Config, Option, load_config
+from queueber.config import OPTIONS, Option, load_config
 from queueber.errors import InvalidArgument, QueueberError
 
 F = TypeVar("F", bound=Callable[..., object])
-
-_LISTEN_ERRORS = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES, errno.EPERM)
 
 
 def _config_flags(command: F) -> F:
@@ -71,8 +67,7 @@ def serve(config_file: Path | None, address_file: Path | None, **flags: str | No
     try:
         run_server(config, address_file=address_file)
     except Exception as error:
-        error = _unwrapped(error)
-        failure = _explained(error, config)
+        failure = _explained(error)
         use_json = logs_are_json(config.log_format)
         if use_json or failure.exit_code == OUR_FAULT:
             _log_failure(failure, error)
@@ -89,34 +84,15 @@ def _log_failure(failure: Failure, error: Exception) -> None:
     )
 
 
-def _unwrapped(error: Exception) -> Exception:
-    """The error itself, without the exception groups that trio wraps it in."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def _explained(error: Exception, config: Config) -> Failure:
+def _explained(error: Exception) -> Failure:
     match error:
         case InvalidArgument():
             return Failure(str(error), USAGE)
         case QueueberError():
             return Failure(str(error), STORE)
-        case OSError(filename=str() | Path() as file):
-            return Failure(f"cannot use {file}: {error.strerror}", STORE)
-        case OSError() if isinstance(error, socket.gaierror) or error.errno in _LISTEN_ERRORS:
-            return _cannot_listen(error, config)
         case _:
             return Failure(
                 f"the server stopped because of a bug ({type(error).__name__}: {error}); "
                 "its log has the details, and 'queueber verify' checks the store",
                 OUR_FAULT,
             )
-
-
-def _cannot_listen(error: OSError, config: Config) -> Failure:
-    # For an address in use, asyncio replaces strerror with a sentence of its own.
-    is_in_use = error.errno == errno.EADDRINUSE
-    reason = "the address is in use" if is_in_use else (error.strerror or str(error)).lower()
-    text = f"cannot listen on {config.listen}: {reason}; choose another with --listen"
-    return Failure(text, STORE)
