@@ -67,7 +67,7 @@ class Loads:
             partial(
                 begin_load,
                 batch=batch,
-                timeout_ms=timeout_ms or LOAD_TIMEOUT_MS,
+                timeout_ms=timeout_ms or (0 if must_exist else LOAD_TIMEOUT_MS),
                 token=token_bytes(_TOKEN_BYTES),
                 must_exist=must_exist,
             ),

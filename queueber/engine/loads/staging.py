@@ -45,10 +45,7 @@ def begin_load(
         return loaded
     known = loads.of_name(ref.name)
     if known is not None and known.record.ref.epoch >= ref.epoch:
-        _check_epoch(known, ref)
-        if must_exist:
-            return touch_load(tx, loads, ref) if known.phase is LoadPhase.STAGING else known.record
-        return _join(tx, loads, known, batch, timeout_ms)
+        return _join(tx, loads, known, ref, batch, timeout_ms, knows_batch=not must_exist)
     if must_exist:
         raise loads.not_under_way(ref)
     if known is None and len(loads) >= LOADS_MAX:
@@ -77,29 +74,35 @@ def begin_load(
     return record
 
 
-def _join(tx: QueueTx, loads: Loads, load: Load, batch: str, timeout_ms: int) -> LoadRecord:
+def _join(
+    tx: QueueTx,
+    loads: Loads,
+    load: Load,
+    ref: LoadRef,
+    batch: str,
+    timeout_ms: int,
+    *,
+    knows_batch: bool,
+) -> LoadRecord:
+    """A `timeout_ms` of 0 leaves the load its own; so does a caller that names no batch."""
     record = load.record
+    if record.ref.epoch > ref.epoch:
+        raise Aborted(
+            f"load: {ref.name!r} is in epoch {record.ref.epoch}, and epoch {ref.epoch} is over; "
+            "stop, somebody else has taken over"
+        )
     its_batch = tx.queue.batches.names.name(record.batch)
-    if batch != its_batch:
+    if batch != its_batch and (batch or knows_batch):
         raise Aborted(
             f"batch: load {record.ref.name!r} adds to batch {its_batch!r}, not to {batch!r}"
         )
     if load.phase is not LoadPhase.STAGING:
         return record  # the commit has set its time
     record = record.at(seen_at_ms=max(record.seen_at_ms, tx.now_ms))
-    if timeout_ms < record.timeout_ms and not loads.is_commit_under_way:
+    if 0 < timeout_ms < record.timeout_ms and not loads.is_commit_under_way:
         record = _shorten(tx, record, timeout_ms)
     loads.put(tx, record)
     return record
-
-
-def _check_epoch(load: Load, ref: LoadRef) -> None:
-    epoch = load.record.ref.epoch
-    if epoch > ref.epoch:
-        raise Aborted(
-            f"load: {ref.name!r} is in epoch {epoch}, and epoch {ref.epoch} is over; stop, "
-            "somebody else has taken over"
-        )
 
 
 def _shorten(tx: QueueTx, record: LoadRecord, timeout_ms: int) -> LoadRecord:
