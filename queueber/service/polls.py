@@ -216,17 +216,19 @@ class Polls:
         One whose connection holds too many items for the quarantined item that comes next goes on
         waiting, and those behind it are served.
         """
-        # What a connection holds in this queue may keep its polls in others from being served.
-        others = [each for each in self._passed_over if each is not queue]
-        for each in (queue, *others):
-            if self._waiters.count(each.queue_id) and not each.is_paused(
-                self._shell.clock.now_ms()
-            ):
-                # A poll that is served may take away what kept others from theirs.
-                while self._serve_in_order(each):
-                    pass
-            else:
-                self._passed_over.pop(each, None)
+        self._serve_queue(queue)
+        if self._passed_over:
+            # What a connection holds in one queue may keep its polls in others from being served.
+            for other in [each for each in self._passed_over if each is not queue]:
+                self._serve_queue(other)
+
+    def _serve_queue(self, queue: QueueState) -> None:
+        if not self._waiters.count(queue.queue_id) or queue.is_paused(self._shell.clock.now_ms()):
+            self._passed_over.pop(queue, None)
+            return
+        # A poll that is served may take away what kept others from theirs: then look at them again.
+        while self._serve_in_order(queue):
+            pass
 
     def _serve_in_order(self, queue: QueueState) -> bool:
         """Look at each waiting poll once; whether one was passed over, and one behind it served."""
