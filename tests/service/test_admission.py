@@ -217,3 +217,18 @@ async def test_wait_idle_that_was_cancelled_does_no_harm_to_the_last_call(
     session.leave()
 
     assert admission.calls == 0
+
+
+@with_admission(calls_max=1)
+async def test_caller_that_is_held_back_goes_on_when_a_call_was_refused_before_it_began(
+    admission: Admission, session: Session
+) -> None:
+    """Such a call never enters or leaves, and nobody else would wake who waits for its room."""
+    let_in: list[str] = []
+    session.admit()
+    admission.hold_back(lambda: let_in.append("held back"))
+    assert admission.is_full
+
+    await turns()
+
+    assert let_in == ["held back"]

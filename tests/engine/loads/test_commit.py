@@ -774,3 +774,15 @@ def test_queue_deleted_between_steps_ends_the_commit(rig: LoadRig, step: int) ->
     assert [family.family_name for family in Family if rig.keys(family)] == ["default"]
     rig.reopen()
     rig.assert_sound()
+
+
+def test_commit_that_begins_after_its_queue_was_deleted_writes_nothing(rig: LoadRig) -> None:
+    load = rig.begin()
+    steps = commit_load(rig.engine, rig.queue, load.ref, [], rig.now_ms)
+    delete_queue(rig.engine, QUEUE)
+    before = rig.dump()
+
+    with pytest.raises(NotFound, match="was deleted while the load was committed"):
+        next(steps)
+
+    assert rig.dump() == before
