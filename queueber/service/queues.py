@@ -27,7 +27,7 @@ class Queues:
         self._polls = polls
         self._snapshots = snapshots
         if DEFAULT_QUEUE not in shell.engine.queues:
-            shell.run_on_queues(shell.engine.queues.create, DEFAULT_QUEUE, QueueSettings())
+            shell.run(None, shell.engine.queues.create, DEFAULT_QUEUE, QueueSettings())
 
     def handle(self, name: str, session: Session) -> QueueHandle:
         """The queue as this caller holds it."""
@@ -41,7 +41,7 @@ class Queues:
         shell = self._shell
         if must_exist or name in shell.engine.queues:
             return _at_once(self.handle(name, session))
-        shell.run_on_queues(shell.engine.queues.create, name, QueueSettings())
+        shell.run(None, shell.engine.queues.create, name, QueueSettings())
         shell.log(session, "queue_created", name, {})
         return shell.durable(self.handle(name, session))
 
@@ -49,7 +49,7 @@ class Queues:
         check_queue_name(name)
         check_settings(settings, self._shell.limits.item_bytes_max)
         shell = self._shell
-        created = shell.run_on_queues(shell.engine.queues.create, name, settings)
+        created = shell.run(None, shell.engine.queues.create, name, settings)
         if created:
             shell.log(session, "queue_created", name, {"settings": settings})
         return shell.durable(created)
@@ -72,7 +72,7 @@ class Queues:
         shell = self._shell
         queues = shell.engine.queues
         queue = queues.by_name.get(name)
-        was_there = shell.run_on_queues(queues.delete, name)
+        was_there = shell.run(None, queues.delete, name)
         if queue is not None:
             self._polls.queue_deleted(queue)
             shell.wakeups.fire_all()  # those of this queue find that it is gone
@@ -120,7 +120,7 @@ class Queues:
         return reclaim_slices(self._shell.engine.store, prefix)
 
     def reclaimed(self, prefix: bytes) -> None:
-        self._shell.run_on_queues(self._shell.engine.queues.reclaimed, prefix)
+        self._shell.run(None, self._shell.engine.queues.reclaimed, prefix)
 
 
 async def _at_once(handle: QueueHandle) -> QueueHandle:

@@ -112,16 +112,9 @@ class Shell:
         self.after_write(state)
         return self.durable(answer)
 
-    def run(self, state: QueueState, op: Callable[..., T], *arguments: Any) -> T:
-        """Do an operation on a queue in a transaction of its own."""
+    def run(self, state: QueueState | None, op: Callable[..., T], *arguments: Any) -> T:
+        """Do an operation in a transaction of its own: on a queue, or None for the set of them."""
         tx = Transaction(self._kernel, self.clock.now_ms(), state)
-        answer = op(tx, *arguments)
-        tx.commit()
-        return answer
-
-    def run_on_queues(self, op: Callable[..., T], *arguments: Any) -> T:
-        """The same for an operation on the set of queues."""
-        tx = Transaction(self._kernel, self.clock.now_ms(), None)
         answer = op(tx, *arguments)
         tx.commit()
         return answer
