@@ -6,6 +6,7 @@ import resource
 import socket
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -25,16 +26,12 @@ from queueber.model import ServerInfo
 from queueber.rpc.handlers import ServiceHandler
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import REFUSED_MAX, RpcServer
-from queueber.service.admission import Admission
-from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
 from queueber.service.service import Service
-from queueber.service.session import Session
+from queueber.service.session import Admission, Session
 from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
-from queueber.sweeper.loop import Sweeper
-from queueber.sweeper.reclaimer import Reclaimer
-from queueber.sweeper.syncer import Syncer
+from queueber.sweeper.loops import Reclaimer, Sweeper, Syncer
 from queueber.version import VERSION
 
 _log = structlog.get_logger("queueber")
@@ -134,13 +131,14 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
         if store.torn:
             _log.warning("torn_log", reason=store.torn)
         commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
-        background = BackgroundThread(bridge.loop)
+        # One thread: what runs there reads whole files, and two of them would only share the disk.
+        background = ThreadPoolExecutor(1, "queueber-background")
         try:
             await _run_server(
                 config, address_file, bridge, stop, store, commits, background, on_crash
             )
         finally:
-            background.close()
+            background.shutdown(cancel_futures=True)
             commits.close()
     if stop.failure is not None:
         raise stop.failure
@@ -162,7 +160,7 @@ async def _run_server(
     stop: _Stop,
     store: RocksStore,
     commits: CommitGroup,
-    background: BackgroundThread,
+    background: Executor,
     on_crash: Callable[[BaseException], None],
 ) -> None:
     admission = Admission(bridge.loop, config.calls_in_flight_max)

@@ -42,14 +42,11 @@ TESTED_AS = {
     "engine/integrity/rebuild_items": "engine/integrity/test_rebuild_store",
     "engine/integrity/rebuild_log": "engine/integrity/test_rebuild_store",
     "engine/integrity/rebuild_records": "engine/integrity/test_rebuild_store",
-    "service/ended_connections": "service/test_bound_leases",
     "service/items": "service/test_outcomes",
     "service/polls": "service/test_waiting_polls",
-    "service/queue_handle": "service/test_service",
     "service/queues": "service/test_service",
     "service/results": "service/test_read_results",
     "service/shell": "service/test_durability",
-    "service/wakeups": "service/test_wait_batch",
 }
 """Modules whose tests are named by what a caller sees: both below their own root."""
 WITHOUT_LOGIC = {"service/loop", "db/records/retention"}
@@ -74,7 +71,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     ),
     "asyncio": (
         "queueber/rpc/kj_bridge.py",
-        "queueber/rpc/listener.py",
+        "queueber/rpc/server.py",
         "queueber/client/",
         "queueber/worker/",
         "queueber/wire/stream.py",
@@ -82,7 +79,6 @@ DOORS: dict[str, tuple[str, ...]] = {
     "trio": (
         "queueber/app.py",
         "queueber/rpc/kj_bridge.py",
-        "queueber/rpc/listener.py",
         "queueber/sweeper/",
         "queueber/client/",
         "queueber/worker/handlers/trio_runner.py",

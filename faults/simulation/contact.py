@@ -10,8 +10,8 @@ from faults.history import Outcome
 from faults.recorder import Recorder, outcome_of
 from faults.simulation.network import Connection, ConnectionLost, Network
 from queueber.errors import QueueberError
-from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
+from queueber.service.session import QueueHandle
 
 _RECONNECT_MS = 5
 _BREAK_CHANCE = 0.1

@@ -91,7 +91,7 @@ class Connection:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        self._server.service.ended_connections.connection_ended(self)
+        self._server.service.bound_leases.connection_ended(self)
 
 
 class Network:

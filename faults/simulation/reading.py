@@ -11,8 +11,8 @@ from queueber.engine.queue.results import read_results
 from queueber.errors import NotFound
 from queueber.limits import MIB
 from queueber.model import ItemInfo, ItemState, Receipt
-from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
+from queueber.service.session import QueueHandle
 
 _ALL = 1000
 

@@ -14,10 +14,8 @@ from queueber.engine.open import open_engine
 from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.limits import KIB, MINUTE_MS
-from queueber.service.admission import Admission
-from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
-from queueber.service.session import Session
+from queueber.service.session import Admission, QueueHandle, Session
 from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
 

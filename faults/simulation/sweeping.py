@@ -1,4 +1,4 @@
-"""The loop of `queueber/sweeper/loop.py`, on asyncio instead of trio."""
+"""The loop of `queueber/sweeper/loops.py`, on asyncio instead of trio."""
 
 import asyncio
 import contextlib

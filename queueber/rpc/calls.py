@@ -11,9 +11,8 @@ from typing import Any
 
 from queueber.limits import MANY_MAX
 from queueber.rpc.faults import early_fault, late_fault
-from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
-from queueber.service.session import Session
+from queueber.service.session import QueueHandle, Session
 from queueber.wire.lists import read_list
 
 Answer = Awaitable[object]

@@ -5,19 +5,19 @@ from typing import Any
 
 from queueber.errors import InvariantViolation, QueueberError, ResourceExhausted
 from queueber.model import ServerInfo
+from queueber.rpc.bulk_handlers import LoadMethods, SnapshotMethods
 from queueber.rpc.calls import Answer, answer_with, call
 from queueber.rpc.item_handlers import ItemMethods
-from queueber.rpc.load_handlers import LoadMethods
 from queueber.rpc.operator_handlers import OperatorMethods
-from queueber.rpc.policy import QUEUES_OF_CONNECTION_MAX
 from queueber.rpc.result_handlers import ResultMethods
-from queueber.rpc.snapshot_handlers import SnapshotMethods
 from queueber.schema import wire
-from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import DEFAULT_QUEUE, Service
-from queueber.service.session import Session
+from queueber.service.session import QueueHandle, Session
 from queueber.service.validate.arguments import check_client_name
 from queueber.wire.queues import read_settings, write_server_info, write_stats
+
+QUEUES_OF_CONNECTION_MAX = 4000
+"""Capabilities of queues that one connection holds, about 12 KiB each. Our client keeps 1,000."""
 
 
 class _AllMethods(ItemMethods, ResultMethods, OperatorMethods, LoadMethods, SnapshotMethods):
@@ -47,7 +47,7 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
         # If the store cannot write any more, they end when they expire.
         with contextlib.suppress(QueueberError):
             try:
-                self._service.ended_connections.connection_ended(self._session)
+                self._service.bound_leases.connection_ended(self._session)
             except InvariantViolation as error:
                 self._session.crashed(error)
 

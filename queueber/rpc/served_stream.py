@@ -18,12 +18,9 @@ from typing import Any
 
 import structlog
 
-from queueber.rpc.fair_share import FairShare
-from queueber.rpc.fair_turns import FairTurns
-from queueber.rpc.long_messages import LongMessage, MessageMemory
-from queueber.rpc.policy import STALLED_SECONDS_CROWDED
-from queueber.rpc.stall_watch import StallWatch
-from queueber.rpc.unsent_answers import UnsentAnswers
+from queueber.rpc.buffers import LongMessage, MessageMemory, UnsentAnswers
+from queueber.rpc.fair_turns import FairShare, FairTurns
+from queueber.rpc.stall_watch import STALLED_SECONDS_CROWDED, StallWatch
 from queueber.service.session import Session
 from queueber.wire.flow import Event, State, after
 from queueber.wire.stream import Stream

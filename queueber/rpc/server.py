@@ -1,7 +1,11 @@
-"""The RPC server: accepts connections, gives each the bootstrap object, and lets them go in
-time."""
+"""The RPC server: accepts connections in fair turns, as each costs as much as several calls, gives
+each the bootstrap object, and lets them go in time."""
 
+import asyncio
 import contextlib
+import errno
+import os
+import socket
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,17 +14,90 @@ import capnp
 import structlog
 
 from queueber.errors import Unavailable
+from queueber.rpc.buffers import MessageMemory
 from queueber.rpc.fair_turns import FairTurns
 from queueber.rpc.faults import early_fault
-from queueber.rpc.listener import Listener
-from queueber.rpc.long_messages import MessageMemory
-from queueber.rpc.policy import LONG_MESSAGES_BYTES_MAX
 from queueber.rpc.served_stream import ServedStream
 from queueber.schema import wire
 from queueber.service.loop import Loop
 from queueber.service.session import Session
+from queueber.wire.stream import SCRATCH_BYTES, Stream
 
 _log = structlog.get_logger("queueber.rpc")
+
+_BACKLOG = 1024
+"""Connections that may wait to be accepted."""
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""After a minute of silence the kernel probes the other end, and gives it up after another."""
+
+_OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_RETRY_SECONDS = 1.0
+
+
+class Listener:
+    def __init__(self, make: Callable[[memoryview], Stream], turns: FairTurns) -> None:
+        """`make` makes the stream of each connection, with a scratch buffer for all."""
+        self._make = partial(make, memoryview(bytearray(SCRATCH_BYTES)))
+        self._turns = turns
+        self._sockets: list[socket.socket] = []
+        self._accepting: set[Any] = set()
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen; returns the address, with the port that was chosen when it was 0."""
+        self._loop = asyncio.get_running_loop()
+        bound = await self._loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+        self._sockets = [socket.socket(fileno=os.dup(each.fileno())) for each in bound.sockets]
+        bound.close()
+        for each in self._sockets:
+            each.setblocking(False)
+            each.listen(_BACKLOG)
+            _keep_alive(each)
+            self._watch(each)
+        name = self._sockets[0].getsockname()
+        return name[0], name[1]
+
+    def close(self) -> None:
+        """Those that were accepted stay."""
+        for each in self._sockets:
+            self._loop.remove_reader(each)
+            each.close()
+        self._sockets.clear()
+
+    def _watch(self, listening: socket.socket) -> None:
+        if self._sockets:
+            self._loop.add_reader(listening, self._ready, listening)
+
+    def _ready(self, listening: socket.socket) -> None:
+        self._loop.remove_reader(listening)
+        self._turns.run(partial(self._accept, listening))
+
+    def _accept(self, listening: socket.socket) -> None:
+        if not self._sockets:
+            return
+        try:
+            accepted, _ = listening.accept()
+        except OSError as error:
+            # Mostly one that has gone again meanwhile.
+            if error.errno in _OUT_OF_FILES:
+                _log.error("connection_not_accepted", error=os.strerror(error.errno))
+                self._loop.call_later(_RETRY_SECONDS, self._watch, listening)
+                return
+        else:
+            accepted.setblocking(False)
+            served = self._loop.connect_accepted_socket(self._make, accepted)
+            task = self._loop.create_task(served)
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+        self._watch(listening)
+
+
+def _keep_alive(listening: socket.socket) -> None:
+    """Connections inherit it: one whose other end is gone without a word is found out."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEP_ALIVE.items():
+        if hasattr(socket, option):
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
 
 _TRANSPORT_FACTOR = 4
 """A message this many times the limit breaks the connection; up to there it gets a proper
@@ -66,7 +143,7 @@ class RpcServer:
         called when the connection is over, unless the server ends itself."""
         self._bootstrap = bootstrap
         self._new_session = new_session
-        self._memory = MessageMemory(LONG_MESSAGES_BYTES_MAX)
+        self._memory = MessageMemory()
         self._turns = FairTurns(loop)
         self._listener = Listener(self._connect, self._turns)
         self._call_later = loop.call_later

@@ -2,8 +2,15 @@
 
 from collections.abc import Callable
 
-from queueber.rpc.policy import STALLED_SECONDS_CROWDED, STALLED_SECONDS_MAX, STALLED_SLICE_BYTES
+from queueber.limits import KIB
 from queueber.service.loop import Loop, TimerHandle
+
+STALLED_SECONDS_MAX = 30.0
+"""A connection that does not read its answers, or does not send the rest of its message, is closed:
+one that moves less than `STALLED_SLICE_BYTES` in that time."""
+STALLED_SECONDS_CROWDED = 5.0
+"""The same when others need the memory."""
+STALLED_SLICE_BYTES = 256 * KIB
 
 
 class StallWatch:

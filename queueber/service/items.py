@@ -16,7 +16,7 @@ from queueber.engine.queue.release import release
 from queueber.engine.queue.remove import remove, remove_whole
 from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import Added, FailOutcome, ItemInfo, ItemState, NewItems
-from queueber.service.queue_handle import QueueHandle
+from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell
 from queueber.service.validate.arguments import (
     check_counts,

@@ -18,15 +18,15 @@ from queueber.errors import NotFound, QueueberError, Unavailable
 from queueber.limits import LOAD_FILE_BYTES, LOAD_TIMEOUT_MS, STORE_RETRY_MS
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
 from queueber.service.loop import Future
-from queueber.service.queue_handle import QueueHandle
+from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell, wake
-from queueber.service.validate.items import check_batch
-from queueber.service.validate.loads import (
+from queueber.service.validate.arguments import (
     check_chunk,
     check_load,
     check_part_ref,
     check_timeout_ms,
 )
+from queueber.service.validate.items import check_batch
 
 _log = structlog.get_logger("queueber.service")
 

@@ -15,7 +15,7 @@ from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.bound_leases import BoundLeases
-from queueber.service.queue_handle import QueueHandle, deleted
+from queueber.service.session import QueueHandle, deleted
 from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.arguments import check_lease_ms, check_many, check_total

@@ -10,8 +10,7 @@ from queueber.errors import InvalidArgument
 from queueber.limits import QUEUES_MAX
 from queueber.model import QueueSettings, Stats
 from queueber.service.polls import Polls
-from queueber.service.queue_handle import QueueHandle
-from queueber.service.session import Session
+from queueber.service.session import QueueHandle, Session
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
 from queueber.service.validate.arguments import check_queue_name

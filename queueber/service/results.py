@@ -9,7 +9,7 @@ from queueber.engine.queue.view import live_view
 from queueber.limits import READ_ITEMS_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt
 from queueber.model import Results as FoundResults
-from queueber.service.queue_handle import QueueHandle
+from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell, wake
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.items import check_batch, check_reader

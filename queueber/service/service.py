@@ -3,7 +3,6 @@
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.queue.sweep import sweep
 from queueber.service.bound_leases import BoundLeases
-from queueber.service.ended_connections import EndedConnections
 from queueber.service.items import Items
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
@@ -19,10 +18,9 @@ class Service:
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.limits = shell.limits
-        bound = BoundLeases()
+        self.bound_leases = BoundLeases(shell)
         self.items = Items(shell)
-        self.polls = Polls(shell, bound)
-        self.ended_connections = EndedConnections(shell, bound)
+        self.polls = Polls(shell, self.bound_leases)
         self.results = Results(shell)
         self.snapshots = Snapshots(shell)
         self.loads = Loads(shell)
@@ -33,8 +31,8 @@ class Service:
     def sweep(self) -> bool:
         """Do one slice of what is due; False when nothing was."""
         now_ms = self.shell.clock.now_ms()
-        if self.ended_connections.due_ms <= now_ms:
-            self.ended_connections.expire_slice()
+        if self.bound_leases.due_ms <= now_ms:
+            self.bound_leases.expire_slice()
             return True
         self.snapshots.expire_snapshots(now_ms)
         engine = self.shell.engine
@@ -46,9 +44,7 @@ class Service:
     def next_due_in_ms(self) -> int | None:
         """How long nothing will be due; None when nothing ever will, as things stand."""
         shell = self.shell
-        due_ms = min(
-            shell.engine.agenda.next_ms(), self.ended_connections.due_ms, self.snapshots.due_ms
-        )
+        due_ms = min(shell.engine.agenda.next_ms(), self.bound_leases.due_ms, self.snapshots.due_ms)
         shell.sweeper_sleeps_until(due_ms)
         return None if due_ms == NEVER_MS else max(0, due_ms - shell.clock.now_ms())
 

@@ -8,6 +8,7 @@ back, and a load's parts and commits wait for files. Everything here runs on the
 """
 
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,13 +21,36 @@ from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import ResourceExhausted
 from queueber.limits import answer_bytes_max
-from queueber.service.admission import Admission
-from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
 from queueber.service.loop import Future, Loop
-from queueber.service.queue_handle import QueueHandle
-from queueber.service.session import Session
-from queueber.service.wakeups import Wakeups
+from queueber.service.session import Admission, QueueHandle, Session
+
+
+class Wakeups:
+    """The futures that wait, by what they wait for, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._futures: dict[object, dict[Future, None]] = {}
+
+    def add(self, key: object, future: Future) -> None:
+        self._futures.setdefault(key, {})[future] = None
+
+    def discard(self, key: object, future: Future) -> None:
+        waiting = self._futures.get(key)
+        if waiting is not None and future in waiting:
+            del waiting[future]
+            if not waiting:
+                del self._futures[key]
+
+    def fire(self, key: object) -> None:
+        for future in list(self._futures.get(key, ())):
+            if not future.done():
+                future.set_result(None)
+
+    def fire_all(self) -> None:
+        for key in list(self._futures):
+            self.fire(key)
+
 
 _log = structlog.get_logger("queueber.service")
 
@@ -65,7 +89,7 @@ class Shell:
         commits: CommitGroup | None,
         wake_sweeper: Callable[[], None],
         wake_reclaimer: Callable[[], None] = lambda: None,
-        background: BackgroundThread | None = None,
+        background: Executor | None = None,
     ) -> None:
         """`commits` is None when answers need not wait for the disk, `background` when long work
         may block the loop."""
@@ -175,7 +199,10 @@ class Shell:
             session.enter()
 
     async def in_background(self, work: Callable[[], T]) -> T:
-        return work() if self._background is None else await self._background.run(work)
+        if self._background is None:
+            return work()
+        answer: T = await self.loop.run_in_executor(self._background, work)
+        return answer
 
     async def sleep(self, ms: int) -> None:
         over = self.loop.create_future()

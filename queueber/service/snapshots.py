@@ -24,7 +24,7 @@ from queueber.limits import (
     SNAPSHOTS_MAX,
 )
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState, Results, SnapshotInfo
-from queueber.service.queue_handle import QueueHandle
+from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell
 from queueber.service.validate.items import check_batch, check_cursor, check_parts
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from queueber.rpc.fair_turns import FairTurns
-from queueber.rpc.policy import TURN_SECONDS_MAX
+from queueber.rpc.fair_turns import TURN_SECONDS_MAX, FairTurns
 
 
 class SteppedLoop:

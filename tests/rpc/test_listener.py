@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from queueber.rpc.fair_turns import FairTurns
-from queueber.rpc.listener import Listener
+from queueber.rpc.server import Listener
 from queueber.wire.stream import Stream
 from tests.support.stream_sides import Reader
 
@@ -89,7 +89,7 @@ def test_address_that_is_taken_is_refused() -> None:
 
 
 def test_too_many_open_files_are_told_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queueber.rpc.listener._RETRY_SECONDS", 0.001)
+    monkeypatch.setattr("queueber.rpc.server._RETRY_SECONDS", 0.001)
     accept = socket.socket.accept
     failures = [OSError(errno.EMFILE, "too many"), OSError(errno.ECONNABORTED, "gone")]
 

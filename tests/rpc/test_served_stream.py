@@ -11,18 +11,15 @@ from structlog.testing import capture_logs
 from queueber.clock import ManualClock
 from queueber.errors import InvalidArgument, InvariantViolation, Unavailable
 from queueber.limits import MIB
-from queueber.rpc.fair_turns import FairTurns
-from queueber.rpc.long_messages import MessageMemory
-from queueber.rpc.policy import (
-    CALLS_WHILE_NEW,
-    READS_A_TURN,
+from queueber.rpc.buffers import MessageMemory
+from queueber.rpc.fair_turns import CALLS_WHILE_NEW, READS_A_TURN, FairTurns
+from queueber.rpc.served_stream import ServedStream
+from queueber.rpc.stall_watch import (
     STALLED_SECONDS_CROWDED,
     STALLED_SECONDS_MAX,
     STALLED_SLICE_BYTES,
 )
-from queueber.rpc.served_stream import ServedStream
-from queueber.service.admission import WAIT_SECONDS_MAX
-from queueber.service.session import CALLS_MAX, REFUSALS_MAX
+from queueber.service.session import CALLS_MAX, REFUSALS_MAX, WAIT_SECONDS_MAX
 from queueber.wire.flow import Event, State
 from tests.support.service_rig import new_session
 from tests.support.stream_sides import Reader, Socket, receive

@@ -7,8 +7,7 @@ import pytest
 
 from queueber.clock import ManualClock
 from queueber.errors import Unavailable
-from queueber.service.admission import WAIT_SECONDS_MAX, Admission
-from queueber.service.session import CALLS_MAX, Session
+from queueber.service.session import CALLS_MAX, WAIT_SECONDS_MAX, Admission, Session
 from queueber.service.unread_answers import AnswerBudget
 from tests.support.virtual_loop import run_virtually, turns
 

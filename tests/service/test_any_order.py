@@ -85,7 +85,7 @@ class Crowd:
         await self.rig.service.queues.resume(self.rig.queue)
 
     def disconnect(self, number: int) -> None:
-        self.rig.service.ended_connections.connection_ended(CONNECTIONS[number % 2])
+        self.rig.service.bound_leases.connection_ended(CONNECTIONS[number % 2])
 
     def wait_batch(self, number: int) -> None:
         batch = BATCHES[number % 2]

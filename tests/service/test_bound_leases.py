@@ -29,7 +29,7 @@ async def test_connection_ended_expires_the_leases_bound_to_it_in_every_queue(
     ours_of_other = await rig.poll_now(connection=OURS, queue=other)
     await rig.poll_now(connection=THEIRS, queue=other)
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert (await rig.poll_now(9)).ids == ours.ids
     assert (await rig.poll_now(9, queue=other)).ids == ours_of_other.ids
@@ -46,7 +46,7 @@ async def test_connection_ended_with_one_item_charges_it(rig: ServiceRig) -> Non
     ids = await rig.add(b"a")
     await rig.poll_now(connection=OURS)
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert charges(rig) == {ids[0]: (1, 0)}
     stats = rig.service.queues.stats(rig.queue)
@@ -63,7 +63,7 @@ async def test_connection_ended_with_several_items_counts_all_its_leases_as_one(
     await rig.poll_now(4, connection=OURS)
     await rig.service.polls.poll_many(rig.queue, [1, 1, 1], lease_ms=1000, connection=OURS)
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert charges(rig) == dict.fromkeys(ids, (0, 3))
     stats = rig.service.queues.stats(rig.queue)
@@ -79,7 +79,7 @@ async def test_connection_ended_counts_all_queues_together(rig: ServiceRig) -> N
     await rig.poll_now(connection=OURS)
     await rig.poll_now(connection=OURS, queue=other)
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert charges(rig) == {ids[0]: (0, 1)}
     assert rig.service.queues.stats(other).failed_total == 0
@@ -91,7 +91,7 @@ async def test_connection_ended_expires_a_lease_that_was_extended(rig: ServiceRi
     polled = await rig.poll_now(connection=OURS)
     await rig.service.items.extend(rig.queue, [polled.lease_id], [99_000])
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert (await rig.poll_now()).ids == polled.ids
 
@@ -109,7 +109,7 @@ async def test_connection_ended_leaves_alone_what_ended_before(rig: ServiceRig) 
     again = await rig.poll_now(2)
     before = dump(rig.store)
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert set(again.ids) == {*released.ids, *expired.ids}
     assert dump(rig.store) == before
@@ -120,12 +120,12 @@ async def test_connection_ended_leaves_alone_what_ended_before(rig: ServiceRig) 
 async def test_connection_ended_again_or_without_a_lease_changes_nothing(rig: ServiceRig) -> None:
     ids = await rig.add(b"a")
     await rig.poll_now(connection=OURS)
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
     again = await rig.poll_now()
     before = dump(rig.store)
 
-    rig.service.ended_connections.connection_ended(OURS)
-    rig.service.ended_connections.connection_ended(object())
+    rig.service.bound_leases.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(object())
 
     assert again.ids == ids
     assert dump(rig.store) == before
@@ -140,7 +140,7 @@ async def test_poll_that_waited_is_bound_to_its_connection(rig: ServiceRig) -> N
     await rig.add(b"ours", b"nobody's")
     polled = await bound
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert charges(rig) == {polled.ids[0]: (1, 0)}
     assert await rig.complete(await unbound) == [True]
@@ -153,11 +153,11 @@ async def test_connection_ended_serves_a_poll_that_waits_at_once(rig: ServiceRig
     task = await rig.waiting_poll(connection=THEIRS)
     before_ms = rig.clock.now_ms()
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert (await task).ids == ids
     assert rig.clock.now_ms() == before_ms
-    rig.service.ended_connections.connection_ended(THEIRS)
+    rig.service.bound_leases.connection_ended(THEIRS)
     assert charges(rig) == {ids[0]: (2, 0)}
 
 
@@ -170,7 +170,7 @@ async def test_poll_cancelled_before_its_connection_ended_is_not_charged(rig: Se
     ids = await added
     await asyncio.wait([task])
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert task.cancelled()
     assert charges(rig) == {ids[0]: (0, 0)}
@@ -189,7 +189,7 @@ def test_poll_cancelled_while_it_waits_for_the_disk_is_not_charged_with_its_conn
 
             task.cancel()
             await asyncio.wait([task])
-            rig.service.ended_connections.connection_ended(OURS)
+            rig.service.bound_leases.connection_ended(OURS)
 
             assert charges(rig) == dict.fromkeys(ids, (0, 0))
 
@@ -205,7 +205,7 @@ async def test_connection_ended_of_a_paused_queue_serves_nobody_before_it_is_res
     await rig.service.queues.pause(rig.queue, 0)
     task = await rig.waiting_poll()
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
     assert await rig.poll_now() == NOTHING_POLLED
     await rig.service.queues.resume(rig.queue)
 

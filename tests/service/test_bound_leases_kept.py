@@ -31,7 +31,7 @@ async def test_connection_ended_after_its_queue_was_deleted_spares_the_new_one(
     await rig.add(b"new", queue=anew)
     held = await rig.poll_now(queue=anew)
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
     assert (await rig.poll_now(9)).ids == ids
     assert rig.service.queues.stats(anew).leased == len(held.ids) == 1
@@ -47,7 +47,7 @@ async def test_connection_ended_on_a_full_disk_is_tried_again(rig: ServiceRig) -
         before, before_ms = dump(rig.store), rig.clock.now_ms()
         with pytest.MonkeyPatch.context() as fault:
             fault.setattr(rig.store, "write", refuse_write)
-            rig.service.ended_connections.connection_ended(OURS)
+            rig.service.bound_leases.connection_ended(OURS)
         assert dump(rig.store) == before
 
         assert (await task).ids == ids
@@ -72,7 +72,7 @@ async def test_connection_ended_goes_on_after_a_queue_whose_leases_the_store_ref
 
     with pytest.MonkeyPatch.context() as fault:
         fault.setattr(rig.store, "write", refuse_once)
-        rig.service.ended_connections.connection_ended(OURS)
+        rig.service.bound_leases.connection_ended(OURS)
 
     assert (await rig.poll_now(9, queue=other)).ids == ids
     assert await rig.complete(refused) == [True]
@@ -91,7 +91,7 @@ async def lease_one(rig: ServiceRig) -> Polled:
 async def test_bound_leases_of_a_long_connection_are_dropped_when_they_end(
     rig: ServiceRig,
 ) -> None:
-    bound = BoundLeases()
+    bound = BoundLeases(rig.service.shell)
     live = await lease_one(rig)
     bound.add(OURS, rig.queue.state, [live.lease_id])
     for number in range(5000):
@@ -99,8 +99,9 @@ async def test_bound_leases_of_a_long_connection_are_dropped_when_they_end(
 
     assert bound.size(OURS) <= 1001
     assert bound.of(OURS) == [(rig.queue.state, [live.lease_id])]
-    assert bound.take(OURS) == [(rig.queue.state, [live.lease_id])]
-    assert (bound.size(OURS), bound.take(OURS)) == (0, [])
+    bound.connection_ended(OURS)
+    assert (bound.size(OURS), bound.of(OURS)) == (0, [])
+    assert rig.queue.state.counters.leased == 0
 
 
 @on_service(limits(poll_items_max=2000))
@@ -111,7 +112,7 @@ async def test_bound_leases_that_live_are_all_kept_however_many(rig: ServiceRig)
         await rig.service.polls.poll_many(rig.queue, [1] * 2000, lease_ms=1000, connection=OURS)
     assert rig.service.queues.stats(rig.queue).leases == 4000
 
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
     assert rig.service.queues.stats(rig.queue).leases == 4000 - SWEEP_SLICE_ITEMS, "the first slice"
     while rig.service.sweep():
         pass

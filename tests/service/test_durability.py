@@ -10,9 +10,8 @@ import pytest
 from queueber.engine.integrity.check_store import check_store
 from queueber.errors import Internal
 from queueber.model import ItemState, NewItems, QueueSettings
-from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import Service
-from queueber.service.session import Session
+from queueber.service.session import QueueHandle, Session
 from tests.support.dumps import dump
 from tests.support.service_rig import HeldSync, ServiceRig, run_on_service
 from tests.support.virtual_loop import turns

@@ -17,7 +17,7 @@ async def suspects(rig: ServiceRig, count: int) -> list[bytes]:
     """So many items that may go only in groups of half as many."""
     ids = await rig.add(*[b"suspect"] * count)
     await rig.poll_now(count, connection=GONE)
-    rig.service.ended_connections.connection_ended(GONE)
+    rig.service.bound_leases.connection_ended(GONE)
     return ids
 
 
@@ -132,7 +132,7 @@ async def test_poll_that_waits_for_smaller_company_holds_nobody_up_and_keeps_its
     await rig.poll_now(2, connection=GONE)
     tasks = [await rig.waiting_poll(connection=who) for who in (OURS, THEIRS, OURS)]
 
-    rig.service.ended_connections.connection_ended(GONE)
+    rig.service.bound_leases.connection_ended(GONE)
     await turns()
     assert [task.done() for task in tasks] == [False, True, False]
     await rig.complete(held)
@@ -205,7 +205,7 @@ async def test_poll_that_waits_is_served_what_is_behind_a_suspect_when_one_behin
     ours = await rig.waiting_poll(connection=OURS)
     theirs = [await rig.waiting_poll(), await rig.waiting_poll()]
     await rig.service.queues.pause(rig.queue, 0)
-    rig.service.ended_connections.connection_ended(GONE)
+    rig.service.bound_leases.connection_ended(GONE)
     plain = await rig.add(b"plain")
     before_ms = rig.clock.now_ms()
 

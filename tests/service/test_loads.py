@@ -2,18 +2,26 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
 from queueber.db.records.loads import part_directory
 from queueber.engine.integrity.check_store import check_store
-from queueber.errors import Aborted, InvalidArgument, NotFound, ResourceExhausted, Unavailable
+from queueber.errors import (
+    Aborted,
+    InvalidArgument,
+    NotFound,
+    QueueberError,
+    ResourceExhausted,
+    Unavailable,
+)
 from queueber.ids import origin_of
 from queueber.limits import DAY_MS, HOUR_MS, LOAD_TIMEOUT_MS, LOADS_MAX
 from queueber.model import LoadRef, LoadState, NewItems, Origin, PartRef, QueueSettings
-from queueber.service.background_thread import BackgroundThread
 from tests.support.dumps import dump
 from tests.support.loading import built_part
 from tests.support.rig import refuse_write
@@ -260,21 +268,27 @@ async def test_part_whose_files_are_not_what_is_said_of_them_changes_nothing(
     assert ready(rig) == 5
 
 
-class HeldThread(BackgroundThread):
+class HeldThread(Executor):
     """Work that waits until the test lets it."""
 
-    def __init__(self, rig: ServiceRig) -> None:
-        super().__init__(rig.loop)
-        self.may_go = asyncio.Event()
+    def __init__(self) -> None:
+        self._work: list[tuple[Future[Any], Callable[[], Any]]] = []
 
-    async def run(self, work):  # type: ignore[no-untyped-def]
-        await self.may_go.wait()
-        return work()
+    def submit(self, work: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
+        self._work.append((Future(), work))
+        return self._work[-1][0]
+
+    def let_go(self) -> None:
+        for future, work in self._work:
+            try:
+                future.set_result(work())
+            except QueueberError as error:
+                future.set_exception(error)
 
 
 @on_service()
 async def test_load_that_ends_while_its_part_is_checked_takes_no_part(rig: ServiceRig) -> None:
-    background = HeldThread(rig)
+    background = HeldThread()
     again = rig.restarted(background)
     load = await begin(again)
     part, files = built_part(load, PART, contents(5))
@@ -291,12 +305,11 @@ async def test_load_that_ends_while_its_part_is_checked_takes_no_part(rig: Servi
     directory = again.service.loads.take_stale_stage()
     assert directory is not None
     again.service.loads.remove_stage(directory)
-    background.may_go.set()
+    background.let_go()
 
     for each in finishing:
         with pytest.raises(NotFound, match="is not under way"):
             await each
-    background.close()
     assert check_store(rig.store) == []
 
 
@@ -304,7 +317,7 @@ async def test_load_that_ends_while_its_part_is_checked_takes_no_part(rig: Servi
 async def test_load_that_is_begun_anew_while_a_part_is_checked_does_not_get_it(
     rig: ServiceRig,
 ) -> None:
-    background = HeldThread(rig)
+    background = HeldThread()
     again = rig.restarted(background)
     load = await begin(again)
     part, files = built_part(load, PART, contents(5))
@@ -314,11 +327,10 @@ async def test_load_that_is_begun_anew_while_a_part_is_checked_does_not_get_it(
 
     assert await again.service.loads.abort_load(again.queue, LOAD)
     await begin(again)
-    background.may_go.set()
+    background.let_go()
 
     with pytest.raises(NotFound, match="was dropped meanwhile, and begun anew; join it"):
         await finishing
-    background.close()
     assert again.service.loads.list_loads(again.queue)[0].rows == 0
 
 

@@ -9,7 +9,7 @@ from queueber.limits import (
     QUEUES_MAX,
 )
 from queueber.model import NOTHING_POLLED, ItemState, NewItems, QueueSettings
-from queueber.service.queue_handle import QueueHandle
+from queueber.service.session import QueueHandle
 from tests.support.dumps import dump
 from tests.support.operations import delete_queue
 from tests.support.service_rig import ServiceRig, limits, on_service

@@ -15,8 +15,7 @@ from queueber.errors import (
     StorageFailed,
 )
 from queueber.model import ItemState, LoadRef, QueueSettings
-from queueber.service.admission import Admission
-from queueber.service.session import REFUSALS_MAX, WAITING_CALLS_MAX, Session
+from queueber.service.session import REFUSALS_MAX, WAITING_CALLS_MAX, Admission, Session
 from queueber.service.unread_answers import AnswerBudget
 from tests.support.service_rig import ServiceRig, new_session, on_service
 from tests.support.virtual_loop import run_virtually

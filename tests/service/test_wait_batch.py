@@ -80,7 +80,7 @@ async def _expire_under_a_poll(rig: ServiceRig, polled: Polled) -> None:
 
 
 async def _lose_the_connection(rig: ServiceRig, polled: Polled) -> None:
-    rig.service.ended_connections.connection_ended(OURS)
+    rig.service.bound_leases.connection_ended(OURS)
 
 
 ENDS: dict[str, tuple[End, int, int]] = {

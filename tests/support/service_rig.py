@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random
@@ -16,12 +17,9 @@ from queueber.engine.open import Engine, open_engine
 from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
 from queueber.model import FailOutcome, NewItems, Polled, QueueSettings
-from queueber.service.admission import Admission
-from queueber.service.background_thread import BackgroundThread
 from queueber.service.commit_group import CommitGroup
-from queueber.service.queue_handle import QueueHandle
 from queueber.service.service import DEFAULT_QUEUE, Service
-from queueber.service.session import Session
+from queueber.service.session import Admission, QueueHandle, Session
 from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
 from tests.support.folders import quick_folder, remove_folder
@@ -60,7 +58,7 @@ class ServiceRig:
         loop: VirtualLoop,
         service_limits: ServiceLimits,
         commits: CommitGroup | None,
-        background: BackgroundThread | None = None,
+        background: Executor | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -97,7 +95,7 @@ class ServiceRig:
     def _wake_reclaimer(self) -> None:
         self.reclaimer_wakes += 1
 
-    def restarted(self, background: BackgroundThread | None = None) -> "ServiceRig":
+    def restarted(self, background: Executor | None = None) -> "ServiceRig":
         """A service that finds the store as this one has left it."""
         return ServiceRig(self.store, self.clock, self.loop, self.service.limits, None, background)
 

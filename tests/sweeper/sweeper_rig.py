@@ -13,12 +13,11 @@ from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
 from queueber.ids import IdSource
 from queueber.model import NewItems, QueueSettings
-from queueber.service.admission import Admission
 from queueber.service.service import DEFAULT_QUEUE, Service
-from queueber.service.session import Session
+from queueber.service.session import Admission, Session
 from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerBudget
-from queueber.sweeper.loop import Sweeper
+from queueber.sweeper.loops import Sweeper
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.operations import create_queue
 from tests.support.service_rig import limits

@@ -109,7 +109,7 @@ async def _fail(rig: SweeperRig, ids: list[bytes]) -> None:
 
 async def _lose_the_connection(rig: SweeperRig, ids: list[bytes]) -> None:
     await rig.service.polls.poll(rig.queue, 1, lease_ms=1000, wait_ms=0, connection=rig)
-    rig.service.ended_connections.connection_ended(rig)
+    rig.service.bound_leases.connection_ended(rig)
 
 
 async def _cancel(rig: SweeperRig, ids: list[bytes]) -> None:

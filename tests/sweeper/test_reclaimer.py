@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from queueber.model import LoadRef, PartRef, QueueSettings
-from queueber.sweeper.reclaimer import Reclaimer
+from queueber.sweeper.loops import Reclaimer
 from tests.support.rig import refuse_write
 from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, sleep_ms
 

@@ -11,7 +11,7 @@ from queueber.db.recovery.synced import read_synced
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import Internal
-from queueber.sweeper.syncer import Syncer
+from queueber.sweeper.loops import Syncer
 
 
 def put(store: Store, key: bytes) -> None:

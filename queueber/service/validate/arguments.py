@@ -7,14 +7,19 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
+from queueber.engine.loads.part_check import check_partition
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import (
     CLIENT_NAME_BYTES_MAX,
     ID_BYTES,
     LEASE_MS_MAX,
+    LOAD_CHUNK_BYTES,
+    LOAD_NAME_BYTES_MAX,
+    LOAD_TIMEOUT_MS_MAX,
     MANY_MAX,
     QUEUE_NAME_CHARS_MAX,
 )
+from queueber.model import LoadRef, PartRef
 
 T = TypeVar("T")
 
@@ -96,4 +101,27 @@ def check_text(field: str, text: str, bytes_max: int) -> None:
     if size > bytes_max:
         raise InvalidArgument(
             f"{field}: {text[:50]!r}... has {size} bytes; the limit is {bytes_max}"
+        )
+
+
+def check_load(ref: LoadRef) -> None:
+    check_text("load", ref.name, LOAD_NAME_BYTES_MAX)
+
+
+def check_timeout_ms(timeout_ms: int) -> None:
+    if timeout_ms > LOAD_TIMEOUT_MS_MAX:
+        raise InvalidArgument(
+            f"timeoutMs: {timeout_ms} is too long; the limit is {LOAD_TIMEOUT_MS_MAX}"
+        )
+
+
+def check_part_ref(ref: PartRef) -> None:
+    check_partition(ref.partition)
+    check_text("attempt", ref.attempt, LOAD_NAME_BYTES_MAX)
+
+
+def check_chunk(data: bytes) -> None:
+    if len(data) > LOAD_CHUNK_BYTES:
+        raise InvalidArgument(
+            f"data: {len(data)} bytes are too many; the limit of a call is {LOAD_CHUNK_BYTES}"
         )

@@ -8,7 +8,7 @@ from queueber.engine.loads.part_check import check_file_name
 from queueber.errors import InvalidArgument
 from queueber.limits import LOAD_CHUNK_BYTES, LOAD_TIMEOUT_MS_MAX, PARTITIONS_MAX
 from queueber.model import LoadRef, PartRef
-from queueber.service.validate.loads import (
+from queueber.service.validate.arguments import (
     check_chunk,
     check_load,
     check_part_ref,

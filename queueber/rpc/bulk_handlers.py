@@ -1,8 +1,9 @@
-"""The methods of loads: stage, commit, abort."""
+"""The methods for whole queues at once: loads bring items in, snapshots are read in parts."""
 
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, respond_with
+from queueber.wire.lists import read_columns
 from queueber.wire.loads import (
     read_load_ref,
     read_part,
@@ -11,6 +12,8 @@ from queueber.wire.loads import (
     write_load,
     write_loads,
 )
+from queueber.wire.snapshots import write_scan, write_snapshot
+from queueber.wire.states import read_state
 
 
 class LoadMethods(QueueMethods):
@@ -63,3 +66,43 @@ class LoadMethods(QueueMethods):
         self._session.answers.check()
         write_loads(context.results, self._service.loads.list_loads(self._queue))
         self._count(context)
+
+
+class SnapshotMethods(QueueMethods):
+    @call
+    async def openSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        write_snapshot(
+            context.results.init("snapshot"), self._service.snapshots.open_snapshot(self._queue)
+        )
+
+    @call
+    async def scanSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        request = context.params.req
+        self._session.answers.check()
+        items, next_after = self._service.snapshots.scan_snapshot(
+            self._queue,
+            request.snapshot,
+            read_state(request.state),
+            after=request.after,
+            before=request.before,
+            limit=request.limit,
+            batch=request.batch,
+            without=read_columns(request.without),
+        )
+        write_scan(context.results.init("resp"), items, next_after)
+        self._count(context)
+
+    @call
+    async def splitSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        asked = context.params
+        self._session.answers.check()
+        context.results.cuts = self._service.snapshots.split_snapshot(
+            self._queue, asked.snapshot, read_state(asked.state), asked.parts
+        )
+        self._count(context)
+
+    @call
+    async def closeSnapshot_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        context.results.closed = self._service.snapshots.close_snapshot(
+            self._queue, context.params.id
+        )

@@ -10,7 +10,7 @@ import trio.testing
 from queueber.errors import InvariantViolation, Unavailable
 from queueber.limits import DAY_MS, MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NewItems
-from queueber.sweeper.loop import trio_seconds
+from queueber.sweeper.loops import trio_seconds
 from tests.support.operations import add, poll
 from tests.support.rig import refuse_write
 from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, sleep_ms

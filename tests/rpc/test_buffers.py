@@ -1,6 +1,6 @@
 """Long messages: memory for all of one is reserved before it is read, or it waits."""
 
-from queueber.rpc.long_messages import LongMessage, MessageMemory
+from queueber.rpc.buffers import LongMessage, MessageMemory
 
 
 class Sender:
