@@ -3,7 +3,7 @@
 pycapnp needs an asyncio loop; our structure (nurseries, sweeper, shutdown) is trio's. So trio runs
 as a guest of the asyncio loop, on the same thread: asyncio turns, and lets trio have its turn when
 trio has something to do. A call never passes through trio on its way, so the guest costs it
-nothing.
+nothing. The loop is uvloop's: its turns, callbacks and sockets cost less than asyncio's own.
 
     asyncio loop   RPC handlers ── service ── engine
       └─ trio      sweeper, shutdown
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import capnp
 import outcome
 import trio
+import uvloop
 
 T = TypeVar("T")
 
@@ -60,7 +61,8 @@ class Bridge:
 
 def run(main: Callable[[Bridge], Awaitable[T]]) -> T:
     """Run a trio main function beside a Cap'n Proto loop, and return what it returns."""
-    return asyncio.run(_host(main))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_host(main))
 
 
 async def _host(main: Callable[[Bridge], Awaitable[T]]) -> T:
