@@ -61,12 +61,14 @@ class BoundLeases:
     def held_together(self, queue: QueueState, connection: object | None) -> HeldTogether | None:
         """What a connection holds, if a poll of the queue needs to know: if there is a quarantined
         item in this queue, or in another of which it has leases."""
-        if connection is None:
-            return None
-        queues = {queue, *self._queues.get(connection, ())}
-        if not any(map(has_quarantined, queues)):
+        if connection is None or not self.may_matter(queue, connection):
             return None
         return _held_under(self.of(connection))
+
+    def may_matter(self, queue: QueueState, connection: object) -> bool:
+        """Whether a poll of the queue must know what the connection holds."""
+        queues = {queue, *self._queues.get(connection, ())}
+        return any(map(has_quarantined, queues))
 
     def of(self, connection: object) -> OfQueues:
         """The leases of a connection by queue, as far as they have not ended."""

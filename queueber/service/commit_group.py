@@ -23,6 +23,9 @@ _SELDOM_SECONDS = 0.05
 _STAND_BACK_SECONDS = 1e-5
 """With what the system adds, as long as a thread takes to wake up."""
 
+Waiting = tuple[Future, object]
+"""A future, and the result that it gets after the sync."""
+
 
 class CommitGroup:
     def __init__(
@@ -37,11 +40,13 @@ class CommitGroup:
         self._loop = loop
         self._sync = sync
         self._on_failure = on_failure
-        self._waiting: list[Future] = []
+        self.before_sync: Callable[[], None] = lambda: None
+        """Called before each sync: writes what was gathered for it."""
+        self._waiting: list[Waiting] = []
         self._is_syncing = False
         self._failure: BaseException | None = None
         self._is_closing = threading.Event()
-        self._requests: SimpleQueue[list[Future] | None] = SimpleQueue()
+        self._requests: SimpleQueue[list[Waiting] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="queueber-sync", daemon=True)
         self._stands_back: TimerHandle | None = None
         self.syncs_total = 0
@@ -52,7 +57,7 @@ class CommitGroup:
     def _start_thread(self) -> None:
         self._thread.start()
 
-    def _hand_to_thread(self, group: list[Future]) -> None:
+    def _hand_to_thread(self, group: list[Waiting]) -> None:
         self._requests.put(group)
         if not self._is_closing.is_set():
             self._stand_back_later(_SOON_TIMES)
@@ -70,7 +75,7 @@ class CommitGroup:
         self._is_closing.wait(_STAND_BACK_SECONDS)
         self._stand_back_later(max(0, soon_times - 1))
 
-    def _thread_has_synced(self, group: list[Future], failure: BaseException | None) -> None:
+    def _thread_has_synced(self, group: list[Waiting], failure: BaseException | None) -> None:
         self._stand_back_no_more()
         self._finish(group, failure)
 
@@ -80,15 +85,24 @@ class CommitGroup:
 
     async def wait(self) -> None:
         """Return once everything written so far is durable."""
-        if self._failure is not None:
-            raise _sync_failed(self._failure)
         future = self._loop.create_future()
-        self._waiting.append(future)
+        self.answer(future, None)
+        await future
+
+    def answer(self, future: Future, answer: object) -> None:
+        """Set the future's result once everything written so far is durable."""
+        if self._failure is not None:
+            _fail(future, self._failure)
+            return
+        self._waiting.append((future, answer))
+        self.sync_soon()
+
+    def sync_soon(self) -> None:
+        """Begin a sync, if there is something to sync after `before_sync`."""
         if not self._is_syncing:
             self._is_syncing = True
             # Not at once: what else runs in this turn of the loop joins the same sync.
             self._loop.call_soon(self._request_sync)
-        await future
 
     def close(self) -> None:
         """End the thread, after the sync under way. Whoever still waits is not answered."""
@@ -98,8 +112,12 @@ class CommitGroup:
         self._stand_back_no_more()
 
     def _request_sync(self) -> None:
+        self.before_sync()
         group, self._waiting = self._waiting, []
-        self._hand_to_thread(group)
+        if group:
+            self._hand_to_thread(group)
+        else:
+            self._is_syncing = False
 
     def _run(self) -> None:
         while (group := self._requests.get()) is not None:
@@ -119,7 +137,7 @@ class CommitGroup:
             else:
                 return None
 
-    def _finish(self, group: list[Future], failure: BaseException | None) -> None:
+    def _finish(self, group: list[Waiting], failure: BaseException | None) -> None:
         self.syncs_total += 1
         if failure is not None:
             # After a failed sync nobody knows what the disk holds: stop acknowledging for good.
@@ -127,16 +145,17 @@ class CommitGroup:
             group += self._waiting
             self._waiting = []
             self._on_failure(failure)
-        for future in group:
-            if not future.done():
-                if failure is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(_sync_failed(failure))
-        if self._waiting:
-            self._request_sync()
-        else:
-            self._is_syncing = False
+        for future, answer in group:
+            if failure is not None:
+                _fail(future, failure)
+            elif not future.done():
+                future.set_result(answer)
+        self._request_sync()
+
+
+def _fail(future: Future, failure: BaseException) -> None:
+    if not future.done():
+        future.set_exception(_sync_failed(failure))
 
 
 def _sync_failed(failure: BaseException) -> Internal:

@@ -17,6 +17,7 @@ from queueber.engine.queue.remove import remove, remove_whole
 from queueber.limits import PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import Added, FailOutcome, ItemInfo, ItemState, NewItems
 from queueber.service.session import QueueHandle
+from queueber.service.shared_writes import adds, is_plain_add, lists
 from queueber.service.shell import Shell
 from queueber.service.validate.arguments import (
     check_counts,
@@ -33,6 +34,14 @@ from queueber.service.validate.items import (
     check_new_items,
     check_results,
 )
+
+_ADD = adds(add)
+_REMOVE = lists("removed", remove)
+_REMOVE_WHOLE = lists("removed", remove_whole)
+_COMPLETE = lists("completed", complete, brings_results=True)
+_FAIL = lists("failed", fail)
+_RELEASE = lists("released", release)
+_EXTEND = lists("extended", extend)
 
 
 class Items:
@@ -55,6 +64,8 @@ class Items:
             queue.check_alive()
             loads = shell.engine.loads.of(queue.state)
             return shell.write(queue, add_rows, loads, items, event="added")
+        if is_plain_add(items):
+            return shell.share(queue, _ADD, (items,), len(items.contents))
         return shell.write(queue, add, items, event="added")
 
     # --- how a lease's items end ------------------------------------------------------------------
@@ -64,7 +75,7 @@ class Items:
     ) -> Awaitable[list[bool]]:
         """For each id whether it was removed. One of another length is held by no lease."""
         leases = _check_leases(ids, leases)
-        return self._shell.write(queue, remove, ids, leases, event="removed", ids=ids)
+        return self._shell.share(queue, _REMOVE, (ids, leases), len(ids))
 
     def remove_whole(
         self, queue: QueueHandle, leases: Sequence[bytes], counts: Sequence[int]
@@ -74,7 +85,7 @@ class Items:
         check_many("leases", len(leases))
         check_ids("leases", leases)
         check_counts(counts, len(leases))
-        return self._shell.write(queue, remove_whole, leases, counts, event="removed", ids=leases)
+        return self._shell.share(queue, _REMOVE_WHOLE, (leases, counts), len(leases))
 
     def complete(
         self,
@@ -85,11 +96,7 @@ class Items:
     ) -> Awaitable[list[bool]]:
         leases = _check_outcome(ids, leases)
         check_results(results, len(ids), self._shell.limits.item_bytes_max)
-        completed = self._shell.write(
-            queue, complete, ids, leases, results, event="completed", ids=ids
-        )
-        self._shell.wakeups.fire((queue.state.queue_id, None))
-        return completed
+        return self._shell.share(queue, _COMPLETE, (ids, leases, results), len(ids))
 
     def fail(
         self,
@@ -106,13 +113,13 @@ class Items:
         delays_ms = one_for_each("delaysMs", delays_ms or [BACKOFF_DELAY_MS], len(ids))
         check_delays_ms(delays_ms)
         chosen = [None if delay_ms == BACKOFF_DELAY_MS else delay_ms for delay_ms in delays_ms]
-        return self._shell.write(queue, fail, ids, leases, errors, chosen, event="failed", ids=ids)
+        return self._shell.share(queue, _FAIL, (ids, leases, errors, chosen), len(ids))
 
     def release(
         self, queue: QueueHandle, ids: Sequence[bytes], leases: Sequence[bytes]
     ) -> Awaitable[list[bool]]:
         leases = _check_outcome(ids, leases)
-        return self._shell.write(queue, release, ids, leases, event="released", ids=ids)
+        return self._shell.share(queue, _RELEASE, (ids, leases), len(ids))
 
     def extend(
         self, queue: QueueHandle, leases: Sequence[bytes], leases_ms: Sequence[int]
@@ -122,7 +129,7 @@ class Items:
         leases_ms = one_for_each("leaseValiditiesMs", leases_ms, len(leases))
         for lease_ms in leases_ms:
             check_lease_ms(lease_ms)
-        return self._shell.write(queue, extend, leases, leases_ms, event="extended", ids=leases)
+        return self._shell.share(queue, _EXTEND, (leases, leases_ms), len(leases))
 
     # --- what operators do ------------------------------------------------------------------------
 

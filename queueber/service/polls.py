@@ -2,6 +2,8 @@
 
 import contextlib
 from collections.abc import Coroutine, Hashable, Sequence
+from functools import partial
+from itertools import groupby, islice
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -15,8 +17,10 @@ from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.loop import Future
 from queueber.service.session import QueueHandle, deleted
-from queueber.service.shell import Shell
+from queueber.service.shared_writes import Call
+from queueber.service.shell import Shell, fail_all
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.arguments import check_lease_ms, check_many, check_total
 from queueber.service.waiters import Asked, PollCall, Waiter, Waiters
@@ -117,62 +121,105 @@ class Polls:
     ) -> Polled:
         if poll_call.is_withdrawn:
             return NOTHING_POLLED
-        polled = self._take_now(queue, asked)[0]
+        (polled,) = await self._poll_many(queue, asked)
         if not polled.ids and wait_ms > 0 and not self._shell.admission.is_closed:
             polled = await self._wait_for_items(queue, asked, wait_ms, poll_call)
-        if polled.ids:
-            await self._hand_over(queue.state, [polled])
         return polled
 
     async def _poll_many(self, queue: QueueHandle, asked: Asked) -> list[Polled]:
-        answers = self._take_now(queue, asked)
-        given = [polled for polled in answers if polled.ids]
-        if given:
-            await self._hand_over(queue.state, given)
-        return answers
+        # Not earlier: a call that never gets this far has nobody to give its items back.
+        call = Call((asked,), sum(asked.counts))
+        self._shell.gather(queue, Polls, self._take_together, call)
+        given: list[Polled] = await self._handed_over(queue.state, call.future, call)
+        return given
 
-    def _take_now(self, queue: QueueHandle, asked: Asked) -> list[Polled]:
-        queue.check_alive()  # other calls may have come between the check and this turn
-        shell, state = self._shell, queue.state
-        # What became due since the sweeper last looked is ready now, whoever comes first.
-        kernel, now_ms = shell.engine.kernel, shell.clock.now_ms()
-        if kernel.agenda.due_ms(state.queue_id) <= now_ms:
-            self.swept(sweep_queue(kernel, state, now_ms))
-        answers = self._take(state, asked)
-        if answers[0].ids:
+    def _take_together(self, state: QueueState, calls: list[Call]) -> None:
+        """Serve polls that were gathered, in the order in which they came."""
+        shell = self._shell
+        try:
+            if state.is_deleted:
+                raise deleted(state)
+            # What became due since the sweeper last looked is ready now, whoever comes first.
+            kernel, now_ms = shell.engine.kernel, shell.clock.now_ms()
+            if kernel.agenda.due_ms(state.queue_id) <= now_ms:
+                self.swept(sweep_queue(kernel, state, now_ms))
+            waiting = [call for call in calls if self._may_answer(call)]
+            for _, group in groupby(waiting, partial(self._shared_terms, state)):
+                self._take_group(state, list(group))
+        except Exception as error:  # noqa: BLE001  it belongs to whoever waits
+            fail_all([call for call in calls if call.answer is None], error)
+        if any(call.answer and call.answer[0].ids for call in calls):
             # Quarantined items that no waiting poll could have may be out of the way now.
             self._serve_waiters(state)
-        return answers
 
-    def _take(self, queue: QueueState, asked: Asked) -> list[Polled]:
-        if asked.memory is not None:
-            asked.memory.check()
+    def _may_answer(self, call: Call) -> bool:
+        """Whether the caller is still there, and has read enough of its earlier answers."""
+        if call.future.done():
+            return False
+        memory = call.columns[0].memory
+        if memory is not None:
+            try:
+                memory.check()
+            except Unavailable as error:
+                fail_all([call], error)
+                return False
+        return True
+
+    def _shared_terms(self, state: QueueState, call: Call) -> object:
+        """Equal for calls that may be served in one pass."""
+        (asked,) = call.columns
+        if asked.connection is not None and self._bound.may_matter(state, asked.connection):
+            return call
+        return asked.lease_ms
+
+    def _take_group(self, state: QueueState, calls: list[Call]) -> None:
+        asked = [call.columns[0] for call in calls]
+        answers = self._take(state, asked)
+        for call, own in zip(calls, answers, strict=True):
+            if own[0].ids:
+                self._shell.answer(call, own)
+            else:
+                call.answer = own
+                call.future.set_result(own)
+
+    def _take(self, queue: QueueState, asked: Sequence[Asked]) -> list[list[Polled]]:
+        """Lease items to calls with the same terms; the answers of each."""
         shell = self._shell
-        answers = shell.run(
+        counts = [count for each in asked for count in each.counts]
+        found = shell.run(
             queue,
             _lease_items,
-            asked,
+            counts,
+            asked[0].lease_ms,
             shell.limits.answer_bytes_max,
-            self._bound.held_together(queue, asked.connection),
+            self._bound.held_together(queue, asked[0].connection) if len(asked) == 1 else None,
         )
-        if answers[0].ids:
-            if asked.memory is not None:
-                asked.memory.take(sum(len(each) for answer in answers for each in answer.contents))
-            _log.debug("polled", queue=queue.name, leases=[(a.lease_id, a.ids) for a in answers])
-            if asked.connection is not None:
-                self._bound.add(
-                    asked.connection, queue, [answer.lease_id for answer in answers if answer.ids]
-                )
+        given = iter(found)
+        answers = [list(islice(given, len(each.counts))) for each in asked]
+        if found[0].ids:
+            for each, own in zip(asked, answers, strict=True):
+                self._count_given(queue, each, [polled for polled in own if polled.ids])
             shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         return answers
+
+    def _count_given(self, queue: QueueState, asked: Asked, given: list[Polled]) -> None:
+        if asked.memory is not None:
+            asked.memory.take(sum(len(each) for polled in given for each in polled.contents))
+        _log.debug("polled", queue=queue.name, leases=[(a.lease_id, a.ids) for a in given])
+        if given and asked.connection is not None:
+            self._bound.add(asked.connection, queue, [polled.lease_id for polled in given])
 
     async def _wait_for_items(
         self, queue: QueueHandle, asked: Asked, wait_ms: int, poll_call: PollCall
     ) -> Polled:
         shell, queue_id = self._shell, queue.state.queue_id
+        queue.check_alive()  # other calls may have come between the first look and this turn
         shell.check_may_wait(queue.session)
         waiter = poll_call.waiter = Waiter(shell.loop.create_future(), asked)
+        if poll_call.is_withdrawn:
+            waiter.answer(NOTHING_POLLED)
         self._waiters.append(queue_id, waiter)
+        self._serve_waiters(queue.state)
         timer = shell.loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
         try:
             polled: Polled = await shell.wait(queue.session, waiter.future)
@@ -185,16 +232,20 @@ class Polls:
         finally:
             timer.cancel()
             self._waiters.discard(queue_id, waiter)
+        if polled.ids:
+            call = Call((asked,), 0, answer=[polled])
+            await self._handed_over(queue.state, waiter.durable, call)
         return polled
 
-    async def _hand_over(self, queue: QueueState, given: list[Polled]) -> None:
-        """Wait until the leases are durable; if the caller hangs up meanwhile, take them back."""
+    async def _handed_over(self, queue: QueueState, future: Future, call: Call) -> Any:
+        """Wait for the future; if the caller hangs up meanwhile, take back what the call got."""
         try:
-            await self._shell.durable(None)
+            return await future
         except Internal:
             raise  # the sync failed: nothing is written any more
         except BaseException:
-            self._take_back(queue, given)
+            if call.answer is not None:
+                self._take_back(queue, call.answer)
             raise
 
     def _take_back(self, queue: QueueState, given: list[Polled]) -> None:
@@ -244,11 +295,14 @@ class Polls:
                 passed_over.append(waiter)
                 continue
             try:
-                polled = self._take(queue, waiter.asked)[0]
+                if waiter.asked.memory is not None:
+                    waiter.asked.memory.check()
+                ((polled,),) = self._take(queue, [waiter.asked])
             except Unavailable as error:
                 waiter.fail(error)
                 continue
             if polled.ids:
+                waiter.durable = self._shell.durable_future()
                 waiter.answer(polled)
                 is_to_look_again = bool(passed_over)
             else:
@@ -269,12 +323,16 @@ def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
 
 
 def _lease_items(
-    tx: QueueTx, asked: Asked, answer_bytes_max: int, holder: HeldTogether | None
+    tx: QueueTx,
+    counts: Sequence[int],
+    lease_ms: int,
+    answer_bytes_max: int,
+    holder: HeldTogether | None,
 ) -> list[Polled]:
     return poll(
         tx,
-        asked.counts,
-        lease_ms=asked.lease_ms,
+        counts,
+        lease_ms=lease_ms,
         answer_bytes_max=answer_bytes_max,
         holder=holder,
     )

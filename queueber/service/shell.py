@@ -7,9 +7,10 @@ in the first turn of its awaitable, because a call that never gets that far has 
 back, and a load's parts and commits wait for files. Everything here runs on the loop's thread.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -19,11 +20,12 @@ from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState
-from queueber.errors import ResourceExhausted
+from queueber.errors import QueueberError, ResourceExhausted
 from queueber.limits import answer_bytes_max
 from queueber.service.commit_group import CommitGroup
 from queueber.service.loop import Future, Loop
 from queueber.service.session import Admission, QueueHandle, Session
+from queueber.service.shared_writes import Call, Columns, SharedWrites, Verb, Write
 
 
 class Wakeups:
@@ -108,6 +110,9 @@ class Shell:
         self.serve_waiting_polls: Callable[[QueueState], None] = lambda _: None
         """Set by the polls: gives them what a write has made ready."""
         self._waiting = 0
+        self._shared = SharedWrites()
+        if commits is not None:
+            commits.before_sync = self._shared.write_all
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -127,6 +132,7 @@ class Shell:
         """
         state = queue.state
         queue.check_alive()
+        self.write_gathered(state)
         answer = self.run(state, op, *arguments)
         if facts is None:
             named = ids or getattr(answer, "ids", ())
@@ -142,6 +148,62 @@ class Shell:
         answer = op(tx, *arguments)
         tx.commit()
         return answer
+
+    def share(self, queue: QueueHandle, verb: Verb, columns: Columns, count: int) -> Awaitable[Any]:
+        """As `write`, for a call of `count` items that may be written together with others."""
+        call = Call(columns, count)
+        self.gather(queue, verb, partial(self._write_calls, verb), call)
+        answer: Awaitable[Any] = call.future
+        return answer
+
+    def gather(self, queue: QueueHandle, kind: object, write: Write, call: Call) -> None:
+        """Have the call written before the next sync, with others of its kind."""
+        queue.check_alive()
+        call.future = self.loop.create_future()
+        if self._commits is None:
+            write(queue.state, [call])
+        else:
+            self._shared.gather(queue, kind, write, call)
+            self._commits.sync_soon()
+
+    def write_gathered(self, state: QueueState) -> None:
+        """Write the calls on the queue that were gathered so far."""
+        self._shared.write(state)
+
+    def _write_calls(self, verb: Verb, state: QueueState, calls: list[Call]) -> None:
+        try:
+            self._write_together(state, verb, calls)
+        except Exception as error:  # noqa: BLE001  it belongs to whoever waits
+            if len(calls) > 1 and isinstance(error, QueueberError):
+                for call in calls:
+                    self._write_calls(verb, state, [call])
+            else:
+                fail_all(calls, error)
+            return
+        self.after_write(state)
+        if verb.brings_results:
+            self.wakeups.fire((state.queue_id, None))
+
+    def _write_together(self, state: QueueState, verb: Verb, calls: list[Call]) -> None:
+        columns = calls[0].columns if len(calls) == 1 else verb.join([c.columns for c in calls])
+        answer = self.run(state, verb.op, *columns)
+        _log.debug(verb.event, queue=state.name, calls=len(calls), columns=columns, answer=answer)
+        answers = (
+            [answer] if len(calls) == 1 else verb.split(answer, [call.count for call in calls])
+        )
+        for call, own in zip(calls, answers, strict=True):
+            self.answer(call, own)
+
+    def answer(self, call: Call, answer: object) -> None:
+        """Answer a call that was written, once it is durable."""
+        call.answer = answer
+        self._set_durably(call.future, answer)
+
+    def _set_durably(self, future: Future, answer: object) -> None:
+        if self._commits is not None:
+            self._commits.answer(future, answer)
+        elif not future.done():
+            future.set_result(answer)
 
     def log(
         self, session: Session, event: str, queue: str, facts: dict[str, object] | None
@@ -160,6 +222,12 @@ class Shell:
         self.wake_sweeper_for(self._kernel.agenda.next_ms())
         if self.engine.loads.stale_directories:
             self.wake_reclaimer()
+
+    def durable_future(self) -> Future:
+        """A future that ends once everything written so far is durable."""
+        future = self.loop.create_future()
+        self._set_durably(future, None)
+        return future
 
     async def durable(self, answer: T) -> T:
         if self._commits is not None:
@@ -214,6 +282,13 @@ class Shell:
         turn = self.loop.create_future()
         self.loop.call_soon(turn.set_result, None)
         await turn
+
+
+def fail_all(calls: Sequence[Call], error: Exception) -> None:
+    for call in calls:
+        if not call.future.done():
+            call.future.set_exception(error)
+            call.future.exception()  # its caller may have gone, and nobody else asks
 
 
 def wake(future: Future) -> None:

@@ -39,6 +39,8 @@ class Waiter:
 
     future: Future
     asked: Asked
+    durable: Future = None
+    """Ends once what the poll got is durable. Set before `future`, so that both share a sync."""
 
     def answer(self, polled: Polled) -> None:
         """Say what the poll got, unless its caller has gone."""
