@@ -6,7 +6,7 @@ from typing import Any
 from queueber.client.api.item import Item, items_of
 from queueber.client.arguments.values import CompletedResults, Errors, ItemIds, Seconds, to_ids
 from queueber.client.calls.queue_calls import QueueCalls
-from queueber.client.transport.waiting import wait_for_async
+from queueber.client.transport.futures import wait_for_async
 from queueber.model import FailOutcome, Polled
 
 Completed = Mapping[Any, bytes] | CompletedResults

@@ -7,7 +7,7 @@ from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents
 from queueber.client.calls.adds import AddedIds
 from queueber.client.calls.numbered_adds import NumberedAdds
-from queueber.client.transport.waiting import wait_for_async
+from queueber.client.transport.futures import wait_for_async
 
 
 class AsyncProducer:

@@ -164,14 +164,14 @@ def to_state(state: object) -> ItemState:
     raise InvalidArgument(f"state: {state!r} is none of {', '.join(words)}")
 
 
-def to_columns(without: Columns) -> frozenset[Column]:
+def to_columns(without: Columns) -> dict[str, bool]:
+    """The columns to leave out, as the fields of a message."""
     words = [each.value for each in Column]
-    found = set()
-    for each in [without] if isinstance(without, str | Column) else without:
+    listed = [without] if isinstance(without, str | Column) else list(without)
+    for each in listed:
         if not isinstance(each, Column) and each not in words:
             raise InvalidArgument(f"without: {each!r} is none of {', '.join(words)}")
-        found.add(Column(each))
-    return frozenset(found)
+    return {Column(each).value: True for each in listed}
 
 
 def to_cursor(field: str, cursor: object) -> bytes:

@@ -16,9 +16,8 @@ import capnp
 
 from queueber.client.arguments.values import Seconds, to_count, to_lease_ms, to_ms
 from queueber.client.calls.leases import LeaseCalls
-from queueber.client.calls.remote_queue import RemoteQueue
-from queueber.client.transport.batcher import Batcher, Operation
 from queueber.client.transport.connection import CLOSED_UNDER_WAY
+from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.errors import Unavailable
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, SECOND_MS
 from queueber.model import Polled
@@ -67,14 +66,14 @@ class PollCalls:
     # --- any thread -------------------------------------------------------------------------------
 
     def poll(
-        self, count: int, *, lease: Seconds | None, wait: Seconds, release_on_disconnect: bool
+        self, count: int, lease: Seconds | None, wait: Seconds, *, release_on_disconnect: bool
     ) -> "Future[Polled]":
         terms = _Terms(to_lease_ms(lease), bool(release_on_disconnect))
         # Servers cut what is above their limits without a word, so it is refused here.
         server = self._connection.server
         wait_ms = to_ms("wait", wait, server.poll_wait_ms_max, whose="the limit of this server")
         payload = _Poll(to_count(count, server.poll_items_max), wait_ms, terms)
-        operation = self._queue.operation(payload, payload.count)
+        operation = Operation(payload, self._connection.new_future(), payload.count)
         self._connection.post(partial(self._put, operation))
         return operation.future
 
@@ -134,14 +133,12 @@ class PollCalls:
         lone.task.add_done_callback(lambda _: self._lone.discard(lone))
 
     async def _poll_many(self, counts: list[int], terms: _Terms) -> list[Polled]:
-        def send(queue: Any) -> Any:
-            request = queue.pollMany_request()
-            body = request.init("req")
+        def write(body: Any) -> None:
             body.counts = counts
             body.leaseValidityMs = terms.lease_ms
             body.bound = terms.release_on_disconnect
-            return request.send()
 
+        send = filled("pollMany", write)
         response = await self._queue.call(
             send, is_repeatable=True, is_wanted=lambda: not self._is_closed
         )
@@ -150,7 +147,7 @@ class PollCalls:
     async def _poll_alone(self, lone: _Lone) -> Polled:
         payload = lone.operation.payload
         wait_seconds = payload.wait_ms / SECOND_MS
-        wait_until = self._connection.time() + wait_seconds
+        wait_until = self._connection.loop.time() + wait_seconds
 
         async def send(queue: Any) -> Any:
             request = queue.poll_request()
@@ -160,7 +157,7 @@ class PollCalls:
             body.bound = payload.terms.release_on_disconnect
             body.columns = True
             # Resent after a lost connection, it waits for the rest of its time.
-            wait_ms = int((wait_until - self._connection.time()) * SECOND_MS)
+            wait_ms = int((wait_until - self._connection.loop.time()) * SECOND_MS)
             body.timeoutMs = max(wait_ms, 0)
             body.noWait = wait_ms <= 0
             body.token = lone.token
