@@ -6,7 +6,7 @@ from typing import Any, Self, Unpack
 from queueber.client.api.async_queue import AsyncQueue
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.client.arguments.values import Seconds, to_ms, to_text
-from queueber.client.calls.server import ServerCalls
+from queueber.client.calls.client_calls import ClientCalls
 from queueber.client.transport.futures import wait_for_async
 from queueber.client.transport.link import Target
 from queueber.client.transport.loops import close_connection_async, open_connection_async
@@ -24,12 +24,7 @@ class AsyncClient:
     """
 
     def __init__(
-        self,
-        address: str,
-        *,
-        connect_timeout: Seconds,
-        retry_timeout: Seconds,
-        name: str = "",
+        self, address: str, *, connect_timeout: Seconds, retry_timeout: Seconds, name: str = ""
     ) -> None:
         self._target = Target(
             address,
@@ -37,14 +32,14 @@ class AsyncClient:
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
         )
-        self._calls: ServerCalls | None = None
+        self._calls: ClientCalls | None = None
 
     def __repr__(self) -> str:
         return f"<AsyncClient {self._target.address}{'' if self._calls else ' (not connected)'}>"
 
     async def __aenter__(self) -> Self:
         if self._calls is None:
-            self._calls = ServerCalls(await open_connection_async(self._target))
+            self._calls = ClientCalls(await open_connection_async(self._target))
         return self
 
     def __await__(self) -> Generator[Any, Any, Self]:
@@ -71,10 +66,7 @@ class AsyncClient:
         return AsyncQueue(self._connected().queue(name, must_exist=must_exist))
 
     async def create_queue(
-        self,
-        name: str,
-        settings: QueueSettings | None = None,
-        **changes: Unpack[SettingsArguments],
+        self, name: str, settings: QueueSettings | None = None, **changes: Unpack[SettingsArguments]
     ) -> bool:
         """Create a queue; False when it exists with the same settings.
 
@@ -84,10 +76,7 @@ class AsyncClient:
         return await wait_for_async(self._connected().create(name, settings, changes))
 
     async def configure_queue(
-        self,
-        name: str,
-        settings: QueueSettings | None = None,
-        **changes: Unpack[SettingsArguments],
+        self, name: str, settings: QueueSettings | None = None, **changes: Unpack[SettingsArguments]
     ) -> None:
         """Change the settings that are named; the others stay as they are.
 
@@ -109,7 +98,7 @@ class AsyncClient:
         """The server's version and limits."""
         return await wait_for_async(self._connected().describe())
 
-    def _connected(self) -> ServerCalls:
+    def _connected(self) -> ClientCalls:
         if self._calls is None:
             raise QueueberError(
                 "the client is not connected; write `async with connect_async(...) as client:`"

@@ -6,7 +6,7 @@ from typing import Self, Unpack
 from queueber.client.api.queue import Queue
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.client.arguments.values import Seconds, to_ms, to_text
-from queueber.client.calls.server import ServerCalls
+from queueber.client.calls.client_calls import ClientCalls
 from queueber.client.transport.futures import wait_for
 from queueber.client.transport.link import Target
 from queueber.client.transport.loops import close_connection, open_connection
@@ -24,12 +24,7 @@ class Client:
     """
 
     def __init__(
-        self,
-        address: str,
-        *,
-        connect_timeout: Seconds,
-        retry_timeout: Seconds,
-        name: str = "",
+        self, address: str, *, connect_timeout: Seconds, retry_timeout: Seconds, name: str = ""
     ) -> None:
         self._target = Target(
             address,
@@ -37,14 +32,14 @@ class Client:
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
         )
-        self._calls: ServerCalls | None = None
+        self._calls: ClientCalls | None = None
 
     def __repr__(self) -> str:
         return f"<Client {self._target.address}{'' if self._calls else ' (not connected)'}>"
 
     def __enter__(self) -> Self:
         if self._calls is None:
-            self._calls = ServerCalls(open_connection(self._target))
+            self._calls = ClientCalls(open_connection(self._target))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -67,10 +62,7 @@ class Client:
         return Queue(self._connected().queue(name, must_exist=must_exist))
 
     def create_queue(
-        self,
-        name: str,
-        settings: QueueSettings | None = None,
-        **changes: Unpack[SettingsArguments],
+        self, name: str, settings: QueueSettings | None = None, **changes: Unpack[SettingsArguments]
     ) -> bool:
         """Create a queue; False when it exists with the same settings.
 
@@ -80,10 +72,7 @@ class Client:
         return wait_for(self._connected().create(name, settings, changes))
 
     def configure_queue(
-        self,
-        name: str,
-        settings: QueueSettings | None = None,
-        **changes: Unpack[SettingsArguments],
+        self, name: str, settings: QueueSettings | None = None, **changes: Unpack[SettingsArguments]
     ) -> None:
         """Change the settings that are named; the others stay as they are.
 
@@ -105,7 +94,7 @@ class Client:
         """The server's version and limits."""
         return wait_for(self._connected().describe())
 
-    def _connected(self) -> ServerCalls:
+    def _connected(self) -> ClientCalls:
         if self._calls is None:
             raise QueueberError("the client is not connected; write `with connect(...) as client:`")
         return self._calls

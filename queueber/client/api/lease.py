@@ -1,12 +1,12 @@
 # Generated from async_lease.py by scripts/generate_blocking.py; edit that file instead.
 """A lease: items that one consumer holds for a while."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueber.client.api.item import Item, items_of
+from queueber.client.api.item import LeasedItems
 from queueber.client.arguments.values import CompletedResults, Errors, ItemIds, Seconds, to_ids
-from queueber.client.calls.queue_calls import QueueCalls
+from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.transport.futures import wait_for
 from queueber.model import FailOutcome, Polled
 
@@ -15,7 +15,7 @@ Completed = Mapping[Any, bytes] | CompletedResults
 when there is one item."""
 
 
-class Lease:
+class Lease(LeasedItems):
     """Items that are yours until the lease expires. False when the poll found none.
 
     Iterate over it to get the items. Each call about items answers for each item: `False` (or
@@ -25,29 +25,11 @@ class Lease:
     """
 
     def __init__(self, calls: QueueCalls, polled: Polled) -> None:
+        super().__init__(polled)
         self._calls = calls
-        self._polled = polled
-        self._items: list[Item] | None = None
-        self.id = polled.lease_id
 
     def __repr__(self) -> str:
         return f"<Lease {self.id.hex() or 'empty'} items={len(self)} queue={self._calls.name!r}>"
-
-    @property
-    def items(self) -> list[Item]:
-        if self._items is None:
-            self._items = items_of(self._polled)
-        return self._items
-
-    @property
-    def ids(self) -> list[bytes]:
-        return list(self._polled.ids)
-
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self.items)
-
-    def __len__(self) -> int:
-        return len(self._polled.ids)
 
     def extend(self, seconds: Seconds) -> bool:
         """Let the lease expire `seconds` from now instead; False when it has ended already."""
@@ -91,6 +73,3 @@ class Lease:
         """Give items back without trying them: others may lease them now."""
         chosen = self._chosen(ids)
         return wait_for(self._calls.leases.release(chosen, self.id)) if chosen else []
-
-    def _chosen(self, ids: ItemIds | None) -> list[bytes]:
-        return self.ids if ids is None else to_ids("ids", ids)

@@ -21,17 +21,11 @@ class Producer:
 
     def __init__(self, adds: NumberedAdds) -> None:
         self._adds = adds
+        self.id = adds.producer_id
+        self.epoch = adds.epoch
 
     def __repr__(self) -> str:
         return f"<Producer {self.id!r} epoch={self.epoch} sequence={self.sequence}>"
-
-    @property
-    def id(self) -> str:
-        return self._adds.producer_id
-
-    @property
-    def epoch(self) -> int:
-        return self._adds.epoch
 
     @property
     def sequence(self) -> int:

@@ -80,7 +80,7 @@ def joined(adds: list[NewItems]) -> NewItems:
         return joined_columns([(getattr(each, name), len(each.contents)) for each in adds], missing)
 
     contents = [each for items in adds for each in items.contents]
-    if not any(_has_options(items) for items in adds):
+    if not any(each.delays_ms or each.priorities or each.keys or each.attributes for each in adds):
         return NewItems(contents, batch=adds[0].batch)
     return NewItems(
         contents,
@@ -90,7 +90,3 @@ def joined(adds: list[NewItems]) -> NewItems:
         column("attributes", {}),
         adds[0].batch,
     )
-
-
-def _has_options(items: NewItems) -> bool:
-    return bool(items.delays_ms or items.priorities or items.keys or items.attributes)

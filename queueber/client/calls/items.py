@@ -42,9 +42,7 @@ class ItemCalls:
             "after": values.to_cursor("after", after),
         }
         return self._queue.ask(
-            methodcaller("peek", asked),
-            lambda response: PeekPage(*read_peeked(response.resp)),
-            is_repeatable=True,
+            methodcaller("peek", asked), lambda response: PeekPage(*read_peeked(response.resp))
         )
 
     # --- changes ----------------------------------------------------------------------------------
@@ -100,10 +98,10 @@ class ItemCalls:
 
     def pause(self, seconds: Seconds | None) -> "Future[None]":
         for_ms = 0 if seconds is None else values.to_some_ms("seconds", seconds, DELAY_MS_MAX)
-        return self._queue.ask(methodcaller("pause", for_ms), lambda _: None, is_repeatable=True)
+        return self._queue.ask(methodcaller("pause", for_ms), lambda _: None)
 
     def resume(self) -> "Future[None]":
-        return self._queue.ask(methodcaller("resume"), lambda _: None, is_repeatable=True)
+        return self._queue.ask(methodcaller("resume"), lambda _: None)
 
 
 def _parts(ids: list[bytes]) -> list[list[bytes]]:

@@ -7,14 +7,14 @@ from typing import Any
 
 from queueber.client.arguments import values
 from queueber.client.arguments.values import Seconds
-from queueber.client.transport.remote_queue import RemoteQueue, Terms, filled
+from queueber.client.transport.remote_queue import RemoteQueue, filled
 from queueber.errors import InvalidArgument
 from queueber.limits import LOAD_NAME_BYTES_MAX, LOAD_TIMEOUT_MS_MAX
 from queueber.model import LoadInfo, LoadRef, Part, PartRef
 from queueber.wire import loads as wire
 
-_CHECKED: Terms = {"is_repeatable": True, "work_seconds": 600.0}
-"""The server may take so long to check a part's files, or to commit."""
+_CHECK_SECONDS = 600.0
+"""How long the server may take to check a part's files, or to commit."""
 
 
 class LoadCalls:
@@ -35,7 +35,7 @@ class LoadCalls:
             body.timeoutMs = timeout_ms
             body.mustExist = must_exist
 
-        return self._queue.ask(filled("beginLoad", write), _read_load, is_repeatable=True)
+        return self._queue.ask(filled("beginLoad", write), _read_load)
 
     def stage(
         self, ref: LoadRef, part: PartRef, file: str, offset: int, data: bytes
@@ -52,14 +52,16 @@ class LoadCalls:
             body.offset = offset
             body.data = data
 
-        return self._queue.ask(filled("stageFile", write), lambda _: None, is_repeatable=True)
+        return self._queue.ask(filled("stageFile", write), lambda _: None)
 
     def finish_part(self, ref: LoadRef, part: Part) -> "Future[None]":
         def write(body: Any) -> None:
             wire.write_load_ref(body.init("load"), ref)
             wire.write_part(body, part)
 
-        return self._queue.ask(filled("finishPart", write), lambda _: None, **_CHECKED)
+        return self._queue.ask(
+            filled("finishPart", write), lambda _: None, work_seconds=_CHECK_SECONDS
+        )
 
     def commit(self, ref: LoadRef, parts: Sequence[PartRef]) -> "Future[LoadInfo]":
         chosen = [values.to_part_ref(part) for part in parts]
@@ -68,18 +70,16 @@ class LoadCalls:
             wire.write_load_ref(body.init("load"), ref)
             wire.write_part_refs(body, chosen)
 
-        return self._queue.ask(filled("commitLoad", write), _read_load, **_CHECKED)
+        return self._queue.ask(filled("commitLoad", write), _read_load, work_seconds=_CHECK_SECONDS)
 
     def abort(self, ref: LoadRef) -> "Future[bool]":
         named = {"name": ref.name, "epoch": ref.epoch}
         return self._queue.ask(
-            methodcaller("abortLoad", named),
-            lambda response: bool(response.aborted),
-            is_repeatable=True,
+            methodcaller("abortLoad", named), lambda response: bool(response.aborted)
         )
 
     def all(self) -> "Future[list[LoadInfo]]":
-        return self._queue.ask(methodcaller("listLoads"), wire.read_loads, is_repeatable=True)
+        return self._queue.ask(methodcaller("listLoads"), wire.read_loads)
 
 
 def _read_load(response: Any) -> LoadInfo:

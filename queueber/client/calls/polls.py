@@ -14,7 +14,7 @@ from typing import Any
 
 import capnp
 
-from queueber.client.arguments.values import Seconds, to_count, to_lease_ms, to_ms
+from queueber.client.arguments.values import Seconds, to_lease_ms, to_ms, to_number
 from queueber.client.calls.leases import LeaseCalls
 from queueber.client.transport.connection import CLOSED_UNDER_WAY
 from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
@@ -36,7 +36,6 @@ class _Terms:
 
 @dataclass(slots=True)
 class _Poll:
-    count: int
     wait_ms: int
     terms: _Terms
 
@@ -72,8 +71,8 @@ class PollCalls:
         # Servers cut what is above their limits without a word, so it is refused here.
         server = self._connection.server
         wait_ms = to_ms("wait", wait, server.poll_wait_ms_max, whose="the limit of this server")
-        payload = _Poll(to_count(count, server.poll_items_max), wait_ms, terms)
-        operation = Operation(payload, self._connection.new_future(), payload.count)
+        to_number("count", count, least=1, limit=server.poll_items_max, what="a number of items")
+        operation = Operation(_Poll(wait_ms, terms), self._connection.new_future(), count)
         self._connection.post(partial(self._put, operation))
         return operation.future
 
@@ -102,7 +101,7 @@ class PollCalls:
         """Ask for what is ready in one call; polls that got nothing and may wait are sent alone."""
         alone = operations
         if len(operations) > 1 and not self._is_closed:
-            counts = [operation.payload.count for operation in operations]
+            counts = [operation.parts for operation in operations]
             answers = await self._poll_many(counts, terms)
             alone = []
             # After a full answer the polls that got nothing ask again: there may be more items.
@@ -152,7 +151,7 @@ class PollCalls:
         async def send(queue: Any) -> Any:
             request = queue.poll_request()
             body = request.init("req")
-            body.numItems = payload.count
+            body.numItems = lone.operation.parts
             body.leaseValidityMs = payload.terms.lease_ms
             body.bound = payload.terms.release_on_disconnect
             body.columns = True

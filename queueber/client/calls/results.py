@@ -63,7 +63,6 @@ class ResultCalls:
         return self._queue.ask(
             methodcaller("receipt", values.to_batch(batch)),
             lambda response: read_receipt(response.receipt),
-            is_repeatable=True,
         )
 
     def wait_for_batch(self, batch: str, timeout: Seconds | None) -> "Future[Receipt]":
@@ -123,7 +122,7 @@ class ResultCalls:
         send = methodcaller(
             "ackResults", values.to_reader(reader), values.to_number("offset", offset)
         )
-        return self._queue.ask(send, lambda _: None, is_repeatable=True)
+        return self._queue.ask(send, lambda _: None)
 
     def drop_reader(self, reader: str) -> "Future[bool]":
         # Not safe to repeat: the second time the answer would be False.
@@ -135,9 +134,7 @@ class ResultCalls:
 
     def stats(self) -> "Future[LogStats]":
         return self._queue.ask(
-            methodcaller("listReaders"),
-            lambda response: read_log_stats(response.log),
-            is_repeatable=True,
+            methodcaller("listReaders"), lambda response: read_log_stats(response.log)
         )
 
     def _call(self, send: Any, wait_ms: int) -> Coroutine[Any, Any, Any]:

@@ -33,9 +33,7 @@ class SnapshotCalls:
     def open(self) -> "Future[SnapshotInfo]":
         # Safe to repeat: a snapshot that nobody reads expires.
         return self._queue.ask(
-            methodcaller("openSnapshot"),
-            lambda response: read_snapshot(response.snapshot),
-            is_repeatable=True,
+            methodcaller("openSnapshot"), lambda response: read_snapshot(response.snapshot)
         )
 
     def scan(
@@ -73,7 +71,7 @@ class SnapshotCalls:
     def split(self, snapshot: bytes, state: State, parts: int) -> "Future[list[SnapshotRange]]":
         count = values.to_number("parts", parts, least=1, limit=SPLIT_PARTS_MAX)
         send = methodcaller("splitSnapshot", snapshot, wire_state(values.to_state(state)), count)
-        return self._queue.ask(send, read_cuts, is_repeatable=True)
+        return self._queue.ask(send, read_cuts)
 
     def close(self, snapshot: bytes) -> "Future[bool]":
         # Not safe to repeat: the second time the answer would be False.

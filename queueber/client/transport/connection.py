@@ -211,8 +211,10 @@ class Connection(ABC):
         """Send a call and return its answer; retry it while that is safe and time is left.
 
         A call that the server refused for now is retried. After a lost connection it is retried
-        only if it `is_repeatable`; else `OutcomeUnknown` is raised. See `Terms` for the rest, and
-        `answer` for `send` and `queue`.
+        only if it `is_repeatable`; else `OutcomeUnknown` is raised. The call asks the server to
+        wait for `wait_seconds`, and the server may work on it for `work_seconds`: a connection that
+        is lost during that time gets the full retry time again. A call that is not wanted any more
+        is not retried. See `answer` for `send` and `queue`.
         """
         retries = self.new_retries(wait_seconds)
         last_try_at = retries.give_up_at + work_seconds

@@ -7,11 +7,11 @@ of the calls returns: the more operations, the larger the calls.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Required, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypeVar
 
 from queueber import errors
 from queueber.client.transport.connection import CLOSED_UNDER_WAY, CLOSED_UNSENT, Connection
@@ -31,20 +31,6 @@ P = TypeVar("P")
 T = TypeVar("T")
 
 
-class Terms(TypedDict, total=False):
-    """How a call is sent."""
-
-    is_repeatable: Required[bool]
-    """Whether the call may be sent again after a lost connection, when it may have worked."""
-    wait_seconds: float
-    """How long the call asks the server to wait."""
-    work_seconds: float
-    """How long the server may work on it: a connection that is lost during that time gets the full
-    retry time again."""
-    is_wanted: Callable[[], bool]
-    """A call that is not wanted any more is not retried."""
-
-
 class RemoteQueue:
     """One queue, reached over one connection."""
 
@@ -52,23 +38,25 @@ class RemoteQueue:
         """Unless it `must_exist`, the first call creates the queue."""
         self.connection = connection
         self.key = name, must_exist
-
-    def call(
-        self, send: Callable[[Any], Awaitable[Any]], **terms: Unpack[Terms]
-    ) -> Coroutine[Any, Any, Any]:
-        """Send a call over the queue's capability; see `Connection.call`."""
-        return self.connection.call(send, queue=self.key, **terms)
+        self.call = partial(connection.call, queue=self.key)
 
     def ask(
         self,
         send: Callable[[Any], Awaitable[Any]],
         read: Callable[[Any], T],
-        **terms: Unpack[Terms],
+        *,
+        is_repeatable: bool = True,
+        work_seconds: float = 0.0,
     ) -> "Future[T]":
-        """Send one call and read its response. May be called from any thread."""
+        """Send one call and read its response. May be called from any thread.
+
+        Questions are safe to repeat; say so if a call is not. See `Connection.call`.
+        """
 
         async def ask() -> T:
-            return read(await self.call(send, **terms))
+            return read(
+                await self.call(send, is_repeatable=is_repeatable, work_seconds=work_seconds)
+            )
 
         return self.connection.submit(ask)
 

@@ -1,4 +1,4 @@
-"""Calls of one client: those to the server itself, and those of each queue."""
+"""All calls of one client: those of each queue, and those to the server itself."""
 
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -7,14 +7,59 @@ from typing import Any
 
 from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
 from queueber.client.arguments.values import to_name
-from queueber.client.calls.queue_calls import QueueCalls
+from queueber.client.calls.adds import AddCalls
+from queueber.client.calls.items import ItemCalls
+from queueber.client.calls.leases import LeaseCalls
+from queueber.client.calls.loads import LoadCalls
+from queueber.client.calls.numbered_adds import NumberedAdds
+from queueber.client.calls.polls import PollCalls
+from queueber.client.calls.results import ResultCalls
+from queueber.client.calls.snapshots import SnapshotCalls
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link
+from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.model import QueueSettings, ServerInfo, Stats
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
 
 
-class ServerCalls:
+class QueueCalls:
+    """The calls of one queue. Users of the queue share this object, so their calls are batched."""
+
+    def __init__(self, connection: Connection, name: str, *, must_exist: bool) -> None:
+        self._queue = queue = RemoteQueue(connection, name, must_exist=must_exist)
+        self.name = name
+        self.address = connection.target.address
+        self.adds = AddCalls(queue)
+        self.leases = LeaseCalls(queue)
+        self.polls = PollCalls(queue, self.leases)
+        self.results = ResultCalls(queue)
+        self.items = ItemCalls(queue)
+        self.loads = LoadCalls(queue)
+        self.snapshots = SnapshotCalls(queue)
+        connection.senders.append(self)
+
+    def numbered_adds(self, producer_id: str, epoch: int) -> NumberedAdds:
+        """Adds of one producer. Producers share nothing."""
+        return NumberedAdds(self._queue, producer_id, epoch)
+
+    # --- when the client closes, see `Sender` -----------------------------------------------------
+
+    def close(self) -> None:
+        self.adds.batcher.close()
+        self.leases.close()
+        self.polls.close()
+
+    @property
+    def is_releasing(self) -> bool:
+        return self.polls.is_under_way or self.leases.releases.is_busy
+
+    def end(self) -> None:
+        self.leases.releases.close()
+
+
+class ClientCalls:
+    """The calls to the server itself, and those of each queue."""
+
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._queues: dict[tuple[str, bool], QueueCalls] = {}
