@@ -9,7 +9,7 @@ transport/  connection, batching, retries, and where the loop runs
 from queueber.client.api.async_client import AsyncClient as AsyncClient
 from queueber.client.api.async_lease import AsyncLease as AsyncLease
 from queueber.client.api.async_load import AsyncLoad as AsyncLoad
-from queueber.client.api.async_producer import AsyncProducer as AsyncProducer
+from queueber.client.api.async_queue import AsyncProducer as AsyncProducer
 from queueber.client.api.async_queue import AsyncQueue as AsyncQueue
 from queueber.client.api.async_snapshot import AsyncSnapshot as AsyncSnapshot
 from queueber.client.api.client import Client as Client
@@ -18,7 +18,7 @@ from queueber.client.api.connect import connect_async as connect_async
 from queueber.client.api.item import Item as Item
 from queueber.client.api.lease import Lease as Lease
 from queueber.client.api.load import Load as Load
-from queueber.client.api.producer import Producer as Producer
+from queueber.client.api.queue import Producer as Producer
 from queueber.client.api.queue import Queue as Queue
 from queueber.client.api.snapshot import Snapshot as Snapshot
 from queueber.client.arguments.queue_settings import Backoff as Backoff

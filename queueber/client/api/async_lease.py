@@ -5,13 +5,8 @@ from typing import Any
 
 from queueber.client.api.item import LeasedItems
 from queueber.client.arguments.values import CompletedResults, Errors, ItemIds, Seconds, to_ids
-from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.transport.futures import wait_for_async
-from queueber.model import FailOutcome, Polled
-
-Completed = Mapping[Any, bytes] | CompletedResults
-"""Results of a lease: a mapping from ids (or items), or one for each item in order; bytes alone
-when there is one item."""
+from queueber.model import FailOutcome
 
 
 class AsyncLease(LeasedItems):
@@ -23,29 +18,19 @@ class AsyncLease(LeasedItems):
     when none are named.
     """
 
-    def __init__(self, calls: QueueCalls, polled: Polled) -> None:
-        super().__init__(polled)
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return (
-            f"<AsyncLease {self.id.hex() or 'empty'} items={len(self)} queue={self._calls.name!r}>"
-        )
-
     async def extend(self, seconds: Seconds) -> bool:
         """Let the lease expire `seconds` from now instead; False when it has ended already."""
-        return await wait_for_async(self._calls.leases.extend(seconds, self.id))
+        return await wait_for_async(self._calls.extend(seconds, self.id))
 
     async def remove(self, ids: ItemIds | None = None) -> list[bool]:
         """Delete items that are done: for each, whether it is gone."""
-        calls = self._calls.leases
         if ids is None:
             held = self._polled.ids
-            return await wait_for_async(calls.remove_whole(held, self.id)) if held else []
+            return await wait_for_async(self._calls.remove_whole(held, self.id)) if held else []
         chosen = self._chosen(ids)
-        return await wait_for_async(calls.remove(chosen, self.id)) if chosen else []
+        return await wait_for_async(self._calls.remove(chosen, self.id)) if chosen else []
 
-    async def complete(self, results: Completed) -> list[bool]:
+    async def complete(self, results: Mapping[Any, bytes] | CompletedResults) -> list[bool]:
         """Delete items that are done and keep their results: for each, whether it was taken.
 
         `results` is a mapping from ids or items to results, or a list with one for each item of the
@@ -54,9 +39,7 @@ class AsyncLease(LeasedItems):
         ids: Sequence[bytes] = self.ids
         if isinstance(results, Mapping):
             ids, results = to_ids("ids", results), list(results.values())
-        return (
-            await wait_for_async(self._calls.leases.complete(ids, results, self.id)) if ids else []
-        )
+        return await wait_for_async(self._calls.complete(ids, results, self.id)) if ids else []
 
     async def fail(
         self, error: Errors, *, ids: ItemIds | None = None, delay: Seconds | None = None
@@ -70,9 +53,9 @@ class AsyncLease(LeasedItems):
         chosen = self._chosen(ids)
         if not chosen:
             return []
-        return await wait_for_async(self._calls.leases.fail(chosen, error, self.id, delay))
+        return await wait_for_async(self._calls.fail(chosen, error, self.id, delay))
 
     async def release(self, ids: ItemIds | None = None) -> list[bool]:
         """Give items back without trying them: others may lease them now."""
         chosen = self._chosen(ids)
-        return await wait_for_async(self._calls.leases.release(chosen, self.id)) if chosen else []
+        return await wait_for_async(self._calls.release(chosen, self.id)) if chosen else []

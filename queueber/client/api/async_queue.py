@@ -1,4 +1,4 @@
-"""A queue: add items, lease them, read their results, operate it."""
+"""A queue: add items, lease them, read their results, operate it; and its producers."""
 
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
@@ -7,14 +7,14 @@ from typing import Unpack
 from queueber import model
 from queueber.client.api.async_lease import AsyncLease
 from queueber.client.api.async_load import AsyncLoad
-from queueber.client.api.async_producer import AsyncProducer
 from queueber.client.api.async_snapshot import AsyncSnapshot
 from queueber.client.arguments import values
-from queueber.client.arguments.new_items import AddOptions
-from queueber.client.arguments.values import ItemIds, Seconds
+from queueber.client.arguments.new_items import AddOptions, to_new_items
+from queueber.client.arguments.values import Contents, ItemIds, Seconds
 from queueber.client.calls.adds import AddedIds
 from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.calls.items import PeekPage
+from queueber.client.calls.numbered_adds import NumberedAdds
 from queueber.client.calls.results import WaitingReadOptions
 from queueber.client.transport.futures import wait_for_async
 from queueber.wire.results import results_of
@@ -39,7 +39,7 @@ class AsyncQueue:
 
     # --- items ------------------------------------------------------------------------------------
 
-    async def add(self, contents: values.Contents, **options: Unpack[AddOptions]) -> AddedIds:
+    async def add(self, contents: Contents, **options: Unpack[AddOptions]) -> AddedIds:
         """Store items, all or none, and return their ids in order.
 
         `delay` is how long they stay hidden, `priority` is from 0 to 9, higher first: one for all
@@ -51,13 +51,11 @@ class AsyncQueue:
         """
         return await wait_for_async(self._calls.adds.add(contents, **options))
 
-    def _add_soon(
-        self, contents: values.Contents, **options: Unpack[AddOptions]
-    ) -> "Future[AddedIds]":
+    def _add_soon(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and are kept in order."""
         return self._calls.adds.add(contents, **options)
 
-    def producer(self, id: str, epoch: int) -> AsyncProducer:
+    def producer(self, id: str, epoch: int) -> "AsyncProducer":
         """A producer, whose adds are safe to repeat.
 
         When two use the same `id`, the one with the greater `epoch` shuts out the other.
@@ -253,3 +251,51 @@ class AsyncQueue:
     async def resume(self) -> None:
         """Answer polls again."""
         await wait_for_async(self._calls.items.resume())
+
+
+class AsyncProducer:
+    """Adds that are stored once, however often they are sent.
+
+    Calls are numbered from 1 and stored in order. After a lost connection the client sends a call
+    again, and the server recognises it. A program that starts again with the same id and epoch and
+    makes the same calls gets the same answers: what was stored before is not stored again.
+    """
+
+    def __init__(self, adds: NumberedAdds) -> None:
+        self._adds = adds
+        self.id = adds.producer_id
+        self.epoch = adds.epoch
+
+    def __repr__(self) -> str:
+        return f"<AsyncProducer {self.id!r} epoch={self.epoch} sequence={self.sequence}>"
+
+    @property
+    def sequence(self) -> int:
+        """The number of the next call; after a call failed, the number of that call."""
+        return self._adds.next_sequence
+
+    async def add(
+        self,
+        contents: Contents,
+        *,
+        sequence: int | None = None,
+        **options: Unpack[AddOptions],
+    ) -> AddedIds:
+        """As `AsyncQueue.add`. `sequence` is the number of the call, if it is not the next one.
+
+        `Aborted` when another producer uses the id with a greater epoch, when a number was left
+        out, when the call has other contents than the one stored under its number, or when a call
+        before it failed: repeat that one with its `sequence`. A call whose caller is cancelled is
+        sent all the same, because it has its number.
+        """
+        return await wait_for_async(self._add_soon(contents, sequence=sequence, **options))
+
+    def _add_soon(
+        self,
+        contents: Contents,
+        *,
+        sequence: int | None = None,
+        **options: Unpack[AddOptions],
+    ) -> "Future[AddedIds]":
+        """As `add`, but returns at once: several calls may be under way, and are kept in order."""
+        return self._adds.add(to_new_items(contents, **options), sequence)

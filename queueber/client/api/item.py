@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from queueber.client.arguments.values import ItemIds, to_ids
+from queueber.client.calls.client_calls import QueueCalls
 from queueber.ids import made_at_ms
 from queueber.limits import SECOND_MS
 from queueber.model import Polled
@@ -43,10 +44,16 @@ class Item:
 class LeasedItems:
     """The items that a poll returned, as both kinds of leases have them."""
 
-    def __init__(self, polled: Polled) -> None:
+    def __init__(self, calls: QueueCalls, polled: Polled) -> None:
+        self._calls = calls.leases
+        self._queue_name = calls.name
         self._polled = polled
         self._items: list[Item] | None = None
         self.id = polled.lease_id
+
+    def __repr__(self) -> str:
+        kind, told = type(self).__name__, self.id.hex() or "empty"
+        return f"<{kind} {told} items={len(self)} queue={self._queue_name!r}>"
 
     @property
     def items(self) -> list[Item]:

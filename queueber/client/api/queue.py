@@ -1,5 +1,5 @@
 # Generated from async_queue.py by scripts/generate_blocking.py; edit that file instead.
-"""A queue: add items, lease them, read their results, operate it."""
+"""A queue: add items, lease them, read their results, operate it; and its producers."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -8,14 +8,14 @@ from typing import Unpack
 from queueber import model
 from queueber.client.api.lease import Lease
 from queueber.client.api.load import Load
-from queueber.client.api.producer import Producer
 from queueber.client.api.snapshot import Snapshot
 from queueber.client.arguments import values
-from queueber.client.arguments.new_items import AddOptions
-from queueber.client.arguments.values import ItemIds, Seconds
+from queueber.client.arguments.new_items import AddOptions, to_new_items
+from queueber.client.arguments.values import Contents, ItemIds, Seconds
 from queueber.client.calls.adds import AddedIds
 from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.calls.items import PeekPage
+from queueber.client.calls.numbered_adds import NumberedAdds
 from queueber.client.calls.results import WaitingReadOptions
 from queueber.client.transport.futures import wait_for
 from queueber.wire.results import results_of
@@ -40,7 +40,7 @@ class Queue:
 
     # --- items ------------------------------------------------------------------------------------
 
-    def add(self, contents: values.Contents, **options: Unpack[AddOptions]) -> AddedIds:
+    def add(self, contents: Contents, **options: Unpack[AddOptions]) -> AddedIds:
         """Store items, all or none, and return their ids in order.
 
         `delay` is how long they stay hidden, `priority` is from 0 to 9, higher first: one for all
@@ -52,13 +52,11 @@ class Queue:
         """
         return wait_for(self._calls.adds.add(contents, **options))
 
-    def add_soon(
-        self, contents: values.Contents, **options: Unpack[AddOptions]
-    ) -> "Future[AddedIds]":
+    def add_soon(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and are kept in order."""
         return self._calls.adds.add(contents, **options)
 
-    def producer(self, id: str, epoch: int) -> Producer:
+    def producer(self, id: str, epoch: int) -> "Producer":
         """A producer, whose adds are safe to repeat.
 
         When two use the same `id`, the one with the greater `epoch` shuts out the other.
@@ -250,3 +248,51 @@ class Queue:
     def resume(self) -> None:
         """Answer polls again."""
         wait_for(self._calls.items.resume())
+
+
+class Producer:
+    """Adds that are stored once, however often they are sent.
+
+    Calls are numbered from 1 and stored in order. After a lost connection the client sends a call
+    again, and the server recognises it. A program that starts again with the same id and epoch and
+    makes the same calls gets the same answers: what was stored before is not stored again.
+    """
+
+    def __init__(self, adds: NumberedAdds) -> None:
+        self._adds = adds
+        self.id = adds.producer_id
+        self.epoch = adds.epoch
+
+    def __repr__(self) -> str:
+        return f"<Producer {self.id!r} epoch={self.epoch} sequence={self.sequence}>"
+
+    @property
+    def sequence(self) -> int:
+        """The number of the next call; after a call failed, the number of that call."""
+        return self._adds.next_sequence
+
+    def add(
+        self,
+        contents: Contents,
+        *,
+        sequence: int | None = None,
+        **options: Unpack[AddOptions],
+    ) -> AddedIds:
+        """As `Queue.add`. `sequence` is the number of the call, if it is not the next one.
+
+        `Aborted` when another producer uses the id with a greater epoch, when a number was left
+        out, when the call has other contents than the one stored under its number, or when a call
+        before it failed: repeat that one with its `sequence`. A call whose caller is cancelled is
+        sent all the same, because it has its number.
+        """
+        return wait_for(self.add_soon(contents, sequence=sequence, **options))
+
+    def add_soon(
+        self,
+        contents: Contents,
+        *,
+        sequence: int | None = None,
+        **options: Unpack[AddOptions],
+    ) -> "Future[AddedIds]":
+        """As `add`, but returns at once: several calls may be under way, and are kept in order."""
+        return self._adds.add(to_new_items(contents, **options), sequence)

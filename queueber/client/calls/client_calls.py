@@ -1,7 +1,7 @@
 """All calls of one client: those of each queue, and those to the server itself."""
 
-from collections.abc import Coroutine
 from concurrent.futures import Future
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -74,25 +74,18 @@ class ClientCalls:
             return self._queues[key]
 
     def describe(self) -> "Future[ServerInfo]":
-        async def describe() -> ServerInfo:
-            response = await self.connection.call(
-                lambda link: link.service.describe(), is_repeatable=True
-            )
-            return read_server_info(response.server)
-
-        return self.connection.submit(describe)
+        return self.connection.ask(
+            lambda link: link.service.describe(), lambda response: read_server_info(response.server)
+        )
 
     def create(
         self, name: str, settings: QueueSettings | None, changes: SettingsArguments
     ) -> "Future[bool]":
         made = to_settings(QueueSettings() if settings is None else settings, changes)
-        to_name(name)
-
-        async def create() -> bool:
-            response = await self._send_settings("createQueue", name, made, is_repeatable=False)
-            return bool(response.created)
-
-        return self.connection.submit(create)
+        send = partial(_send_settings, "createQueue", to_name(name), made)
+        return self.connection.ask(
+            send, lambda response: bool(response.created), is_repeatable=False
+        )
 
     def configure(
         self, name: str, settings: QueueSettings | None, changes: SettingsArguments
@@ -109,20 +102,10 @@ class ClientCalls:
                     lambda link: link.service.queue(name, True).queue.stats(), is_repeatable=True
                 )
                 made = to_settings(read_settings(response.stats.settings), changes)
-            await self._send_settings("configureQueue", name, made, is_repeatable=True)
+            send = partial(_send_settings, "configureQueue", name, made)
+            await self.connection.call(send, is_repeatable=True)
 
         return self.connection.submit(configure)
-
-    def _send_settings(
-        self, method: str, name: str, settings: QueueSettings, *, is_repeatable: bool
-    ) -> Coroutine[Any, Any, Any]:
-        def send(link: Link) -> Any:
-            request = getattr(link.service, method + "_request")()
-            request.name = name
-            write_settings(request.init("settings"), settings)
-            return request.send()
-
-        return self.connection.call(send, is_repeatable=is_repeatable)
 
     def delete(self, name: str) -> "Future[bool]":
         to_name(name)
@@ -131,10 +114,9 @@ class ClientCalls:
             link.forget_queue(name)
             return link.service.deleteQueue(name)
 
-        async def delete() -> bool:
-            return bool((await self.connection.call(send, is_repeatable=False)).deleted)
-
-        return self.connection.submit(delete)
+        return self.connection.ask(
+            send, lambda response: bool(response.deleted), is_repeatable=False
+        )
 
     def list_queues(self) -> "Future[list[Stats]]":
         return self.connection.submit(self._list_queues)
@@ -151,3 +133,10 @@ class ClientCalls:
             queues += [read_stats(each) for each in response.queues]
             more = response.more
         return queues
+
+
+def _send_settings(method: str, name: str, settings: QueueSettings, link: Link) -> Any:
+    request = getattr(link.service, method + "_request")()
+    request.name = name
+    write_settings(request.init("settings"), settings)
+    return request.send()

@@ -8,19 +8,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from queueber.client.arguments.values import (
-    CompletedResults,
-    Errors,
-    Id,
-    ItemIds,
-    Seconds,
-    to_errors,
-    to_id,
-    to_ids,
-    to_ms,
-    to_results,
-    to_some_ms,
-)
+from queueber.client.arguments import values
+from queueber.client.arguments.values import CompletedResults, Errors, Id, ItemIds, Seconds
 from queueber.client.transport.futures import ignore_outcome
 from queueber.client.transport.remote_queue import (
     Batcher,
@@ -77,7 +66,7 @@ class LeaseCalls:
 
     def complete(self, ids: ItemIds, results: CompletedResults, lease: Id) -> "Future[list[bool]]":
         held = _held(ids, lease)
-        held.results = to_results(results, len(held.ids))
+        held.results = values.to_results(results, len(held.ids))
         return self._completes.submit(held, len(held.ids), size=sum(map(len, held.results)))
 
     def fail(
@@ -85,9 +74,9 @@ class LeaseCalls:
     ) -> "Future[list[FailOutcome]]":
         held = _held(ids, lease)
         count = len(held.ids)
-        held.errors = to_errors(error, count)
+        held.errors = values.to_errors(error, count)
         if delay is not None:
-            held.delay_ms = to_ms("delay", delay, DELAY_MS_MAX)
+            held.delay_ms = values.to_ms("delay", delay, DELAY_MS_MAX)
         # A batch of several fails repeats the one error of all for each item.
         copies = count if len(held.errors) == 1 else 1
         size = copies * sum(len(each.encode()) for each in held.errors)
@@ -98,7 +87,9 @@ class LeaseCalls:
         return self.releases.submit(held, len(held.ids))
 
     def extend(self, seconds: Seconds, lease: Id) -> "Future[bool]":
-        payload = _Extend(to_id("lease", lease), to_some_ms("seconds", seconds, LEASE_MS_MAX))
+        payload = _Extend(
+            values.to_id("lease", lease), values.to_some_ms("seconds", seconds, LEASE_MS_MAX)
+        )
         return self._extends.submit(payload, 1)
 
     # --- on the loop ------------------------------------------------------------------------------
@@ -180,8 +171,8 @@ class LeaseCalls:
             else:
                 body.ids = [item_id for each in operations for item_id in each.payload.ids]
                 body.leases = [o.payload.lease_id for o in operations for _ in o.payload.ids]
-            for name, values in fields.items():
-                setattr(body, name, values)
+            for name, column in fields.items():
+                setattr(body, name, column)
 
         return (await self._queue.call(filled(method, write), is_repeatable=is_repeatable)).resp
 
@@ -196,4 +187,4 @@ class LeaseCalls:
 
 
 def _held(ids: ItemIds, lease: Id) -> _Held:
-    return _Held(to_ids("ids", ids), to_id("lease", lease))
+    return _Held(values.to_ids("ids", ids), values.to_id("lease", lease))

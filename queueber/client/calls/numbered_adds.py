@@ -24,6 +24,7 @@ from typing import Any
 
 from queueber.client.arguments.values import to_number, to_text
 from queueber.client.calls.adds import AddedIds, ids_of, size_of
+from queueber.client.transport.backoff import Retries
 from queueber.client.transport.connection import CLOSED_UNDER_WAY, CLOSED_UNSENT
 from queueber.client.transport.link import Link
 from queueber.client.transport.remote_queue import Operation, RemoteQueue, filled
@@ -101,7 +102,7 @@ class NumberedAdds:
 
     async def _run(self) -> None:
         """Send calls and answer callers until nothing is left to send."""
-        retries = self._connection.new_retries()
+        retries = Retries(self._connection.give_up_at())
         unsure: OutcomeUnknown | None = None
         while self._window or self._pending:
             try:
@@ -122,7 +123,7 @@ class NumberedAdds:
             self._is_new = self._is_new or not added.is_repeat
             operation = self._window.popleft()
             operation.answer(ids_of(added, 0, operation.parts))
-            retries = self._connection.new_retries()
+            retries = Retries(self._connection.give_up_at())
             unsure = None
         self._link = None
         self._runs = False

@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from itertools import count
-from random import uniform
 from typing import Any, Protocol, TypeVar
 
 import capnp
 
+from queueber.client.transport.backoff import Retries
 from queueber.client.transport.futures import answer_future, fail_future
 from queueber.client.transport.link import Link, Target, error_of, open_link
 from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
@@ -51,35 +51,6 @@ class Sender(Protocol):
         """Fail every call that was not sent."""
 
 
-class Retries:
-    """Tries of one call until a deadline, by the clock of the running asyncio loop.
-
-    Each delay is up to twice the one before, cut at random, so that many clients do not come back
-    to a restarted server in the same moment.
-    """
-
-    def __init__(
-        self, give_up_at: float, *, first_seconds: float = 0.02, max_seconds: float = 2.0
-    ) -> None:
-        self.give_up_at = give_up_at
-        self._next_seconds = first_seconds
-        self._max_seconds = max_seconds
-
-    def seconds(self) -> float:
-        """How long to sleep before the next try."""
-        longest = self._next_seconds
-        self._next_seconds = min(2 * longest, self._max_seconds)
-        return longest * uniform(0.5, 1.0)
-
-    async def pause(self) -> bool:
-        """Sleep before the next try; False, and at once, when the deadline would pass."""
-        seconds = self.seconds()
-        if asyncio.get_running_loop().time() + seconds >= self.give_up_at:
-            return False
-        await asyncio.sleep(seconds)
-        return True
-
-
 class Connection(ABC):
     loop: asyncio.AbstractEventLoop
 
@@ -108,6 +79,25 @@ class Connection(ABC):
         future: Future[T] = self.new_future()
         self.post(lambda: self.start(make(), future))
         return future
+
+    def ask(
+        self,
+        send: Callable[[Any], Awaitable[Any]],
+        read: Callable[[Any], T],
+        *,
+        is_repeatable: bool = True,
+        queue: tuple[str, bool] | None = None,
+        work_seconds: float = 0.0,
+    ) -> "Future[T]":
+        """Send one call and read its response; see `call`. Most questions are safe to repeat."""
+
+        async def ask() -> T:
+            answer = await self.call(
+                send, is_repeatable=is_repeatable, queue=queue, work_seconds=work_seconds
+            )
+            return read(answer)
+
+        return self.submit(ask)
 
     # --- on the loop: begin and end ---------------------------------------------------------------
 
@@ -216,10 +206,11 @@ class Connection(ABC):
         is lost during that time gets the full retry time again. A call that is not wanted any more
         is not retried. See `answer` for `send` and `queue`.
         """
-        retries = self.new_retries(wait_seconds)
-        last_try_at = retries.give_up_at + work_seconds
+        give_up_at = self.give_up_at(wait_seconds)
+        last_try_at = give_up_at + work_seconds
+        retries: Retries | None = None
         while True:
-            link = self._link or await self.get_link(retries.give_up_at)
+            link = self._link or await self.get_link(give_up_at)
             sent_at = self.loop.time()
             try:
                 return await self.answer(
@@ -232,12 +223,14 @@ class Connection(ABC):
             except QueueberError as error:
                 now = self.loop.time()
                 if now > sent_at + _WORKED_SECONDS and now < last_try_at:
-                    retries = self.new_retries(wait_seconds)
+                    retries, give_up_at = None, self.give_up_at(wait_seconds)
+                retries = retries or Retries(give_up_at)
                 if not error.retryable or not is_wanted() or not await retries.pause():
                     raise
 
-    def new_retries(self, wait_seconds: float = 0.0) -> Retries:
-        return Retries(self.loop.time() + self.target.retry_seconds + wait_seconds)
+    def give_up_at(self, wait_seconds: float = 0.0) -> float:
+        """When a call that begins now is not retried any more."""
+        return self.loop.time() + self.target.retry_seconds + wait_seconds
 
     async def answer(
         self,

@@ -21,15 +21,15 @@ _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the server is, and how long to try."""
+    """Where the server is, how long to try, and how its log names this client.
+
+    A call that certainly had no effect is retried for `retry_seconds`.
+    """
 
     address: str
     connect_seconds: float
-    """How long the first connect is tried."""
     retry_seconds: float
-    """How long a call that certainly had no effect is retried."""
     name: str
-    """What the server calls this client in its log."""
 
 
 class Link:

@@ -39,26 +39,7 @@ class RemoteQueue:
         self.connection = connection
         self.key = name, must_exist
         self.call = partial(connection.call, queue=self.key)
-
-    def ask(
-        self,
-        send: Callable[[Any], Awaitable[Any]],
-        read: Callable[[Any], T],
-        *,
-        is_repeatable: bool = True,
-        work_seconds: float = 0.0,
-    ) -> "Future[T]":
-        """Send one call and read its response. May be called from any thread.
-
-        Questions are safe to repeat; say so if a call is not. See `Connection.call`.
-        """
-
-        async def ask() -> T:
-            return read(
-                await self.call(send, is_repeatable=is_repeatable, work_seconds=work_seconds)
-            )
-
-        return self.connection.submit(ask)
+        self.ask = partial(connection.ask, queue=self.key)
 
     def check_size(self, field: str, parts: int, size: int) -> None:
         """Refuse a call that is too large before it is sent: the server might disconnect."""

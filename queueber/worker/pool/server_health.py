@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable
 
-from queueber.client.transport.connection import Retries
+from queueber.client.transport.backoff import Retries
 from queueber.errors import QueueberError
 from queueber.worker.counters import Counters
 from queueber.worker.event_logger import EventLogger
