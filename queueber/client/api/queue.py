@@ -43,9 +43,9 @@ class Queue:
     def add(self, contents: Contents, **options: Unpack[AddOptions]) -> AddedIds:
         """Store items, all or none, and return their ids in order.
 
-        `delay` is how long they stay hidden, `priority` is from 0 to 9, higher first: one for all
-        items, or one for each. An item whose `key` was used within the queue's dedup window is not
-        stored again: its id is that of the first, and `duplicates` of the returned list says so.
+        `delay` is how long they stay hidden, `priority` is from 0 to 9 (5), higher first: one for
+        all items, or one for each. An item whose `key` was used within the queue's dedup window is
+        not stored again: its id is that of the first, and `duplicates` of the returned ids says so.
         `attributes` is a mapping of text that goes with each item, or a list of them. `batch` names
         what all of them belong to, for `receipt` and `wait_for_batch`. `origin` says which load,
         partition and row they come from; the load must be under way.
@@ -155,7 +155,7 @@ class Queue:
         return wait_for(self._calls.results.wait_for_batch(batch, timeout))
 
     def read_results(self, offset: int = 0, **options: Unpack[WaitingReadOptions]) -> model.Results:
-        """Up to `limit` results from `offset` on, or from where `reader` has acknowledged.
+        """Up to `limit` (1000) results from `offset` on, or from where `reader` has acknowledged.
 
         When there are none, wait up to `wait` seconds. Only those of a `batch`, and `before` an
         offset, if these are given. `without` names columns that the server leaves out: "results",

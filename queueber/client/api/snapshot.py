@@ -36,7 +36,7 @@ class Snapshot:
         self.close()
 
     def scan(self, state: State = "ready", **options: Unpack[ScanOptions]) -> PeekPage:
-        """A page of the items that were ready, delayed, leased or dead.
+        """A page of up to `limit` (250) items that were ready, delayed, leased or dead.
 
         `after` is the `next` of the page before, `before` a `next` at which to stop. Only items of
         `batch`, if one is named. `without` names columns that the server leaves out: "contents",
