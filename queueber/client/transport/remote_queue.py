@@ -1,4 +1,4 @@
-"""Batches small operations of one kind, such as removes, into few calls.
+"""A queue of a server: how its calls are sent, small ones in batches.
 
 An operation that finds no call under way is sent in the same turn of the loop, so a single call is
 never delayed. While calls are under way, further operations are queued and sent together when one
@@ -7,23 +7,16 @@ of the calls returns: the more operations, the larger the calls.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from queueber import errors
 from queueber.client.transport.connection import CLOSED_UNDER_WAY, CLOSED_UNSENT, Connection
-from queueber.client.transport.futures import FUTURE_IS_DONE, fail_future
-from queueber.errors import (
-    InvalidArgument,
-    NotFound,
-    OutcomeUnknown,
-    QueueberError,
-    ResourceExhausted,
-    Unavailable,
-)
-from queueber.limits import MIB
+from queueber.client.transport.futures import answer_future, fail_future
+from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, MIB
 
 _CALLS_MAX = 2
 """Calls under way at once: while the server syncs one, the next is being sent."""
@@ -31,10 +24,42 @@ _CALLS_MAX = 2
 _CALL_PARTS_MAX = 1000
 _CALL_BYTES_MAX = MIB
 
-_REFUSALS = (InvalidArgument, ResourceExhausted, NotFound)
+_REFUSALS = (errors.InvalidArgument, errors.ResourceExhausted, errors.NotFound)
 """Errors that a server sends before it changes anything."""
 
 P = TypeVar("P")
+T = TypeVar("T")
+
+
+class RemoteQueue:
+    """One queue, reached over one connection."""
+
+    def __init__(self, connection: Connection, name: str, *, must_exist: bool) -> None:
+        """Unless it `must_exist`, the first call creates the queue."""
+        self.connection = connection
+        self.key = name, must_exist
+        self.call = partial(connection.call, queue=self.key)
+        self.ask = partial(connection.ask, queue=self.key)
+
+    def check_size(self, field: str, parts: int, size: int) -> None:
+        """Refuse a call that is too large before it is sent: the server might disconnect."""
+        limit = self.connection.server.message_bytes_max
+        size += parts * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES
+        if size > limit:
+            raise errors.ResourceExhausted(
+                f"{field}: the call has {size} bytes; the limit is {limit}, send several calls"
+            )
+
+
+def filled(method: str, write: Callable[[Any], None]) -> Callable[[Any], Awaitable[Any]]:
+    """Sends a call to a queue, with a request that a function writes."""
+
+    def send(queue: Any) -> Any:
+        request = getattr(queue, method + "_request")()
+        write(request.init("req"))
+        return request.send()
+
+    return send
 
 
 @dataclass(slots=True, eq=False)
@@ -52,17 +77,23 @@ class Operation(Generic[P]):
 
     def answer(self, result: object) -> bool:
         """Set the result; False when the caller does not wait any more."""
-        try:
-            self.future.set_result(result)
-        except FUTURE_IS_DONE:
-            return False
-        return True
+        return answer_future(self.future, result)
 
     def fail(self, error: BaseException) -> None:
         fail_future(self.future, error)
 
 
+def answer_each(operations: list[Operation[Any]], results: list[Any]) -> None:
+    """Give each operation as many results as it has parts."""
+    start = 0
+    for operation in operations:
+        operation.answer(results[start : start + operation.parts])
+        start += operation.parts
+
+
 class Batcher(Generic[P]):
+    """Sends operations of one kind, such as removes, in few calls."""
+
     def __init__(
         self,
         connection: Connection,
@@ -77,12 +108,22 @@ class Batcher(Generic[P]):
         self._under_way = 0
         self._is_scheduled = False
 
+    def submit(
+        self, payload: P, parts: int, *, size: int = 0, group: Hashable = None
+    ) -> "Future[Any]":
+        """Send an operation; returns its future. May be called from any thread."""
+        operation = Operation(payload, self._connection.new_future(), parts, size, group)
+        self._connection.post(partial(self.put, operation))
+        return operation.future
+
+    # --- on the loop ------------------------------------------------------------------------------
+
     def put(self, operation: Operation[P]) -> None:
         self._pending.append(operation)
         if self._under_way < _CALLS_MAX and not self._is_scheduled:
             self._is_scheduled = True
             # Not at once: operations of the same turn of the loop share the call.
-            self._connection.call_soon(self._send_pending)
+            self._connection.loop.call_soon(self._send_pending)
 
     @property
     def is_busy(self) -> bool:
@@ -90,8 +131,7 @@ class Batcher(Generic[P]):
         return self._under_way > 0 or bool(self._pending)
 
     def close(self) -> None:
-        for operation in self._pending:
-            operation.fail(Unavailable(CLOSED_UNSENT))
+        _fail_all(self._pending, errors.Unavailable(CLOSED_UNSENT))
         self._pending.clear()
 
     def _send_pending(self) -> None:
@@ -128,25 +168,24 @@ class Batcher(Generic[P]):
     async def _send_or_fail(self, operations: list[Operation[P]]) -> None:
         try:
             await self._send(operations)
-        except QueueberError as error:
-            if len(operations) == 1 or not isinstance(error, _REFUSALS):
-                for operation in operations:
-                    operation.fail(error)
-            else:
-                # The server refused the call because of one operation: send each by itself.
-                for operation in operations:
-                    await self._send_or_fail([operation])
         except asyncio.CancelledError:
-            for operation in operations:
-                operation.fail(OutcomeUnknown(CLOSED_UNDER_WAY))
+            _fail_all(operations, errors.OutcomeUnknown(CLOSED_UNDER_WAY))
             raise
         except Exception as error:  # noqa: BLE001  the callers get it, whatever it is
+            if len(operations) == 1 or not isinstance(error, _REFUSALS):
+                _fail_all(operations, error)
+                return
+            # The server refused the call because of one operation: send each by itself.
             for operation in operations:
-                operation.fail(error)
+                await self._send_or_fail([operation])
+
+
+def _fail_all(operations: Iterable[Operation[Any]], error: Exception) -> None:
+    for operation in operations:
+        operation.fail(error)
 
 
 def _fail_unsent(operations: list[Operation[Any]], task: "asyncio.Task[None]") -> None:
     """A task that is cancelled before its first turn never starts its coroutine."""
     if task.cancelled():
-        for operation in operations:
-            operation.fail(Unavailable(CLOSED_UNSENT))
+        _fail_all(operations, errors.Unavailable(CLOSED_UNSENT))
