@@ -4,8 +4,7 @@ from typing import Any
 
 from queueber.rpc.calls import QueueMethods, call
 from queueber.wire.lists import read_columns
-from queueber.wire.snapshots import write_scan, write_snapshot
-from queueber.wire.states import read_state
+from queueber.wire.snapshots import read_state, write_scan, write_snapshot
 
 
 class SnapshotMethods(QueueMethods):

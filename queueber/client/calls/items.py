@@ -20,7 +20,7 @@ from queueber.client.calls.remote_queue import RemoteQueue
 from queueber.limits import DELAY_MS_MAX, PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import ItemInfo, ItemState, Stats
 from queueber.wire.queues import read_stats
-from queueber.wire.states import read_peeked, wire_state
+from queueber.wire.snapshots import read_peeked, wire_state
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from queueber.client.calls.remote_queue import RemoteQueue, answer_each
 from queueber.client.transport.batcher import Batcher, Operation
 from queueber.limits import DELAY_MS_MAX, LEASE_MS_MAX
 from queueber.model import FailOutcome
-from queueber.wire.states import read_fail_outcomes
+from queueber.wire.items import read_fail_outcomes
 
 _QUEUE_BACKOFF = -1
 

@@ -27,8 +27,7 @@ from queueber.model import (
 )
 from queueber.wire.lists import write_columns
 from queueber.wire.results import read_results
-from queueber.wire.snapshots import read_cuts, read_scan, read_snapshot
-from queueber.wire.states import wire_state
+from queueber.wire.snapshots import read_cuts, read_scan, read_snapshot, wire_state
 
 
 @dataclass(frozen=True, slots=True)
