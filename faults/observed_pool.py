@@ -10,10 +10,8 @@ from faults.recorder import Recorder
 from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
 from queueber.worker.event_logger import make_event_logger
-from queueber.worker.handlers.handler import Handler
-from queueber.worker.pool.in_process import run_loop
-from queueber.worker.pool.pool import Pool
-from queueber.worker.pool.work_queue import WorkQueue
+from queueber.worker.handler import Handler
+from queueber.worker.pool import Pool, run_loop
 from queueber.worker.worker_settings import WorkerSettings
 
 
@@ -23,7 +21,7 @@ class ObservedWorkQueue:
     def __init__(self, recorder: Recorder, client: str, queue: AsyncQueue) -> None:
         self._recorder = recorder
         self._client = client
-        self._queue: WorkQueue = queue
+        self._queue = queue
 
     @property
     def name(self) -> str:

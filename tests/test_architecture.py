@@ -85,7 +85,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/rpc/listener.py",
         "queueber/sweeper/",
         "queueber/client/",
-        "queueber/worker/handlers/trio_runner.py",
+        "queueber/worker/trio_runner.py",
     ),
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),

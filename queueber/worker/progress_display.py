@@ -1,10 +1,10 @@
 """How the work goes: one live line on a terminal, otherwise a log line now and then."""
 
+import contextlib
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Iterator
 
 from queueber.clock import SystemClock
 from queueber.limits import SECOND_MS
@@ -13,15 +13,14 @@ from queueber.worker.event_logger import EventLogger
 
 _LOG_SECONDS = 10.0
 _LINES_A_SECOND = 4
+_LOGGED = ("in_flight", "waiting", "done", "failed", "refused", "unknown")
 _RATE_WINDOW_MS = 5 * SECOND_MS
 
 
-def make_display(
+def showing_progress(
     queue: str, stats: Callable[[], WorkerStats], log: EventLogger
-) -> "LiveLine | LogLines":
-    if sys.stderr.isatty():
-        return LiveLine(queue, stats)
-    return LogLines(queue, stats, log)
+) -> contextlib.AbstractContextManager[object]:
+    return _live_line(queue, stats) if sys.stderr.isatty() else _log_lines(queue, stats, log)
 
 
 class Rate:
@@ -65,74 +64,56 @@ def _connection(stats: WorkerStats) -> str:
     return "connecting" if stats.connecting == stats.processes else "connected"
 
 
-class LiveLine:
-    def __init__(self, queue: str, stats: Callable[[], WorkerStats]) -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.text import Text
+def _live_line(
+    queue: str, stats: Callable[[], WorkerStats]
+) -> contextlib.AbstractContextManager[object]:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
 
-        rate = Rate()
+    rate = Rate()
 
-        def line() -> Text:
-            figures = stats()
-            style = "yellow" if figures.disconnected else ""
-            return Text(to_line(queue, figures, rate.of(figures.done)), style, overflow="ellipsis")
+    def line() -> Text:
+        figures = stats()
+        style = "yellow" if figures.disconnected else ""
+        return Text(to_line(queue, figures, rate.of(figures.done)), style, overflow="ellipsis")
 
-        # Other output of the program appears above the line.
-        self._live = Live(
-            console=Console(stderr=True),
-            get_renderable=line,
-            refresh_per_second=_LINES_A_SECOND,
-        )
-
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._live.__exit__(None, None, None)
+    # Other output of the program appears above the line.
+    return Live(
+        console=Console(stderr=True), get_renderable=line, refresh_per_second=_LINES_A_SECOND
+    )
 
 
-class LogLines:
+@contextlib.contextmanager
+def _log_lines(queue: str, stats: Callable[[], WorkerStats], log: EventLogger) -> Iterator[None]:
     """Logs nothing while the numbers stay the same."""
+    rate = Rate()
+    is_over = threading.Event()
 
-    def __init__(self, queue: str, stats: Callable[[], WorkerStats], log: EventLogger) -> None:
-        self._queue = queue
-        self._stats = stats
-        self._logger = log
-        self._rate = Rate()
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="queueber-display", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._logger.info("worker_started", queue=self._queue)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-        self._log("worker_ended")
-
-    def _run(self) -> None:
-        before = WorkerStats()
-        while not self._is_over.wait(_LOG_SECONDS):
-            now = self._stats()
-            if now != before:
-                self._log("working")
-            before = now
-
-    def _log(self, event: str) -> None:
-        figures = self._stats()
-        self._logger.info(
+    def log_numbers(event: str) -> None:
+        figures = stats()
+        log.info(
             event,
-            queue=self._queue,
-            rate=round(self._rate.of(figures.done), 1),
-            in_flight=figures.in_flight,
-            waiting=figures.waiting,
-            done=figures.done,
-            failed=figures.failed,
-            refused=figures.refused,
-            unknown=figures.unknown,
+            queue=queue,
+            rate=round(rate.of(figures.done), 1),
+            **{name: getattr(figures, name) for name in _LOGGED},
             connected=not (figures.disconnected or figures.connecting),
         )
+
+    def log_changes() -> None:
+        before = WorkerStats()
+        while not is_over.wait(_LOG_SECONDS):
+            now = stats()
+            if now != before:
+                log_numbers("working")
+            before = now
+
+    log.info("worker_started", queue=queue)
+    thread = threading.Thread(target=log_changes, name="queueber-display", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        log_numbers("worker_ended")

@@ -1,12 +1,8 @@
 """The item that a handler gets, and the lease that holds it."""
 
-from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 from queueber.client import Item
-
-_IDS_LOGGED_MAX = 20
 
 
 class HeldLease:
@@ -50,8 +46,3 @@ class WorkItem(Item):
 
     def __eq__(self, other: object) -> bool:
         return self is other
-
-
-def logged_ids(items: Iterable[WorkItem]) -> list[str]:
-    """Ids for a log line, at most 20 of them."""
-    return [item.id.hex() for item in islice(items, _IDS_LOGGED_MAX)]

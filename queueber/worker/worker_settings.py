@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
 from queueber.errors import InvalidArgument
-from queueber.limits import LEASE_MS_MAX, SECOND_MS
-from queueber.worker.handlers.handler import Handler, is_coroutine_function, resolve
-from queueber.worker.handlers.serializers import (
+from queueber.worker.handler import (
     DESERIALIZERS,
     SERIALIZERS,
     Deserializer,
+    Handler,
     Serializer,
     SerializerName,
+    is_coroutine_function,
+    resolve,
 )
-from queueber.worker.seconds import check_seconds
 from queueber.worker.work_item import WorkItem
 
 LoopName = Literal["asyncio", "trio"]
@@ -22,7 +22,6 @@ LOOPS: tuple[str, ...] = get_args(LoopName)
 CONCURRENCY_MAX = 10_000
 PROCESSES_MAX = 1000
 PREFETCH_MAX = 100_000
-TIMEOUT_SECONDS_MAX = 7 * 24 * 3600
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -54,9 +53,6 @@ class WorkerSettings:
         _check_count("concurrency", self.concurrency, 1, CONCURRENCY_MAX)
         _check_count("processes", self.processes, 0, PROCESSES_MAX)
         _check_count("prefetch", self.prefetch, 0, PREFETCH_MAX)
-        check_seconds("lease", self.lease_seconds, 0.001, LEASE_MS_MAX / SECOND_MS)
-        check_seconds("shutdown_timeout", self.shutdown_seconds, 0, TIMEOUT_SECONDS_MAX)
-        check_seconds("connect_timeout", self.connect_seconds, 0, TIMEOUT_SECONDS_MAX)
         if self.loop not in LOOPS:
             raise InvalidArgument(f"loop: {self.loop!r} is not one of {', '.join(LOOPS)}")
         if self.on_lease_lost is not None and not callable(self.on_lease_lost):

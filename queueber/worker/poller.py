@@ -5,17 +5,15 @@ again: whoever deleted it may not want it back, and it would lack its settings.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from queueber.client import AsyncClient, AsyncLease
+from queueber.client import AsyncClient, AsyncLease, AsyncQueue
 from queueber.errors import NotFound, QueueberError
+from queueber.worker.background import first_of
 from queueber.worker.counters import Counters
 from queueber.worker.event_logger import EventLogger
-from queueber.worker.pool.background import first_of
-from queueber.worker.pool.server_health import ServerHealth, new_retries
-from queueber.worker.pool.work_queue import WorkQueue
+from queueber.worker.server_health import ServerHealth, new_retries
 from queueber.worker.work_item import WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -36,7 +34,7 @@ _FATAL_CODES = ("INVALID_ARGUMENT", "PERMISSION_DENIED", "UNAUTHENTICATED")
 @dataclass(eq=False)
 class Poller:
     client: AsyncClient
-    queue: WorkQueue
+    queue: AsyncQueue
     settings: WorkerSettings
     health: ServerHealth
     counters: Counters
@@ -98,9 +96,7 @@ class Poller:
                 return
             if self.is_until_empty:
                 # A handler may add items, and the item that it has may come back.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_EMPTY_CHECK_SECONDS):
-                        await self._is_idle.wait()
+                await first_of(self._is_idle.wait(), seconds=_EMPTY_CHECK_SECONDS)
 
     async def _poll_while_full(self) -> None:
         """Have a second poll under way while polls bring all the items that they ask for."""

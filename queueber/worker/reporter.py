@@ -7,9 +7,11 @@ runs: an item counts only once the server has confirmed it.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from queueber.client import AsyncQueue
 from queueber.errors import (
     Internal,
     InvalidArgument,
@@ -18,16 +20,14 @@ from queueber.errors import (
     ResourceExhausted,
     Unavailable,
 )
+from queueber.model import FailOutcome
+from queueber.worker.background import Background
 from queueber.worker.counters import Counters
-from queueber.worker.event_logger import EventLogger
-from queueber.worker.handlers.handler_outcome import Failed
-from queueber.worker.handlers.runner import Finished
-from queueber.worker.pool.background import Background
-from queueber.worker.pool.failure_log import FailureLog
-from queueber.worker.pool.lease_reports import LeaseReport, Verdict, reports_of
-from queueber.worker.pool.server_health import ServerHealth, new_retries
-from queueber.worker.pool.work_queue import WorkQueue
-from queueber.worker.work_item import HeldLease, WorkItem, logged_ids
+from queueber.worker.event_logger import EventLogger, FailureLog, logged_ids
+from queueber.worker.handler import Failed, truncated
+from queueber.worker.runners import Finished
+from queueber.worker.server_health import ServerHealth, new_retries
+from queueber.worker.work_item import HeldLease, WorkItem
 from queueber.worker.worker_settings import OnLeaseLost
 
 _SENDERS = 2
@@ -40,9 +40,61 @@ _INTERNAL_ERRORS_MAX = 3
 """How often a report is sent that the server answers with an internal error."""
 
 
+@dataclass(slots=True, eq=False)
+class LeaseReport:
+    """Items of one lease that ended in the same way. They are reported in one call."""
+
+    lease: HeldLease
+    ending: Literal["completed", "failed", "released"]
+    delay: float | None = None
+    """How long failed items are delayed; None: as the queue says."""
+    items: list[WorkItem] = field(default_factory=list)
+    payloads: list[Any] = field(default_factory=list)
+    """For each item its result, or its error; unused for released items."""
+    is_repeated: bool = False
+    """The connection broke when the report was sent before: the server may have it."""
+
+    async def send(self, queue: AsyncQueue) -> list[bool] | list[FailOutcome]:
+        """Tell the server, once."""
+        ids = [item.id for item in self.items]
+        lease = self.lease.id
+        if self.ending == "completed":
+            return await queue.complete(ids, self.payloads, lease=lease)
+        if self.ending == "failed":
+            return await queue.fail(ids, self.payloads, lease=lease, delay=self.delay)
+        return await queue.release(ids, lease=lease)
+
+    def halves(self) -> "list[LeaseReport]":
+        slices = slice(0, None, 2), slice(1, None, 2)
+        return [replace(self, items=self.items[s], payloads=self.payloads[s]) for s in slices]
+
+
+def reports_of(outcomes: Iterable[Finished]) -> list[LeaseReport]:
+    """One report for each lease, ending and delay. Unfinished items are released."""
+    completed: dict[HeldLease, LeaseReport] = {}
+    others: dict[tuple[HeldLease, float | None, bool], LeaseReport] = {}
+    for item, outcome in outcomes:
+        lease = item.lease
+        if isinstance(outcome, bytes):
+            report = completed.get(lease)
+            if report is None:
+                report = completed[lease] = LeaseReport(lease, "completed")
+            payload: bytes | str = outcome
+        elif isinstance(outcome, Failed):
+            key = lease, outcome.delay, True
+            report = others.setdefault(key, LeaseReport(lease, "failed", outcome.delay))
+            payload = truncated(outcome.error)
+        else:
+            report = others.setdefault((lease, None, False), LeaseReport(lease, "released"))
+            payload = b""
+        report.items.append(item)
+        report.payloads.append(payload)
+    return [*completed.values(), *others.values()]
+
+
 @dataclass(eq=False)
 class Reporter:
-    queue: WorkQueue
+    queue: AsyncQueue
     health: ServerHealth
     counters: Counters
     log: EventLogger
@@ -102,7 +154,7 @@ class Reporter:
         internal_errors = 0
         while True:
             try:
-                verdicts = await report.send(self.queue)
+                answers = await report.send(self.queue)
             except Unavailable as error:
                 self.health.failed(error)
             except OutcomeUnknown as error:
@@ -124,7 +176,7 @@ class Reporter:
                 return self._give_up(report, error)
             else:
                 self.health.answered()
-                return self._settle(report, verdicts)
+                return self._settle(report, answers)
             await backoff.pause()
 
     def _give_up(self, report: LeaseReport, error: QueueberError) -> None:
@@ -142,19 +194,26 @@ class Reporter:
             self.lose(report.items, reason=str(error))
         self._forget(report)
 
-    def _settle(self, report: LeaseReport, verdicts: list[Verdict]) -> None:
-        report.count(self.counters, verdicts)
-        if Verdict.REFUSED in verdicts and report.ending != "released":
-            refused = [
-                item
-                for item, verdict in zip(report.items, verdicts, strict=True)
-                if verdict is Verdict.REFUSED
-            ]
-            if report.is_repeated:
-                self.counters.unknown += len(refused)
-                self.log.info("results_unknown", count=len(refused), ids=logged_ids(refused))
-            else:
-                self.lose(refused, reason="the lease had ended before the result was sent")
+    def _settle(self, report: LeaseReport, answers: Sequence[bool | FailOutcome]) -> None:
+        refused = [
+            item
+            for item, answer in zip(report.items, answers, strict=True)
+            if answer in (False, FailOutcome.REFUSED)
+        ]
+        accepted = len(answers) - len(refused)
+        if report.ending == "completed":
+            self.counters.done += accepted
+        elif report.ending == "failed":
+            self.counters.failed += accepted
+            self.counters.died += answers.count(FailOutcome.DIED)
+        else:
+            self.counters.released += accepted
+            refused = []  # they are free all the same
+        if refused and report.is_repeated:
+            self.counters.unknown += len(refused)
+            self.log.info("results_unknown", count=len(refused), ids=logged_ids(refused))
+        elif refused:
+            self.lose(refused, reason="the lease had ended before the result was sent")
         self._forget(report)
 
     def _forget(self, report: LeaseReport) -> None:

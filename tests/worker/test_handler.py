@@ -5,8 +5,7 @@ import pytest
 import queueber
 from queueber.client import Item
 from queueber.limits import ERROR_BYTES_MAX
-from queueber.worker.handlers.handler_call import make_call
-from queueber.worker.handlers.handler_outcome import Failed, failure_of
+from queueber.worker.handler import Failed, failure_of, make_call
 from queueber.worker.work_item import HeldLease, WorkItem
 from tests.worker import samples
 

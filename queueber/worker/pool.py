@@ -2,22 +2,20 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
 
-from queueber.client import AsyncClient, AsyncLease, connect_async
+from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
+from queueber.worker.background import Background, first_of
 from queueber.worker.counters import Counters, WorkerStats
-from queueber.worker.event_logger import EventLogger
-from queueber.worker.handlers.handler_outcome import Failed, Unfinished
-from queueber.worker.handlers.make_runner import make_runner
-from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
-from queueber.worker.pool.background import Background, first_of
-from queueber.worker.pool.failure_log import FailureLog
-from queueber.worker.pool.heartbeat import Heartbeat
-from queueber.worker.pool.poller import Poller
-from queueber.worker.pool.reporter import Reporter
-from queueber.worker.pool.server_health import ServerHealth
-from queueber.worker.pool.work_queue import WrapQueue
-from queueber.worker.work_item import HeldLease, WorkItem, logged_ids
+from queueber.worker.event_logger import EventLogger, FailureLog, logged_ids
+from queueber.worker.handler import Failed, Unfinished
+from queueber.worker.poller import Poller
+from queueber.worker.reporter import Reporter
+from queueber.worker.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
+from queueber.worker.server_health import Heartbeat, ServerHealth
+from queueber.worker.work_item import HeldLease, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
 _RETRY_SECONDS = 1.0
@@ -39,9 +37,12 @@ class Pool:
         *,
         is_until_empty: bool = False,
         must_exist: bool = False,
-        wrap_queue: WrapQueue = lambda queue: queue,
+        wrap_queue: Callable[[AsyncQueue], Any] = lambda queue: queue,
     ) -> None:
-        """A queue that is missing at the start is created, unless it `must_exist`."""
+        """A queue that is missing at the start is created, unless it `must_exist`.
+
+        `wrap_queue` puts something between the pool and its queue, such as a recorder of calls.
+        """
         self._settings = settings
         self._log = log
         self._is_until_empty = is_until_empty
@@ -221,3 +222,36 @@ class Pool:
         held = [(item, Unfinished.NOT_BEGUN) for item in items if not item.lease.is_lost]
         self._reporter.send(held)
         self._update()
+
+
+class InProcessRun:
+    """A pool in this process, on a loop of its own."""
+
+    def __init__(self, settings: WorkerSettings, log: EventLogger, *, is_until_empty: bool) -> None:
+        self._pool = Pool(settings, log, is_until_empty=is_until_empty)
+        self._loop = asyncio.new_event_loop()
+
+    def run(self) -> None:
+        run_loop(self._loop, self._pool.run())
+
+    def stop(self, *, now: bool) -> None:
+        """May be called from every thread, and from a signal handler."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(partial(self._pool.stop, now=now))
+
+    def stats(self) -> WorkerStats:
+        return self._pool.stats()
+
+
+def run_loop(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, but tasks of handlers that refuse to end are abandoned after a second."""
+    try:
+        loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=CANCEL_SECONDS_MAX))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()

@@ -1,0 +1,240 @@
+"""Runners call the handler: plain functions in threads, coroutines as tasks of asyncio or trio."""
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from queueber.worker.handler import (
+    Failed,
+    Outcome,
+    Unfinished,
+    is_coroutine_function,
+    make_async_call,
+    make_call,
+)
+from queueber.worker.work_item import HeldLease, WorkItem
+from queueber.worker.worker_settings import WorkerSettings
+
+Finished = tuple[WorkItem, Outcome]
+OnFinished = Callable[[Sequence[Finished]], None]
+
+CANCEL_SECONDS_MAX = 1.0
+"""How long cancelled handlers have to end. After that they are abandoned."""
+
+
+class Runner(Protocol):
+    """Runs up to `concurrency` handlers at once; further items wait in the runner.
+
+    The pool calls all methods on its loop, and the runner calls `on_finished` there.
+    """
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether `cancel` ends handlers that are running."""
+
+    @property
+    def waiting(self) -> int:
+        """Items that no handler has begun."""
+
+    def put(self, items: Sequence[WorkItem]) -> None:
+        """Handle these items, in order, as soon as handlers are free."""
+
+    def withdraw(self) -> list[WorkItem]:
+        """Take back the items that no handler has begun."""
+
+    def cancel(self, lease: HeldLease | None = None) -> None:
+        """Cancel the handlers of one lease, or all of them."""
+
+    async def close(self) -> None:
+        """End idle threads and tasks. Handlers that do not end in time are abandoned."""
+
+
+def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> Runner:
+    """The runner that the handler needs. Trio is imported only for a handler that uses it."""
+    handler: Any = settings.find_handler()
+    codecs = settings.find_serializer(), settings.find_deserializer()
+    if not is_coroutine_function(handler):
+        return ThreadRunner(make_call(handler, *codecs), settings.concurrency, on_finished)
+    if settings.loop == "trio":
+        from queueber.worker import trio_runner
+
+        call = make_async_call(handler, *codecs, trio_runner.is_cancellation)
+        return trio_runner.TrioRunner(call, settings.concurrency, on_finished)
+    call = make_async_call(handler, *codecs, _is_cancellation)
+    return AsyncioRunner(call, settings.concurrency, on_finished)
+
+
+class FinishedQueue:
+    """Carries outcomes to the loop of the pool, many in one wakeup, with its `call_soon`."""
+
+    def __init__(self, call_soon: Callable[..., object], on_finished: OnFinished) -> None:
+        self._call_soon = call_soon
+        self._on_finished = on_finished
+        self._finished: deque[Finished] = deque()
+        self._is_wakeup_pending = False
+
+    def put(self, item: WorkItem, outcome: Outcome) -> None:
+        self._finished.append((item, outcome))
+        # `_empty` clears the flag before it reads the queue, so no outcome stays behind.
+        if not self._is_wakeup_pending:
+            self._is_wakeup_pending = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed: handler was abandoned
+                self._call_soon(self._empty)
+
+    def _empty(self) -> None:
+        self._is_wakeup_pending = False
+        finished = self._finished
+        self._on_finished([finished.popleft() for _ in range(len(finished))])
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+class ThreadRunner:
+    """The threads take items from one queue, so the loop is not involved between two items."""
+
+    can_cancel = False
+
+    def __init__(
+        self,
+        call: Callable[[WorkItem], bytes | Failed],
+        concurrency: int,
+        on_finished: OnFinished,
+    ) -> None:
+        self._call = call
+        self._waiting: SimpleQueue[WorkItem | None] = SimpleQueue()
+        loop = asyncio.get_running_loop()
+        self._finished = FinishedQueue(loop.call_soon_threadsafe, on_finished)
+        # Daemons: a handler that never ends must not keep the program from ending.
+        self._threads = [
+            threading.Thread(target=self._work, name=f"queueber-handler-{number}", daemon=True)
+            for number in range(concurrency)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting.qsize()
+
+    def put(self, items: Sequence[WorkItem]) -> None:
+        for item in items:
+            self._waiting.put(item)
+
+    def withdraw(self) -> list[WorkItem]:
+        taken: list[WorkItem] = []
+        with contextlib.suppress(Empty):
+            while (item := self._waiting.get_nowait()) is not None:
+                taken.append(item)
+        return taken
+
+    def cancel(self, lease: HeldLease | None = None) -> None:
+        """Nothing can end a thread; the handler may look at `item.is_lost`."""
+
+    async def close(self) -> None:
+        for _ in self._threads:
+            self._waiting.put(None)
+
+    def _work(self) -> None:
+        get, call, finished = self._waiting.get, self._call, self._finished.put
+        while (item := get()) is not None:
+            finished(item, Unfinished.NOT_BEGUN if item.lease.is_lost else call(item))
+
+
+# --- coroutines -----------------------------------------------------------------------------------
+
+AsyncCall = Callable[[WorkItem], Coroutine[Any, Any, bytes | Failed]]
+
+
+class CoroutineRunner:
+    """What the runners of asyncio and trio have in common: at most `concurrency` running tasks."""
+
+    can_cancel = True
+
+    def __init__(self, call: AsyncCall, concurrency: int, finished: FinishedQueue) -> None:
+        self._call = call
+        self._concurrency = concurrency
+        self._finished = finished
+        self._waiting: deque[WorkItem] = deque()
+        self._running: dict[WorkItem, Any] = {}
+        """With each item what cancels its handler: an asyncio task or a cancel scope of trio."""
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def withdraw(self) -> list[WorkItem]:
+        return list(iter(self._next, None))
+
+    def _next(self) -> WorkItem | None:
+        """Two threads may take items, so the check for emptiness and the pop must be one step."""
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    def _start(self, item: WorkItem) -> Any:
+        """Start the handler, and return what cancels it. `_end` is called when it has ended."""
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        waiting, running = self._waiting, self._running
+        while waiting and len(running) < self._concurrency and (item := self._next()) is not None:
+            if item.lease.is_lost:
+                self._finished.put(item, Unfinished.NOT_BEGUN)
+            else:
+                running[item] = self._start(item)
+
+    def _end(self, item: WorkItem, outcome: Outcome) -> None:
+        del self._running[item]
+        self._finished.put(item, outcome)
+        self._begin()
+
+    def _cancel(self, lease: HeldLease | None) -> None:
+        for item, task in list(self._running.items()):
+            if lease is None or item.lease is lease:
+                task.cancel()
+
+
+class AsyncioRunner(CoroutineRunner):
+    """Tasks on the loop of the pool.
+
+    A handler that blocks the loop also blocks the heartbeat; a handler that blocks should be a
+    plain function. The tasks are in no task group: a group waits until each task has ended, and a
+    handler may refuse to end. `close` cancels them all and waits for a bounded time.
+    """
+
+    def __init__(self, call: AsyncCall, concurrency: int, on_finished: OnFinished) -> None:
+        self._loop = asyncio.get_running_loop()
+        super().__init__(call, concurrency, FinishedQueue(self._loop.call_soon, on_finished))
+
+    def put(self, items: Sequence[WorkItem]) -> None:
+        self._waiting.extend(items)
+        self._begin()
+
+    def cancel(self, lease: HeldLease | None = None) -> None:
+        self._cancel(lease)
+
+    async def close(self) -> None:
+        self.cancel()
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=CANCEL_SECONDS_MAX)
+
+    def _start(self, item: WorkItem) -> "asyncio.Task[bytes | Failed]":
+        task = self._loop.create_task(self._call(item))
+        task.add_done_callback(partial(self._ended, item))
+        return task
+
+    def _ended(self, item: WorkItem, task: "asyncio.Task[bytes | Failed]") -> None:
+        self._end(item, Unfinished.CANCELLED if task.cancelled() else task.result())
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """Whether the pool cancelled the handler. A handler may also raise CancelledError itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
