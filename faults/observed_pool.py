@@ -10,9 +10,8 @@ from faults.recorder import Recorder
 from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
 from queueber.worker.event_logger import make_event_logger
-from queueber.worker.handler import Handler
 from queueber.worker.pool import Pool, run_loop
-from queueber.worker.worker_settings import WorkerSettings
+from queueber.worker.worker_settings import Handler, WorkerSettings
 
 
 class ObservedWorkQueue:
@@ -100,7 +99,8 @@ def run_observed_pool(
         serializer=None,
         deserializer=None,
         on_lease_lost=None,
+        is_until_empty=until_empty,
     )
     wrap_queue = partial(ObservedWorkQueue, recorder, client)
-    pool = Pool(settings, make_event_logger(), is_until_empty=until_empty, wrap_queue=wrap_queue)
+    pool = Pool(settings, make_event_logger(), wrap_queue=wrap_queue)
     run_loop(asyncio.new_event_loop(), pool.run())

@@ -61,8 +61,7 @@ from queueber.model import (
 )
 from queueber.version import VERSION as __version__
 from queueber.worker.counters import WorkerStats
-from queueber.worker.handler import Retry
-from queueber.worker.work_item import WorkItem
+from queueber.worker.work_item import Retry, WorkItem
 from queueber.worker.worker import Worker
 
 __all__ = [

@@ -42,8 +42,6 @@ class Poller:
     items: set[WorkItem]
     """Items that wait or are with handlers. The pool changes it."""
     on_leased: Callable[[AsyncLease], None]
-    is_until_empty: bool
-    must_exist: bool
 
     def __post_init__(self) -> None:
         # The next poll waits until half of the prefetched items are used, so that polls are few.
@@ -76,7 +74,7 @@ class Poller:
         """Create the queue unless it must exist; return how many items a poll may ask for."""
         while True:
             try:
-                if not self.must_exist:
+                if not self.settings.must_exist:
                     await self.client.queue(self.queue.name).stats()
                 count_max = (await self.client.server()).poll_items_max
             except QueueberError as error:
@@ -89,12 +87,12 @@ class Poller:
         while True:
             self.update()
             was_idle = self._is_idle.is_set()
-            is_urgent = self.is_until_empty or self.health.is_unreachable
+            is_urgent = self.settings.is_until_empty or self.health.is_unreachable
             if await self._poll(0 if is_urgent else _POLL_WAIT_SECONDS):
                 continue
-            if self.is_until_empty and was_idle:
+            if self.settings.is_until_empty and was_idle:
                 return
-            if self.is_until_empty:
+            if self.settings.is_until_empty:
                 # A handler may add items, and the item that it has may come back.
                 await first_of(self._is_idle.wait(), seconds=_EMPTY_CHECK_SECONDS)
 
@@ -142,7 +140,7 @@ class Poller:
         self._answered()
         self.health.doubt_leases()
         self._was_full.clear()
-        if self.is_until_empty:
+        if self.settings.is_until_empty:
             return False
         if not self._is_missing:
             self._is_missing = True

@@ -10,12 +10,11 @@ from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
 from queueber.worker.background import Background, first_of
 from queueber.worker.counters import Counters, WorkerStats
 from queueber.worker.event_logger import EventLogger, FailureLog, logged_ids
-from queueber.worker.handler import Failed, Unfinished
 from queueber.worker.poller import Poller
-from queueber.worker.reporter import Reporter
+from queueber.worker.reporter import SENDERS, Reporter
 from queueber.worker.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
 from queueber.worker.server_health import Heartbeat, ServerHealth
-from queueber.worker.work_item import HeldLease, WorkItem
+from queueber.worker.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
 _RETRY_SECONDS = 1.0
@@ -35,18 +34,11 @@ class Pool:
         settings: WorkerSettings,
         log: EventLogger,
         *,
-        is_until_empty: bool = False,
-        must_exist: bool = False,
         wrap_queue: Callable[[AsyncQueue], Any] = lambda queue: queue,
     ) -> None:
-        """A queue that is missing at the start is created, unless it `must_exist`.
-
-        `wrap_queue` puts something between the pool and its queue, such as a recorder of calls.
-        """
+        """`wrap_queue` puts something between pool and queue, such as a recorder of calls."""
         self._settings = settings
         self._log = log
-        self._is_until_empty = is_until_empty
-        self._must_exist = must_exist
         self._wrap_queue = wrap_queue
         self._counters = Counters()
         self._health = ServerHealth(log, self._counters)
@@ -84,10 +76,9 @@ class Pool:
                 await self._work(client, background)
 
     async def _connect(self) -> AsyncClient:
+        seconds = self._settings.connect_seconds
         return await connect_async(
-            self._settings.address,
-            connect_timeout=self._settings.connect_seconds,
-            retry_timeout=_RETRY_SECONDS,
+            self._settings.address, connect_timeout=seconds, retry_timeout=_RETRY_SECONDS
         )
 
     async def _work(self, client: AsyncClient, background: Background) -> None:
@@ -99,7 +90,6 @@ class Pool:
             self._health,
             self._counters,
             self._log,
-            background,
             self._settled,
             settings.on_lease_lost,
         )
@@ -113,10 +103,9 @@ class Pool:
             self._log,
             self._items,
             self._leased,
-            is_until_empty=self._is_until_empty,
-            must_exist=self._must_exist,
         )
-        background.start(self._heartbeat.run)
+        for run in (self._heartbeat.run, *[self._reporter.run] * SENDERS):
+            background.start(run)
         failure: Exception | None = None
         try:
             try:
@@ -227,8 +216,8 @@ class Pool:
 class InProcessRun:
     """A pool in this process, on a loop of its own."""
 
-    def __init__(self, settings: WorkerSettings, log: EventLogger, *, is_until_empty: bool) -> None:
-        self._pool = Pool(settings, log, is_until_empty=is_until_empty)
+    def __init__(self, settings: WorkerSettings, log: EventLogger) -> None:
+        self._pool = Pool(settings, log)
         self._loop = asyncio.new_event_loop()
 
     def run(self) -> None:

@@ -11,30 +11,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from queueber import errors
 from queueber.client import AsyncQueue
-from queueber.errors import (
-    Internal,
-    InvalidArgument,
-    OutcomeUnknown,
-    QueueberError,
-    ResourceExhausted,
-    Unavailable,
-)
+from queueber.errors import QueueberError
 from queueber.model import FailOutcome
-from queueber.worker.background import Background
 from queueber.worker.counters import Counters
 from queueber.worker.event_logger import EventLogger, FailureLog, logged_ids
-from queueber.worker.handler import Failed, truncated
 from queueber.worker.runners import Finished
 from queueber.worker.server_health import ServerHealth, new_retries
-from queueber.worker.work_item import HeldLease, WorkItem
+from queueber.worker.work_item import Failed, HeldLease, WorkItem, truncated
 from queueber.worker.worker_settings import OnLeaseLost
 
-_SENDERS = 2
+SENDERS = 2
 """While the server syncs one report, the next is on its way."""
 
 _OUTCOMES_MAX = 1000
 """Outcomes that one sender takes at once."""
+
+_WRONG_REPORT = (errors.InvalidArgument, errors.ResourceExhausted)
+"""The report is too large, or one of its items is at fault."""
 
 _INTERNAL_ERRORS_MAX = 3
 """How often a report is sent that the server answers with an internal error."""
@@ -98,7 +93,6 @@ class Reporter:
     health: ServerHealth
     counters: Counters
     log: EventLogger
-    background: Background
     on_settled: Callable[[HeldLease, int], None]
     """Called with a lease and how many of its items need nothing more."""
     on_lease_lost: OnLeaseLost | None
@@ -109,8 +103,6 @@ class Reporter:
         self._has_pending = asyncio.Event()
         self._is_empty = asyncio.Event()
         self._is_empty.set()
-        for _ in range(_SENDERS):
-            self.background.start(self._send_pending)
 
     def send(self, outcomes: Sequence[Finished]) -> None:
         """Report these outcomes, soon. Unfinished items are released."""
@@ -135,7 +127,8 @@ class Reporter:
         """Wait until the server has confirmed all reports."""
         await self._is_empty.wait()
 
-    async def _send_pending(self) -> None:
+    async def run(self) -> None:
+        """Send reports without end. Several of these run at once."""
         while True:
             while not self._pending:
                 self._has_pending.clear()
@@ -155,18 +148,17 @@ class Reporter:
         while True:
             try:
                 answers = await report.send(self.queue)
-            except Unavailable as error:
+            except errors.Unavailable as error:
                 self.health.failed(error)
-            except OutcomeUnknown as error:
+            except errors.OutcomeUnknown as error:
                 report.is_repeated = True
                 self.health.failed(error)
-            except Internal as error:
+            except errors.Internal as error:
                 report.is_repeated = True
                 internal_errors += 1
                 if internal_errors == _INTERNAL_ERRORS_MAX:
                     return self._give_up(report, error)
-            except (InvalidArgument, ResourceExhausted) as error:
-                # The report is too large, or one of its items is at fault.
+            except _WRONG_REPORT as error:
                 if len(report.items) == 1:
                     return self._give_up(report, error)
                 for half in report.halves():
@@ -181,7 +173,7 @@ class Reporter:
 
     def _give_up(self, report: LeaseReport, error: QueueberError) -> None:
         """The server will never accept the report. A refused result becomes a failure."""
-        if report.ending == "completed" and isinstance(error, InvalidArgument | ResourceExhausted):
+        if report.ending == "completed" and isinstance(error, _WRONG_REPORT):
             self.counters.unreported -= len(report.items)
             for item, result in zip(report.items, report.payloads, strict=True):
                 text = (

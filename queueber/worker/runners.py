@@ -7,66 +7,35 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
-from queueber.worker.handler import (
-    Failed,
-    Outcome,
-    Unfinished,
-    is_coroutine_function,
-    make_async_call,
-    make_call,
-)
-from queueber.worker.work_item import HeldLease, WorkItem
-from queueber.worker.worker_settings import WorkerSettings
+from queueber.worker import work_item
+from queueber.worker.work_item import Failed, HeldLease, Outcome, Unfinished, WorkItem
+from queueber.worker.worker_settings import WorkerSettings, is_coroutine_function
 
 Finished = tuple[WorkItem, Outcome]
 OnFinished = Callable[[Sequence[Finished]], None]
+Call = Callable[[WorkItem], bytes | Failed]
+AsyncCall = Callable[[WorkItem], Coroutine[Any, Any, bytes | Failed]]
 
 CANCEL_SECONDS_MAX = 1.0
 """How long cancelled handlers have to end. After that they are abandoned."""
 
 
-class Runner(Protocol):
-    """Runs up to `concurrency` handlers at once; further items wait in the runner.
-
-    The pool calls all methods on its loop, and the runner calls `on_finished` there.
-    """
-
-    @property
-    def can_cancel(self) -> bool:
-        """Whether `cancel` ends handlers that are running."""
-
-    @property
-    def waiting(self) -> int:
-        """Items that no handler has begun."""
-
-    def put(self, items: Sequence[WorkItem]) -> None:
-        """Handle these items, in order, as soon as handlers are free."""
-
-    def withdraw(self) -> list[WorkItem]:
-        """Take back the items that no handler has begun."""
-
-    def cancel(self, lease: HeldLease | None = None) -> None:
-        """Cancel the handlers of one lease, or all of them."""
-
-    async def close(self) -> None:
-        """End idle threads and tasks. Handlers that do not end in time are abandoned."""
-
-
-def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> Runner:
+def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> "Runner":
     """The runner that the handler needs. Trio is imported only for a handler that uses it."""
     handler: Any = settings.find_handler()
     codecs = settings.find_serializer(), settings.find_deserializer()
     if not is_coroutine_function(handler):
-        return ThreadRunner(make_call(handler, *codecs), settings.concurrency, on_finished)
+        call = work_item.make_call(handler, *codecs)
+        return ThreadRunner(call, settings.concurrency, on_finished)
     if settings.loop == "trio":
         from queueber.worker import trio_runner
 
-        call = make_async_call(handler, *codecs, trio_runner.is_cancellation)
-        return trio_runner.TrioRunner(call, settings.concurrency, on_finished)
-    call = make_async_call(handler, *codecs, _is_cancellation)
-    return AsyncioRunner(call, settings.concurrency, on_finished)
+        async_call = work_item.make_async_call(handler, *codecs, trio_runner.is_cancellation)
+        return trio_runner.TrioRunner(async_call, settings.concurrency, on_finished)
+    async_call = work_item.make_async_call(handler, *codecs, _is_cancellation)
+    return AsyncioRunner(async_call, settings.concurrency, on_finished)
 
 
 class FinishedQueue:
@@ -92,24 +61,61 @@ class FinishedQueue:
         self._on_finished([finished.popleft() for _ in range(len(finished))])
 
 
+class Runner:
+    """Runs up to `concurrency` handlers at once; further items wait in the runner.
+
+    The pool calls all methods on its loop, and the runner calls `on_finished` there.
+    """
+
+    can_cancel = True
+    """Whether `cancel` ends handlers that are running."""
+
+    def __init__(self, finished: FinishedQueue) -> None:
+        self._finished = finished
+        self._waiting: SimpleQueue[WorkItem | None] = SimpleQueue()
+
+    @property
+    def waiting(self) -> int:
+        """Items that no handler has begun."""
+        return self._waiting.qsize()
+
+    def put(self, items: Sequence[WorkItem]) -> None:
+        """Handle these items, in order, as soon as handlers are free."""
+        for item in items:
+            self._waiting.put(item)
+
+    def withdraw(self) -> list[WorkItem]:
+        """Take back the items that no handler has begun."""
+        return list(iter(self._next, None))
+
+    def cancel(self, lease: HeldLease | None = None) -> None:
+        """Cancel the handlers of one lease, or all of them."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """End idle threads and tasks. Handlers that do not end in time are abandoned."""
+        raise NotImplementedError
+
+    def _next(self) -> WorkItem | None:
+        """The next item that waits, if any."""
+        try:
+            return self._waiting.get_nowait()
+        except Empty:
+            return None
+
+
 # --- threads --------------------------------------------------------------------------------------
 
 
-class ThreadRunner:
+class ThreadRunner(Runner):
     """The threads take items from one queue, so the loop is not involved between two items."""
 
     can_cancel = False
 
-    def __init__(
-        self,
-        call: Callable[[WorkItem], bytes | Failed],
-        concurrency: int,
-        on_finished: OnFinished,
-    ) -> None:
-        self._call = call
-        self._waiting: SimpleQueue[WorkItem | None] = SimpleQueue()
+    def __init__(self, call: Call, concurrency: int, on_finished: OnFinished) -> None:
         loop = asyncio.get_running_loop()
-        self._finished = FinishedQueue(loop.call_soon_threadsafe, on_finished)
+        super().__init__(FinishedQueue(loop.call_soon_threadsafe, on_finished))
+        self._call = call
         # Daemons: a handler that never ends must not keep the program from ending.
         self._threads = [
             threading.Thread(target=self._work, name=f"queueber-handler-{number}", daemon=True)
@@ -117,21 +123,6 @@ class ThreadRunner:
         ]
         for thread in self._threads:
             thread.start()
-
-    @property
-    def waiting(self) -> int:
-        return self._waiting.qsize()
-
-    def put(self, items: Sequence[WorkItem]) -> None:
-        for item in items:
-            self._waiting.put(item)
-
-    def withdraw(self) -> list[WorkItem]:
-        taken: list[WorkItem] = []
-        with contextlib.suppress(Empty):
-            while (item := self._waiting.get_nowait()) is not None:
-                taken.append(item)
-        return taken
 
     def cancel(self, lease: HeldLease | None = None) -> None:
         """Nothing can end a thread; the handler may look at `item.is_lost`."""
@@ -148,35 +139,21 @@ class ThreadRunner:
 
 # --- coroutines -----------------------------------------------------------------------------------
 
-AsyncCall = Callable[[WorkItem], Coroutine[Any, Any, bytes | Failed]]
 
-
-class CoroutineRunner:
+class CoroutineRunner(Runner):
     """What the runners of asyncio and trio have in common: at most `concurrency` running tasks."""
 
-    can_cancel = True
-
     def __init__(self, call: AsyncCall, concurrency: int, finished: FinishedQueue) -> None:
+        super().__init__(finished)
         self._call = call
         self._concurrency = concurrency
-        self._finished = finished
-        self._waiting: deque[WorkItem] = deque()
         self._running: dict[WorkItem, Any] = {}
         """With each item what cancels its handler: an asyncio task or a cancel scope of trio."""
 
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
-    def withdraw(self) -> list[WorkItem]:
-        return list(iter(self._next, None))
-
-    def _next(self) -> WorkItem | None:
-        """Two threads may take items, so the check for emptiness and the pop must be one step."""
-        try:
-            return self._waiting.popleft()
-        except IndexError:
-            return None
+    def cancel(self, lease: HeldLease | None = None) -> None:
+        for item, task in list(self._running.items()):
+            if lease is None or item.lease is lease:
+                task.cancel()
 
     def _start(self, item: WorkItem) -> Any:
         """Start the handler, and return what cancels it. `_end` is called when it has ended."""
@@ -184,7 +161,10 @@ class CoroutineRunner:
 
     def _begin(self) -> None:
         waiting, running = self._waiting, self._running
-        while waiting and len(running) < self._concurrency and (item := self._next()) is not None:
+        while not waiting.empty() and len(running) < self._concurrency:
+            item = self._next()
+            if item is None:
+                return
             if item.lease.is_lost:
                 self._finished.put(item, Unfinished.NOT_BEGUN)
             else:
@@ -194,11 +174,6 @@ class CoroutineRunner:
         del self._running[item]
         self._finished.put(item, outcome)
         self._begin()
-
-    def _cancel(self, lease: HeldLease | None) -> None:
-        for item, task in list(self._running.items()):
-            if lease is None or item.lease is lease:
-                task.cancel()
 
 
 class AsyncioRunner(CoroutineRunner):
@@ -214,11 +189,8 @@ class AsyncioRunner(CoroutineRunner):
         super().__init__(call, concurrency, FinishedQueue(self._loop.call_soon, on_finished))
 
     def put(self, items: Sequence[WorkItem]) -> None:
-        self._waiting.extend(items)
+        super().put(items)
         self._begin()
-
-    def cancel(self, lease: HeldLease | None = None) -> None:
-        self._cancel(lease)
 
     async def close(self) -> None:
         self.cancel()

@@ -43,10 +43,9 @@ class WorkersDied(RuntimeError):
 class ProcessSlot:
     """One of the processes: started, listened to, and restarted after it died."""
 
-    def __init__(self, number: int, settings: WorkerSettings, is_until_empty: bool) -> None:
+    def __init__(self, number: int, settings: WorkerSettings) -> None:
         self.number = number
         self._settings = settings
-        self._is_until_empty = is_until_empty
         self._earlier = WorkerStats()
         """Totals of the earlier processes of this slot."""
         self._current = WorkerStats()
@@ -67,7 +66,7 @@ class ProcessSlot:
         self._current = WorkerStats()
         self.process = _spawning.Process(
             target=worker_process.main,
-            args=(self._settings, self._is_until_empty, commands, messages),
+            args=(self._settings, commands, messages),
             name=f"{worker_process.PROCESS_NAME}{self.number}",
         )
         # Ctrl-C is blocked until the process has installed its own handling of it.
@@ -126,16 +125,13 @@ class ProcessSlot:
 
 
 class Supervisor:
-    def __init__(self, settings: WorkerSettings, log: EventLogger, *, is_until_empty: bool) -> None:
+    def __init__(self, settings: WorkerSettings, log: EventLogger) -> None:
         _check_pickles(settings)
         self._settings = settings
         self._shutdown_ms = round(settings.shutdown_seconds * SECOND_MS)
         self._log = log
-        self._is_until_empty = is_until_empty
         self._clock = SystemClock()
-        self._slots = [
-            ProcessSlot(number, settings, is_until_empty) for number in range(settings.processes)
-        ]
+        self._slots = [ProcessSlot(number, settings) for number in range(settings.processes)]
         self._received, self._commands = Pipe(duplex=False)
         self._command = ""
         """The last command to the processes."""
@@ -154,7 +150,9 @@ class Supervisor:
         self._make_contact()
         try:
             while not self._is_over():
-                self._start_due()
+                for slot in self._slots:
+                    if self._is_vacant(slot) and slot.start_at_ms <= self._clock.now_ms():
+                        slot.start()
                 self._wait()
                 for slot in self._slots:
                     self._supervise(slot)
@@ -184,12 +182,7 @@ class Supervisor:
 
     def _is_done(self, slot: ProcessSlot) -> bool:
         """Whether its process found the queue empty. Others that end are restarted."""
-        return self._is_until_empty and slot.ended is not None
-
-    def _start_due(self) -> None:
-        for slot in self._slots:
-            if self._is_vacant(slot) and slot.start_at_ms <= self._clock.now_ms():
-                slot.start()
+        return self._settings.is_until_empty and slot.ended is not None
 
     def _is_vacant(self, slot: ProcessSlot) -> bool:
         return slot.process is None and not self._command and not self._is_done(slot)

@@ -7,7 +7,6 @@ from concurrent.futures import Future
 
 import trio
 
-from queueber.worker.handler import Outcome, Unfinished, failure_of
 from queueber.worker.runners import (
     CANCEL_SECONDS_MAX,
     AsyncCall,
@@ -15,7 +14,7 @@ from queueber.worker.runners import (
     FinishedQueue,
     OnFinished,
 )
-from queueber.worker.work_item import HeldLease, WorkItem
+from queueber.worker.work_item import HeldLease, Outcome, Unfinished, WorkItem, failure_of
 
 
 def is_cancellation(error: BaseException) -> bool:
@@ -39,11 +38,11 @@ class TrioRunner(CoroutineRunner):
     # --- on the loop of the pool ------------------------------------------------------------------
 
     def put(self, items: Sequence[WorkItem]) -> None:
-        self._waiting.extend(items)
+        super().put(items)
         self._token.run_sync_soon(self._begin, idempotent=True)
 
     def cancel(self, lease: HeldLease | None = None) -> None:
-        self._token.run_sync_soon(self._cancel, lease)
+        self._token.run_sync_soon(super().cancel, lease)
 
     async def close(self) -> None:
         self._token.run_sync_soon(self._nursery.cancel_scope.cancel)

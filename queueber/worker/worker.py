@@ -5,6 +5,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Protocol
 
@@ -13,15 +14,14 @@ from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
 from queueber.worker.counters import WorkerStats
 from queueber.worker.event_logger import EventLogger, make_event_logger
-from queueber.worker.handler import (
-    Deserializer,
-    Duration,
+from queueber.worker.work_item import Deserializer, Duration, Serializer, to_seconds
+from queueber.worker.worker_settings import (
     Handler,
-    Serializer,
+    LoopName,
+    OnLeaseLost,
     SerializerName,
-    to_seconds,
+    WorkerSettings,
 )
-from queueber.worker.worker_settings import LoopName, OnLeaseLost, WorkerSettings
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -123,7 +123,7 @@ class Worker:
         with self._lock:
             if self._run is not None:
                 raise RuntimeError("this worker is already running; create another one")
-            run = self._run = self._make_run(log, until_empty)
+            run = self._run = _make_run(replace(self._settings, is_until_empty=until_empty), log)
             for at in range(self._stops):
                 run.stop(now=at > 0)
         try:
@@ -154,14 +154,15 @@ class Worker:
         run = self._run
         return run.stats() if run is not None else WorkerStats()
 
-    def _make_run(self, log: EventLogger, is_until_empty: bool) -> _Run:
-        if self._settings.processes:
-            from queueber.worker.supervisor import Supervisor
 
-            return Supervisor(self._settings, log, is_until_empty=is_until_empty)
-        from queueber.worker.pool import InProcessRun
+def _make_run(settings: WorkerSettings, log: EventLogger) -> _Run:
+    if settings.processes:
+        from queueber.worker.supervisor import Supervisor
 
-        return InProcessRun(self._settings, log, is_until_empty=is_until_empty)
+        return Supervisor(settings, log)
+    from queueber.worker.pool import InProcessRun
+
+    return InProcessRun(settings, log)
 
 
 def _check_no_loop_runs() -> None:

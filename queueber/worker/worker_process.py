@@ -17,8 +17,8 @@ from multiprocessing.connection import Connection
 from queueber.errors import QueueberError
 from queueber.worker.background import Background
 from queueber.worker.counters import WorkerStats
-from queueber.worker.handler import TIMEOUT_SECONDS_MAX
 from queueber.worker.pool import Pool, run_loop
+from queueber.worker.work_item import TIMEOUT_SECONDS_MAX
 from queueber.worker.worker_settings import WorkerSettings
 
 STOP = "stop"
@@ -85,17 +85,15 @@ def _shortened(fact: object) -> object:
     return fact if isinstance(fact, int | float) else str(fact)[:_CHARS_MAX]
 
 
-def main(
-    settings: WorkerSettings, is_until_empty: bool, commands: Connection, messages: Connection
-) -> None:
+def main(settings: WorkerSettings, commands: Connection, messages: Connection) -> None:
     # Ctrl-C reaches all processes of a terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = ParentPipe(messages)
     # The parent has reached the server and the queue. If the server is restarting now, wait for it;
     # if the queue is missing now, somebody has deleted it.
-    patient = replace(settings, connect_seconds=TIMEOUT_SECONDS_MAX)
-    pool = Pool(patient, parent, is_until_empty=is_until_empty, must_exist=True)
+    patient = replace(settings, connect_seconds=TIMEOUT_SECONDS_MAX, must_exist=True)
+    pool = Pool(patient, parent)
     # Sent at once: it may be the last message of this process, see `ProcessSlot.deaths`.
     pool.on_milestone = lambda: parent.send(pool.stats())
     ended_by: QueueberError | None = None

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,6 +121,7 @@ def test_a_pool_leaves_no_task_behind(server: ServerProcess, queue: queueber.Que
 
     worker = queueber.Worker(server.address, queue=queue.name, handler=handle)
 
-    run_alone(Pool(worker._settings, make_event_logger(), is_until_empty=True).run)
+    settings = replace(worker._settings, is_until_empty=True)
+    run_alone(Pool(settings, make_event_logger()).run)
 
     assert queue.stats().completed_total == 20

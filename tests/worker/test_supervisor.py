@@ -189,7 +189,7 @@ def test_processes_end_when_their_parent_is_gone(
     """As after a SIGKILL of the parent: nobody would ever stop them."""
     (first,) = queue.add(b"x")
     slot = supervisor.ProcessSlot(
-        0, worker_of(server, queue, handler=samples.own_process)._settings, is_until_empty=False
+        0, worker_of(server, queue, handler=samples.own_process)._settings
     )
     slot.start()
     while first not in results_of(queue):
