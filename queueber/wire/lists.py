@@ -2,28 +2,32 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import ATTRIBUTES_MAX, SECOND_MS
 from queueber.model import Column
 
+T = TypeVar("T")
 
-class Fields:
-    """The fields of a dataclass, which its message has in camelCase unless they are `renamed`."""
 
-    def __init__(self, kind: type, *, without: Collection[str] = (), **renamed: str) -> None:
-        names = [field.name for field in fields(kind) if field.name not in without]
+class Codec(Generic[T]):
+    """Of a dataclass whose fields a message has in camelCase, unless they are `renamed`."""
+
+    def __init__(self, kind: type[T], *, without: Collection[str] = (), **renamed: str) -> None:
+        self._kind = kind
+        names = [each.name for each in fields(cast(Any, kind)) if each.name not in without]
         self.names = [(renamed.get(name, _camel_case(name)), name) for name in names]
         """Of each field the name in the message, and the name in the dataclass."""
 
-    def write(self, target: Any, value: object) -> None:
+    def write(self, target: Any, value: T) -> None:
         for wire_name, name in self.names:
             setattr(target, wire_name, getattr(value, name))
 
-    def read(self, source: Any) -> dict[str, Any]:
-        """The arguments of the dataclass."""
-        return {name: getattr(source, wire_name) for wire_name, name in self.names}
+    def read(self, source: Any, **others: Any) -> T:
+        """The dataclass; `others` are the fields that the codec is without."""
+        values = {name: getattr(source, wire_name) for wire_name, name in self.names}
+        return self._kind(**values, **others)
 
 
 def _camel_case(name: str) -> str:

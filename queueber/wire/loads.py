@@ -5,34 +5,16 @@ from typing import Any
 
 from queueber.limits import LOAD_FILES_MAX, LOAD_PARTS_MAX, LOADS_MAX, PRIORITY_MAX
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef, StagedFile
-from queueber.wire.lists import Fields, read_list
+from queueber.wire.lists import Codec, read_list
 
-_LOAD = Fields(LoadInfo, without=("ref", "state"))
-_PART = Fields(Part, without=("ref", "files", "levels"))
-_FILE = Fields(StagedFile, size="bytes")
+_LOAD_REF, _PART_REF = Codec(LoadRef), Codec(PartRef)
+read_load_ref, write_load_ref = _LOAD_REF.read, _LOAD_REF.write
+read_part_ref, write_part_ref = _PART_REF.read, _PART_REF.write
+_LOAD = Codec(LoadInfo, without=("ref", "state"))
+_PART = Codec(Part, without=("ref", "files", "levels"))
+_FILE = Codec(StagedFile, size="bytes")
 _STATES = tuple(LoadState)
 """In the order of their numbers in the schema, which has the same words for them."""
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-
-def read_load_ref(source: Any) -> LoadRef:
-    return LoadRef(source.name, source.epoch)
-
-
-def write_load_ref(target: Any, ref: LoadRef) -> None:
-    target.name = ref.name
-    target.epoch = ref.epoch
-
-
-def read_part_ref(source: Any) -> PartRef:
-    return PartRef(source.partition, source.attempt)
-
-
-def write_part_ref(target: Any, ref: PartRef) -> None:
-    target.partition = ref.partition
-    target.attempt = ref.attempt
 
 
 def read_part_refs(source: Any) -> list[PartRef]:
@@ -55,8 +37,7 @@ def write_load(target: Any, load: LoadInfo) -> None:
 
 
 def read_load(source: Any) -> LoadInfo:
-    state = _STATES[source.state.raw]
-    return LoadInfo(ref=read_load_ref(source), state=state, **_LOAD.read(source))
+    return _LOAD.read(source, ref=read_load_ref(source), state=_STATES[source.state.raw])
 
 
 def write_loads(results: Any, loads: Sequence[LoadInfo]) -> None:
@@ -83,9 +64,9 @@ def write_part(request: Any, part: Part) -> None:
 
 def read_part(request: Any) -> Part:
     files = read_list("files", request.files, LOAD_FILES_MAX)
-    return Part(
+    return _PART.read(
+        request,
         ref=read_part_ref(request.part),
-        files=[StagedFile(**_FILE.read(file)) for file in files],
+        files=[_FILE.read(file) for file in files],
         levels=read_list("levels", request.levels, PRIORITY_MAX + 1),
-        **_PART.read(request),
     )

@@ -4,17 +4,17 @@ from typing import Any
 
 from queueber.limits import BACKOFF_STEPS_MAX
 from queueber.model import QueueSettings, ServerInfo, Stats
-from queueber.wire.lists import Fields, read_list
+from queueber.wire.lists import Codec, read_list
 
-_SETTINGS = Fields(QueueSettings, without=("backoff_ms", "isolation"))
-_STATS = Fields(Stats, without=("settings",), leased="inProgress")
-_SERVER_INFO = Fields(ServerInfo)
+_SETTINGS = Codec(QueueSettings, without=("backoff_ms", "isolation"))
+_STATS = Codec(Stats, without=("settings",), leased="inProgress")
+_SERVER_INFO = Codec(ServerInfo)
+write_server_info, read_server_info = _SERVER_INFO.write, _SERVER_INFO.read
 
 
 def read_settings(settings: Any) -> QueueSettings:
     backoff_ms = tuple(read_list("backoffMs", settings.backoffMs, BACKOFF_STEPS_MAX))
-    isolation = not settings.noIsolation
-    return QueueSettings(backoff_ms=backoff_ms, isolation=isolation, **_SETTINGS.read(settings))
+    return _SETTINGS.read(settings, backoff_ms=backoff_ms, isolation=not settings.noIsolation)
 
 
 def write_settings(target: Any, settings: QueueSettings) -> None:
@@ -29,12 +29,4 @@ def write_stats(target: Any, stats: Stats) -> None:
 
 
 def read_stats(source: Any) -> Stats:
-    return Stats(settings=read_settings(source.settings), **_STATS.read(source))
-
-
-def write_server_info(target: Any, info: ServerInfo) -> None:
-    _SERVER_INFO.write(target, info)
-
-
-def read_server_info(source: Any) -> ServerInfo:
-    return ServerInfo(**_SERVER_INFO.read(source))
+    return _STATS.read(source, settings=read_settings(source.settings))

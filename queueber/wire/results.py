@@ -5,23 +5,16 @@ from typing import Any
 from queueber.model import LogStats, Receipt, Result, ResultColumns, Results
 from queueber.schema import wire
 from queueber.wire.lists import (
-    Fields,
+    Codec,
     read_attribute_columns,
     write_attribute_columns,
     write_unless_empty,
 )
 
 _ATTRIBUTES = wire.ReadResponse.schema.fields["attributes"]
-_RECEIPT = Fields(Receipt)
-_LOG_STATS = Fields(LogStats, without=("readers",))
-
-
-def write_receipt(target: Any, receipt: Receipt) -> None:
-    _RECEIPT.write(target, receipt)
-
-
-def read_receipt(source: Any) -> Receipt:
-    return Receipt(**_RECEIPT.read(source))
+_RECEIPT = Codec(Receipt)
+write_receipt, read_receipt = _RECEIPT.write, _RECEIPT.read
+_LOG_STATS = Codec(LogStats, without=("readers",))
 
 
 def write_results(response: Any, read: Results, *, with_offsets: bool = False) -> None:
@@ -89,4 +82,4 @@ def write_log_stats(target: Any, stats: LogStats) -> None:
 
 def read_log_stats(source: Any) -> LogStats:
     readers = {reader.name: reader.offset for reader in source.readers}
-    return LogStats(readers=readers, **_LOG_STATS.read(source))
+    return _LOG_STATS.read(source, readers=readers)

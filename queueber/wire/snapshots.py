@@ -18,7 +18,7 @@ from queueber.model import (
 from queueber.schema import wire
 from queueber.wire.items import read_details, write_details
 from queueber.wire.lists import (
-    Fields,
+    Codec,
     read_attribute_list,
     read_list,
     write_attribute_list,
@@ -26,8 +26,9 @@ from queueber.wire.lists import (
 )
 
 _DETAILS = wire.ScanResponse.schema.fields["details"]
-_SNAPSHOT = Fields(SnapshotInfo, leased="inProgress")
-_PEEKED = Fields(ItemInfo, without=("attributes", "attempt_times_ms"), lease_id="lease")
+_SNAPSHOT = Codec(SnapshotInfo, leased="inProgress")
+write_snapshot, read_snapshot = _SNAPSHOT.write, _SNAPSHOT.read
+_PEEKED = Codec(ItemInfo, without=("attributes", "attempt_times_ms"), lease_id="lease")
 _STATES = (ItemState.READY, ItemState.DELAYED, ItemState.LEASED, ItemState.DEAD)
 _STATE_WORDS = dict(zip(_STATES, ("ready", "delayed", "inProgress", "dead"), strict=True))
 
@@ -61,10 +62,10 @@ def write_peeked(response: Any, items: Sequence[ItemInfo], next_after: bytes) ->
 
 def read_peeked(response: Any) -> tuple[list[ItemInfo], bytes]:
     items = [
-        ItemInfo(
+        _PEEKED.read(
+            source,
             attributes=read_attribute_list(source.attributes),
             attempt_times_ms=list(source.attemptTimesMs),
-            **_PEEKED.read(source),
         )
         for source in read_list("items", response.items, PEEK_ITEMS_MAX)
     ]
@@ -72,14 +73,6 @@ def read_peeked(response: Any) -> tuple[list[ItemInfo], bytes]:
 
 
 # --- snapshots ------------------------------------------------------------------------------------
-
-
-def write_snapshot(target: Any, info: SnapshotInfo) -> None:
-    _SNAPSHOT.write(target, info)
-
-
-def read_snapshot(source: Any) -> SnapshotInfo:
-    return SnapshotInfo(**_SNAPSHOT.read(source))
 
 
 def read_cuts(response: Any) -> list[SnapshotRange]:

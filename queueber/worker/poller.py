@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue
 from queueber.errors import NotFound, QueueberError
 from queueber.worker.background import first_of
-from queueber.worker.counters import Counters
-from queueber.worker.event_logger import EventLogger
+from queueber.worker.progress import Counters, EventLogger
 from queueber.worker.server_health import ServerHealth, new_retries
 from queueber.worker.work_item import WorkItem
 from queueber.worker.worker_settings import WorkerSettings

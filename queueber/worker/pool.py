@@ -8,9 +8,8 @@ from typing import Any
 
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
 from queueber.worker.background import Background, first_of
-from queueber.worker.counters import Counters, WorkerStats
-from queueber.worker.event_logger import EventLogger, FailureLog, logged_ids
 from queueber.worker.poller import Poller
+from queueber.worker.progress import Counters, EventLogger, FailureLog, WorkerStats, logged_ids
 from queueber.worker.reporter import SENDERS, Reporter
 from queueber.worker.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
 from queueber.worker.server_health import Heartbeat, ServerHealth

@@ -15,8 +15,7 @@ from queueber import errors
 from queueber.client import AsyncQueue
 from queueber.errors import QueueberError
 from queueber.model import FailOutcome
-from queueber.worker.counters import Counters
-from queueber.worker.event_logger import EventLogger, FailureLog, logged_ids
+from queueber.worker.progress import Counters, EventLogger, FailureLog, logged_ids
 from queueber.worker.runners import Finished
 from queueber.worker.server_health import ServerHealth, new_retries
 from queueber.worker.work_item import Failed, HeldLease, WorkItem, truncated

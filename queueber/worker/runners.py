@@ -38,29 +38,6 @@ def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> "Runner":
     return AsyncioRunner(async_call, settings.concurrency, on_finished)
 
 
-class FinishedQueue:
-    """Carries outcomes to the loop of the pool, many in one wakeup, with its `call_soon`."""
-
-    def __init__(self, call_soon: Callable[..., object], on_finished: OnFinished) -> None:
-        self._call_soon = call_soon
-        self._on_finished = on_finished
-        self._finished: deque[Finished] = deque()
-        self._is_wakeup_pending = False
-
-    def put(self, item: WorkItem, outcome: Outcome) -> None:
-        self._finished.append((item, outcome))
-        # `_empty` clears the flag before it reads the queue, so no outcome stays behind.
-        if not self._is_wakeup_pending:
-            self._is_wakeup_pending = True
-            with contextlib.suppress(RuntimeError):  # the loop is closed: handler was abandoned
-                self._call_soon(self._empty)
-
-    def _empty(self) -> None:
-        self._is_wakeup_pending = False
-        finished = self._finished
-        self._on_finished([finished.popleft() for _ in range(len(finished))])
-
-
 class Runner:
     """Runs up to `concurrency` handlers at once; further items wait in the runner.
 
@@ -70,9 +47,13 @@ class Runner:
     can_cancel = True
     """Whether `cancel` ends handlers that are running."""
 
-    def __init__(self, finished: FinishedQueue) -> None:
-        self._finished = finished
+    def __init__(self, call_soon: Callable[..., object], on_finished: OnFinished) -> None:
+        """`call_soon` of the pool's loop is what carries outcomes to it, many in one wakeup."""
+        self._call_soon = call_soon
+        self._on_finished = on_finished
         self._waiting: SimpleQueue[WorkItem | None] = SimpleQueue()
+        self._finished: deque[Finished] = deque()
+        self._is_wakeup_pending = False
 
     @property
     def waiting(self) -> int:
@@ -103,6 +84,19 @@ class Runner:
         except Empty:
             return None
 
+    def _finish(self, item: WorkItem, outcome: Outcome) -> None:
+        self._finished.append((item, outcome))
+        # `_report` clears the flag before it reads the outcomes, so none stays behind.
+        if not self._is_wakeup_pending:
+            self._is_wakeup_pending = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed: handler was abandoned
+                self._call_soon(self._report)
+
+    def _report(self) -> None:
+        self._is_wakeup_pending = False
+        finished = self._finished
+        self._on_finished([finished.popleft() for _ in range(len(finished))])
+
 
 # --- threads --------------------------------------------------------------------------------------
 
@@ -113,8 +107,7 @@ class ThreadRunner(Runner):
     can_cancel = False
 
     def __init__(self, call: Call, concurrency: int, on_finished: OnFinished) -> None:
-        loop = asyncio.get_running_loop()
-        super().__init__(FinishedQueue(loop.call_soon_threadsafe, on_finished))
+        super().__init__(asyncio.get_running_loop().call_soon_threadsafe, on_finished)
         self._call = call
         # Daemons: a handler that never ends must not keep the program from ending.
         self._threads = [
@@ -132,9 +125,9 @@ class ThreadRunner(Runner):
             self._waiting.put(None)
 
     def _work(self) -> None:
-        get, call, finished = self._waiting.get, self._call, self._finished.put
+        get, call, finish = self._waiting.get, self._call, self._finish
         while (item := get()) is not None:
-            finished(item, Unfinished.NOT_BEGUN if item.lease.is_lost else call(item))
+            finish(item, Unfinished.NOT_BEGUN if item.lease.is_lost else call(item))
 
 
 # --- coroutines -----------------------------------------------------------------------------------
@@ -143,8 +136,14 @@ class ThreadRunner(Runner):
 class CoroutineRunner(Runner):
     """What the runners of asyncio and trio have in common: at most `concurrency` running tasks."""
 
-    def __init__(self, call: AsyncCall, concurrency: int, finished: FinishedQueue) -> None:
-        super().__init__(finished)
+    def __init__(
+        self,
+        call: AsyncCall,
+        concurrency: int,
+        call_soon: Callable[..., object],
+        on_finished: OnFinished,
+    ) -> None:
+        super().__init__(call_soon, on_finished)
         self._call = call
         self._concurrency = concurrency
         self._running: dict[WorkItem, Any] = {}
@@ -166,13 +165,13 @@ class CoroutineRunner(Runner):
             if item is None:
                 return
             if item.lease.is_lost:
-                self._finished.put(item, Unfinished.NOT_BEGUN)
+                self._finish(item, Unfinished.NOT_BEGUN)
             else:
                 running[item] = self._start(item)
 
     def _end(self, item: WorkItem, outcome: Outcome) -> None:
         del self._running[item]
-        self._finished.put(item, outcome)
+        self._finish(item, outcome)
         self._begin()
 
 
@@ -186,7 +185,7 @@ class AsyncioRunner(CoroutineRunner):
 
     def __init__(self, call: AsyncCall, concurrency: int, on_finished: OnFinished) -> None:
         self._loop = asyncio.get_running_loop()
-        super().__init__(call, concurrency, FinishedQueue(self._loop.call_soon, on_finished))
+        super().__init__(call, concurrency, self._loop.call_soon, on_finished)
 
     def put(self, items: Sequence[WorkItem]) -> None:
         super().put(items)

@@ -9,8 +9,7 @@ from queueber.client import AsyncQueue
 from queueber.client.transport.backoff import Retries
 from queueber.errors import NotFound, QueueberError
 from queueber.worker.background import first_of
-from queueber.worker.counters import Counters
-from queueber.worker.event_logger import EventLogger
+from queueber.worker.progress import Counters, EventLogger
 from queueber.worker.work_item import HeldLease
 
 _LOG_AGAIN_SECONDS = 60.0

@@ -9,12 +9,11 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 
 from queueber.client import connect
-from queueber.clock import Clock, SystemClock
+from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
 from queueber.worker import worker_process
-from queueber.worker.counters import WorkerStats, sum_stats, totals_of
-from queueber.worker.event_logger import EventLogger
+from queueber.worker.progress import EventLogger, WorkerStats, sum_stats, totals_of
 from queueber.worker.worker_process import STOP, STOP_NOW, Ended, Logged
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -113,12 +112,6 @@ class ProcessSlot:
         self._earlier = sum_stats([self._earlier, totals_of(self._current)])
         self._current = WorkerStats()
         return code or 0
-
-    def delay_restart(self, clock: Clock) -> None:
-        """After a death: start the next process, but later each time."""
-        self.deaths += 1
-        pause_ms = min(_RESTART_MS_FIRST * 2 ** (self.deaths - 1), _RESTART_MS_MAX)
-        self.start_at_ms = clock.now_ms() + pause_ms
 
     def stats(self) -> WorkerStats:
         return sum_stats([self._earlier, self._current])
@@ -224,7 +217,9 @@ class Supervisor:
             self._fail(slot.ended.error)
 
     def _died(self, slot: ProcessSlot, code: int) -> None:
-        slot.delay_restart(self._clock)
+        slot.deaths += 1
+        pause_ms = min(_RESTART_MS_FIRST * 2 ** (slot.deaths - 1), _RESTART_MS_MAX)
+        slot.start_at_ms = self._clock.now_ms() + pause_ms
         self._log.warning(
             "worker_process_died",
             process=slot.number,

@@ -11,7 +11,6 @@ from queueber.worker.runners import (
     CANCEL_SECONDS_MAX,
     AsyncCall,
     CoroutineRunner,
-    FinishedQueue,
     OnFinished,
 )
 from queueber.worker.work_item import HeldLease, Outcome, Unfinished, WorkItem, failure_of
@@ -27,7 +26,7 @@ def is_cancellation(error: BaseException) -> bool:
 class TrioRunner(CoroutineRunner):
     def __init__(self, call: AsyncCall, concurrency: int, on_finished: OnFinished) -> None:
         call_soon = asyncio.get_running_loop().call_soon_threadsafe
-        super().__init__(call, concurrency, FinishedQueue(call_soon, on_finished))
+        super().__init__(call, concurrency, call_soon, on_finished)
         began: Future[None] = Future()
         self._ended: Future[None] = Future()
         threading.Thread(

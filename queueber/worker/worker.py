@@ -12,8 +12,7 @@ from typing import Protocol
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
-from queueber.worker.counters import WorkerStats
-from queueber.worker.event_logger import EventLogger, make_event_logger
+from queueber.worker.progress import EventLogger, WorkerStats, make_event_logger, showing_progress
 from queueber.worker.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.worker_settings import (
     Handler,
@@ -112,7 +111,6 @@ class Worker:
 
         Raises `Unavailable` if the server cannot be reached at the start; later the worker retries.
         """
-        from queueber.worker.progress_display import showing_progress
         from queueber.worker.worker_process import check_main_guard
 
         check_main_guard()

@@ -15,9 +15,9 @@ from multiprocessing import process
 from multiprocessing.connection import Connection
 
 from queueber.errors import QueueberError
-from queueber.worker.background import Background
-from queueber.worker.counters import WorkerStats
+from queueber.worker.background import first_of
 from queueber.worker.pool import Pool, run_loop
+from queueber.worker.progress import WorkerStats
 from queueber.worker.work_item import TIMEOUT_SECONDS_MAX
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -109,9 +109,7 @@ async def _run(pool: Pool, commands: Connection, parent: ParentPipe) -> None:
     loop.add_signal_handler(signal.SIGTERM, pool.stop)
     loop.add_reader(commands.fileno(), _obey, pool, commands)
     try:
-        async with Background() as background:
-            background.start(_send_stats, pool, parent)
-            await pool.run()
+        await first_of(pool.run(), _send_stats(pool, parent))
     finally:
         loop.remove_reader(commands.fileno())
 

@@ -10,8 +10,8 @@ import pytest
 import queueber
 from queueber.testing import ServerProcess
 from queueber.worker.background import Background, first_of
-from queueber.worker.event_logger import make_event_logger
 from queueber.worker.pool import Pool
+from queueber.worker.progress import make_event_logger
 
 
 class Hanging:

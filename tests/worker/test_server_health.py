@@ -7,7 +7,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from queueber.errors import Unavailable
-from queueber.worker.counters import Counters
+from queueber.worker.progress import Counters
 from queueber.worker.server_health import ServerHealth
 
 

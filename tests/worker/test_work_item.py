@@ -1,7 +1,7 @@
 """The item that a handler gets."""
 
 from queueber.client import Item
-from queueber.worker.event_logger import logged_ids
+from queueber.worker.progress import logged_ids
 from queueber.worker.work_item import HeldLease, WorkItem
 
 
