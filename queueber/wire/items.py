@@ -21,7 +21,6 @@ from queueber.model import (
 )
 from queueber.schema import wire
 from queueber.wire.lists import (
-    Codec,
     read_attribute_columns,
     read_attribute_list,
     read_duration_ms,
@@ -36,7 +35,6 @@ _CONTENTS, _ITEMS = _ADD["contents"], _ADD["items"]
 _DELAYS, _PRIORITIES, _KEYS = _ADD["delaysMs"], _ADD["priorities"], _ADD["keys"]
 _ATTRIBUTES, _BATCH, _PRODUCER = _ADD["attributes"], _ADD["batch"], _ADD["producer"]
 _ORIGIN = _ADD["origin"]
-_PRODUCER_CODEC = Codec(Producer)
 _ITEM = wire.Item.schema.fields
 _ITEM_CONTENTS, _ITEM_PRIORITY = _ITEM["contents"], _ITEM["priority"]
 _ITEM_DELAY_SECS, _ITEM_DELAY_MS = _ITEM["visibilityTimeoutSecs"], _ITEM["visibilityTimeoutMs"]
@@ -127,7 +125,10 @@ def write_add(target: Any, items: NewItems) -> None:
     if items.batch:
         target.batch = items.batch
     if items.producer is not None:
-        _PRODUCER_CODEC.write(target.init("producer"), items.producer)
+        producer = target.init("producer")
+        producer.id = items.producer.id
+        producer.epoch = items.producer.epoch
+        producer.sequence = items.producer.sequence
     if items.origin is not None:
         origin = target.init("origin")
         write_load_ref(origin.init("load"), items.origin.load)

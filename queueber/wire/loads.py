@@ -7,14 +7,22 @@ from queueber.limits import LOAD_FILES_MAX, LOAD_PARTS_MAX, LOADS_MAX, PRIORITY_
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef, StagedFile
 from queueber.wire.lists import Codec, read_list
 
-_LOAD_REF, _PART_REF = Codec(LoadRef), Codec(PartRef)
+_LOAD_REF = Codec(LoadRef)
 read_load_ref, write_load_ref = _LOAD_REF.read, _LOAD_REF.write
-read_part_ref, write_part_ref = _PART_REF.read, _PART_REF.write
 _LOAD = Codec(LoadInfo, without=("ref", "state"))
 _PART = Codec(Part, without=("ref", "files", "levels"))
 _FILE = Codec(StagedFile, size="bytes")
 _STATES = tuple(LoadState)
 """In the order of their numbers in the schema, which has the same words for them."""
+
+
+def read_part_ref(source: Any) -> PartRef:
+    return PartRef(source.partition, source.attempt)
+
+
+def write_part_ref(target: Any, ref: PartRef) -> None:
+    target.partition = ref.partition
+    target.attempt = ref.attempt
 
 
 def read_part_refs(source: Any) -> list[PartRef]:

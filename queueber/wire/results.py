@@ -4,17 +4,12 @@ from typing import Any
 
 from queueber.model import LogStats, Receipt, Result, ResultColumns, Results
 from queueber.schema import wire
-from queueber.wire.lists import (
-    Codec,
-    read_attribute_columns,
-    write_attribute_columns,
-    write_unless_empty,
-)
+from queueber.wire import lists
 
 _ATTRIBUTES = wire.ReadResponse.schema.fields["attributes"]
-_RECEIPT = Codec(Receipt)
+_RECEIPT = lists.Codec(Receipt)
 write_receipt, read_receipt = _RECEIPT.write, _RECEIPT.read
-_LOG_STATS = Codec(LogStats, without=("readers",))
+_LOG_STATS = lists.Codec(LogStats, without=("readers",))
 
 
 def write_results(response: Any, read: Results, *, with_offsets: bool = False) -> None:
@@ -23,14 +18,14 @@ def write_results(response: Any, read: Results, *, with_offsets: bool = False) -
     response.nextOffset = read.next_offset
     response.missed = read.missed
     response.ids = [each.id for each in results]
-    write_unless_empty(response, "results", [each.result for each in results])
+    lists.write_unless_empty(response, "results", [each.result for each in results])
     response.completedAtMs = [each.completed_at_ms for each in results]
     response.attempts = [each.attempt for each in results]
-    write_unless_empty(response, "keys", [each.key for each in results])
-    write_unless_empty(response, "batches", [each.batch for each in results])
+    lists.write_unless_empty(response, "keys", [each.key for each in results])
+    lists.write_unless_empty(response, "batches", [each.batch for each in results])
     attributes = [each.attributes for each in results]
     if any(attributes):
-        write_attribute_columns(response.init("attributes"), attributes)
+        lists.write_attribute_columns(response.init("attributes"), attributes)
     if with_offsets:
         response.offsets = [each.offset for each in results]
 
@@ -41,7 +36,7 @@ def read_results(response: Any) -> ResultColumns:
     no_text = [""] * count
     attributes: list[dict[str, str]] = []
     if response._has_by_field(_ATTRIBUTES):
-        attributes = read_attribute_columns(response.attributes, count)
+        attributes = lists.read_attribute_columns(response.attributes, count)
     return ResultColumns(
         list(response.offsets) or range(first, first + count),
         ids,

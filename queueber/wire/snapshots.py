@@ -16,19 +16,13 @@ from queueber.model import (
     SnapshotRange,
 )
 from queueber.schema import wire
+from queueber.wire import lists
 from queueber.wire.items import read_details, write_details
-from queueber.wire.lists import (
-    Codec,
-    read_attribute_list,
-    read_list,
-    write_attribute_list,
-    write_unless_empty,
-)
 
 _DETAILS = wire.ScanResponse.schema.fields["details"]
-_SNAPSHOT = Codec(SnapshotInfo, leased="inProgress")
+_SNAPSHOT = lists.Codec(SnapshotInfo, leased="inProgress")
 write_snapshot, read_snapshot = _SNAPSHOT.write, _SNAPSHOT.read
-_PEEKED = Codec(ItemInfo, without=("attributes", "attempt_times_ms"), lease_id="lease")
+_PEEKED = lists.Codec(ItemInfo, without=("attributes", "attempt_times_ms"), lease_id="lease")
 _STATES = (ItemState.READY, ItemState.DELAYED, ItemState.LEASED, ItemState.DEAD)
 _STATE_WORDS = dict(zip(_STATES, ("ready", "delayed", "inProgress", "dead"), strict=True))
 
@@ -55,7 +49,7 @@ def write_peeked(response: Any, items: Sequence[ItemInfo], next_after: bytes) ->
         for wire_name, name in _PEEKED.names:
             if value := getattr(peeked, name):
                 setattr(target, wire_name, value)
-        write_attribute_list(target, "attributes", peeked.attributes)
+        lists.write_attribute_list(target, "attributes", peeked.attributes)
         if peeked.attempt_times_ms:
             target.attemptTimesMs = list(peeked.attempt_times_ms)
 
@@ -64,10 +58,10 @@ def read_peeked(response: Any) -> tuple[list[ItemInfo], bytes]:
     items = [
         _PEEKED.read(
             source,
-            attributes=read_attribute_list(source.attributes),
+            attributes=lists.read_attribute_list(source.attributes),
             attempt_times_ms=list(source.attemptTimesMs),
         )
-        for source in read_list("items", response.items, PEEK_ITEMS_MAX)
+        for source in lists.read_list("items", response.items, PEEK_ITEMS_MAX)
     ]
     return items, response.next
 
@@ -96,10 +90,10 @@ def write_scan(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> N
     )
     if details.attempts or details.keys or details.batches or details.attributes:
         write_details(response.init("details"), details)
-    write_unless_empty(response, "contents", [each.contents for each in items])
-    write_unless_empty(response, "leases", [each.lease_id for each in items])
-    write_unless_empty(response, "reasons", [each.reason for each in items])
-    write_unless_empty(response, "lastErrors", [each.last_error for each in items])
+    lists.write_unless_empty(response, "contents", [each.contents for each in items])
+    lists.write_unless_empty(response, "leases", [each.lease_id for each in items])
+    lists.write_unless_empty(response, "reasons", [each.reason for each in items])
+    lists.write_unless_empty(response, "lastErrors", [each.last_error for each in items])
 
 
 def read_scan(response: Any) -> ItemColumns:

@@ -144,9 +144,7 @@ class Poller:
         if not self._is_missing:
             self._is_missing = True
             self.log.warning(
-                "queue_not_found",
-                queue=self.queue.name,
-                action="waiting until it is created again",
+                "queue_not_found", queue=self.queue.name, action="waiting until it is created again"
             )
         await asyncio.sleep(_MISSING_QUEUE_SECONDS)
         return True

@@ -83,26 +83,15 @@ class Pool:
     async def _work(self, client: AsyncClient, background: Background) -> None:
         settings = self._settings
         queue = self._wrap_queue(client.queue(settings.queue, must_exist=True))
-        self._heartbeat = Heartbeat(queue, self._health, settings.lease_seconds, self._lose)
+        health, counters, log = self._health, self._counters, self._log
+        self._heartbeat = Heartbeat(queue, health, settings.lease_seconds, self._lose)
         self._reporter = Reporter(
-            queue,
-            self._health,
-            self._counters,
-            self._log,
-            self._settled,
-            settings.on_lease_lost,
+            queue, health, counters, log, self._settled, settings.on_lease_lost
+        )
+        self._poller = Poller(
+            client, queue, settings, health, counters, log, self._items, self._leased
         )
         runner = self._runner = make_runner(settings, self._finished)
-        self._poller = Poller(
-            client,
-            queue,
-            settings,
-            self._health,
-            self._counters,
-            self._log,
-            self._items,
-            self._leased,
-        )
         for run in (self._heartbeat.run, *[self._reporter.run] * SENDERS):
             background.start(run)
         failure: Exception | None = None
@@ -195,10 +184,10 @@ class Pool:
                 )
             self._release(list(self._items))
         if self._is_stopping_now.is_set():
-            await first_of(self._reporter.wait_empty(), seconds=_LAST_REPORTS_SECONDS_NOW)
+            await first_of(self._reporter.is_empty.wait(), seconds=_LAST_REPORTS_SECONDS_NOW)
         else:
             await first_of(
-                self._reporter.wait_empty(),
+                self._reporter.is_empty.wait(),
                 self._is_stopping_now.wait(),
                 seconds=_LAST_REPORTS_SECONDS,
             )

@@ -20,8 +20,6 @@ _LINES_A_SECOND = 4
 _LOGGED = ("in_flight", "waiting", "done", "failed", "refused", "unknown")
 _RATE_WINDOW_MS = 5 * SECOND_MS
 
-# --- numbers: counted by each pool, added up over processes ---------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerStats:
@@ -91,9 +89,6 @@ def totals_of(stats: WorkerStats) -> WorkerStats:
     return WorkerStats(**{name: getattr(stats, name) for name in _TOTALS})
 
 
-# --- events ---------------------------------------------------------------------------------------
-
-
 class EventLogger(Protocol):
     """A structlog logger, or a pipe to the process that has one."""
 
@@ -144,9 +139,6 @@ class FailureLog:
             **facts,
         )
         self._log_again_at_ms, self._skipped = now_ms + _FAILURE_EVERY_MS, 0
-
-
-# --- one live line on a terminal, otherwise a log line now and then -------------------------------
 
 
 def showing_progress(

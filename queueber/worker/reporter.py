@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from queueber import errors
 from queueber.client import AsyncQueue
-from queueber.errors import QueueberError
 from queueber.model import FailOutcome
 from queueber.worker.progress import Counters, EventLogger, FailureLog, logged_ids
 from queueber.worker.runners import Finished
@@ -100,15 +99,16 @@ class Reporter:
         self._refused_results = FailureLog(self.log, "result_refused")
         self._pending: list[Finished] = []
         self._has_pending = asyncio.Event()
-        self._is_empty = asyncio.Event()
-        self._is_empty.set()
+        self.is_empty = asyncio.Event()
+        """Set while the server has confirmed all reports."""
+        self.is_empty.set()
 
     def send(self, outcomes: Sequence[Finished]) -> None:
         """Report these outcomes, soon. Unfinished items are released."""
         if outcomes:
             self.counters.unreported += len(outcomes)
             self._pending += outcomes
-            self._is_empty.clear()
+            self.is_empty.clear()
             self._has_pending.set()
 
     def lose(self, items: Sequence[WorkItem], reason: str) -> None:
@@ -121,10 +121,6 @@ class Reporter:
                     self.on_lease_lost(item)
                 except Exception as error:  # noqa: BLE001  code of the user
                     self.log.warning("on_lease_lost_failed", id=item.id.hex(), error=repr(error))
-
-    async def wait_empty(self) -> None:
-        """Wait until the server has confirmed all reports."""
-        await self._is_empty.wait()
 
     async def run(self) -> None:
         """Send reports without end. Several of these run at once."""
@@ -163,14 +159,14 @@ class Reporter:
                 for half in report.halves():
                     await self._deliver(half)
                 return None
-            except QueueberError as error:
+            except errors.QueueberError as error:
                 return self._give_up(report, error)
             else:
                 self.health.answered()
                 return self._settle(report, answers)
             await backoff.pause()
 
-    def _give_up(self, report: LeaseReport, error: QueueberError) -> None:
+    def _give_up(self, report: LeaseReport, error: errors.QueueberError) -> None:
         """The server will never accept the report. A refused result becomes a failure."""
         if report.ending == "completed" and isinstance(error, _WRONG_REPORT):
             self.counters.unreported -= len(report.items)
@@ -210,5 +206,5 @@ class Reporter:
     def _forget(self, report: LeaseReport) -> None:
         self.counters.unreported -= len(report.items)
         if not self.counters.unreported:
-            self._is_empty.set()
+            self.is_empty.set()
         self.on_settled(report.lease, len(report.items))

@@ -98,9 +98,6 @@ class Runner:
         self._on_finished([finished.popleft() for _ in range(len(finished))])
 
 
-# --- threads --------------------------------------------------------------------------------------
-
-
 class ThreadRunner(Runner):
     """The threads take items from one queue, so the loop is not involved between two items."""
 
@@ -128,9 +125,6 @@ class ThreadRunner(Runner):
         get, call, finish = self._waiting.get, self._call, self._finish
         while (item := get()) is not None:
             finish(item, Unfinished.NOT_BEGUN if item.lease.is_lost else call(item))
-
-
-# --- coroutines -----------------------------------------------------------------------------------
 
 
 class CoroutineRunner(Runner):

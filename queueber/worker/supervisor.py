@@ -210,7 +210,7 @@ class Supervisor:
             return
         code = slot.reap(self._log)
         if code == worker_process.MISSING_MAIN_GUARD_CODE and not slot.has_reported:
-            raise InvalidArgument(worker_process.MISSING_MAIN_GUARD)
+            raise InvalidArgument(f"processes: {worker_process.MAIN_GUARD_ADVICE}")
         if slot.ended is None:
             self._died(slot, code)
         elif slot.ended.error is not None:

@@ -7,12 +7,7 @@ from concurrent.futures import Future
 
 import trio
 
-from queueber.worker.runners import (
-    CANCEL_SECONDS_MAX,
-    AsyncCall,
-    CoroutineRunner,
-    OnFinished,
-)
+from queueber.worker.runners import CANCEL_SECONDS_MAX, AsyncCall, CoroutineRunner, OnFinished
 from queueber.worker.work_item import HeldLease, Outcome, Unfinished, WorkItem, failure_of
 
 

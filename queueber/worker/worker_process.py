@@ -32,11 +32,10 @@ _LISTED_MAX = 20
 PROCESS_NAME = "queueber-worker-"
 MISSING_MAIN_GUARD_CODE = 79
 
-_ADVICE = (
+MAIN_GUARD_ADVICE = (
     "a worker process imports the script that starts it, and the script starts the worker again; "
     """put the start under 'if __name__ == "__main__":'"""
 )
-MISSING_MAIN_GUARD = f"processes: {_ADVICE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +53,6 @@ class Ended:
     error: QueueberError | None = None
 
 
-Message = WorkerStats | Logged | Ended
-
-
 class ParentPipe:
     """Sends messages to the parent. Also the event logger of the worker process."""
 
@@ -69,7 +65,7 @@ class ParentPipe:
     def warning(self, event: str, **facts: object) -> None:
         self.send(Logged("warning", event, _short(facts)))
 
-    def send(self, message: Message, *, is_last: bool = False) -> None:
+    def send(self, message: WorkerStats | Logged | Ended, *, is_last: bool = False) -> None:
         with contextlib.suppress(OSError):  # the parent is gone
             if is_last or select.select([], [self._pipe], [], 0)[1]:
                 self._pipe.send(message)
@@ -144,4 +140,4 @@ def check_main_guard() -> None:
         sys.stderr.flush()
         # Not `sys.exit`: the script may have threads or handlers that would keep it alive.
         os._exit(MISSING_MAIN_GUARD_CODE)
-    raise RuntimeError(_ADVICE)
+    raise RuntimeError(MAIN_GUARD_ADVICE)
