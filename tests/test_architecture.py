@@ -81,7 +81,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/rpc/kj_bridge.py",
         "queueber/sweeper/",
         "queueber/client/",
-        "queueber/worker/handlers/trio_runner.py",
+        "queueber/worker/trio_runner.py",
     ),
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),

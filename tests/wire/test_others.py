@@ -20,6 +20,7 @@ from queueber.model import (
     Stats,
 )
 from queueber.schema import wire
+from queueber.wire.items import read_fail_outcomes, write_fail_outcomes
 from queueber.wire.lists import read_columns, write_columns
 from queueber.wire.queues import read_settings, read_stats, write_settings, write_stats
 from queueber.wire.results import (
@@ -33,18 +34,14 @@ from queueber.wire.results import (
 )
 from queueber.wire.snapshots import (
     items_of,
+    read_peeked,
     read_scan,
     read_snapshot,
-    write_scan,
-    write_snapshot,
-)
-from queueber.wire.states import (
-    read_fail_outcomes,
-    read_peeked,
     read_state,
     wire_state,
-    write_fail_outcomes,
     write_peeked,
+    write_scan,
+    write_snapshot,
 )
 from tests.support.messages import sent
 

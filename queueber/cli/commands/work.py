@@ -122,7 +122,7 @@ def work(
     With --json the counters are printed at the end: {"done": 3, "failed": 0, "refused": 0, ...}.
     """
     from queueber.logs import configure_logs
-    from queueber.worker.processes.supervisor import WorkersDied
+    from queueber.worker.supervisor import WorkersDied
     from queueber.worker.worker import Worker
 
     if os.getcwd() not in sys.path:

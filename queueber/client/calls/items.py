@@ -11,7 +11,7 @@ from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.limits import DELAY_MS_MAX, PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
 from queueber.model import ItemInfo, ItemState, Stats
 from queueber.wire.queues import read_stats
-from queueber.wire.states import read_peeked, wire_state
+from queueber.wire.snapshots import read_peeked, wire_state
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from queueber.client.transport.remote_queue import (
 )
 from queueber.limits import DELAY_MS_MAX, LEASE_MS_MAX
 from queueber.model import FailOutcome
-from queueber.wire.states import read_fail_outcomes
+from queueber.wire.items import read_fail_outcomes
 
 _QUEUE_BACKOFF = -1
 _NO_FIELDS: Mapping[str, list[Any]] = {}

@@ -12,8 +12,7 @@ from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.limits import SCAN_ITEMS_MAX, SPLIT_PARTS_MAX
 from queueber.model import ItemColumns, ResultColumns, SnapshotInfo, SnapshotRange
 from queueber.wire.results import read_results
-from queueber.wire.snapshots import read_cuts, read_scan, read_snapshot
-from queueber.wire.states import wire_state
+from queueber.wire.snapshots import read_cuts, read_scan, read_snapshot, wire_state
 
 
 class ScanOptions(TypedDict, total=False):

@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 
 from queueber.client import Item
 from queueber.clock import ManualClock
-from queueber.worker.pool.failure_log import FailureLog
+from queueber.worker.progress import FailureLog
 from queueber.worker.work_item import HeldLease, WorkItem
 
 

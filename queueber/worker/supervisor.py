@@ -1,25 +1,35 @@
 """Several worker processes: started, supervised, restarted when they die, stopped together."""
 
 import contextlib
+import multiprocessing
 import signal
 import sys
 from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 
 from queueber.client import connect
 from queueber.clock import SystemClock
-from queueber.errors import InvalidArgument, from_wire
+from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
-from queueber.worker.counters import WorkerStats, sum_stats
-from queueber.worker.event_logger import EventLogger
-from queueber.worker.processes import main_guard
-from queueber.worker.processes.process_messages import STOP, STOP_NOW
-from queueber.worker.processes.process_slot import DEATHS_MAX, ProcessSlot
+from queueber.worker import worker_process
+from queueber.worker.progress import EventLogger, WorkerStats, sum_stats, totals_of
+from queueber.worker.worker_process import STOP, STOP_NOW, Ended, Logged
 from queueber.worker.worker_settings import WorkerSettings
 
 _WAIT_SECONDS = 1.0
 _END_MS_MAX = 10 * SECOND_MS
 """How long processes may take to end, beyond the time that their handlers have."""
+
+DEATHS_MAX = 20
+"""Deaths in a row of processes that never had an item. A process that had items may have died of
+one of them: the server finds out which, and that item ends as a dead letter."""
+
+_RESTART_MS_FIRST = 50
+_RESTART_MS_MAX = 3 * SECOND_MS
+
+# Not fork: it would copy locks of the parent's threads in whatever state they are.
+_spawning = multiprocessing.get_context("spawn")
 
 
 class WorkersDied(RuntimeError):
@@ -29,17 +39,92 @@ class WorkersDied(RuntimeError):
     """
 
 
+class ProcessSlot:
+    """One of the processes: started, listened to, and restarted after it died."""
+
+    def __init__(self, number: int, settings: WorkerSettings) -> None:
+        self.number = number
+        self._settings = settings
+        self._earlier = WorkerStats()
+        """Totals of the earlier processes of this slot."""
+        self._current = WorkerStats()
+        self.deaths = 0
+        """Deaths in a row, since a process of this slot last had an item."""
+        self.start_at_ms = 0
+        """When the next process may start."""
+        self.process: SpawnProcess | None = None
+        self.has_reported = False
+        """The current process, or the last one, got as far as to send a message."""
+        self.ended: Ended | None = None
+
+    def start(self) -> None:
+        commands, self._commands = _spawning.Pipe(duplex=False)
+        self.messages, messages = _spawning.Pipe(duplex=False)
+        self.ended = None
+        self.has_reported = False
+        self._current = WorkerStats()
+        self.process = _spawning.Process(
+            target=worker_process.main,
+            args=(self._settings, commands, messages),
+            name=f"{worker_process.PROCESS_NAME}{self.number}",
+        )
+        # Ctrl-C is blocked until the process has installed its own handling of it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # Only the process has these ends open now, so its death closes the pipe.
+        commands.close()
+        messages.close()
+
+    def send(self, command: str) -> None:
+        if self.process is not None:
+            with contextlib.suppress(OSError):  # the process is gone
+                self._commands.send(command)
+
+    def read_messages(self, log: EventLogger) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while self.messages.poll():
+                message = self.messages.recv()
+                self.has_reported = True
+                if isinstance(message, Logged):
+                    write = log.info if message.level == "info" else log.warning
+                    write(message.event, **message.facts, process=self.number)
+                    continue
+                if isinstance(message, Ended):
+                    self.ended = message
+                    message = message.stats
+                self._current = message
+                if message.in_flight or message.waiting or message.done or message.failed:
+                    self.deaths = 0
+
+    def reap(self, log: EventLogger) -> int:
+        """The process has ended: read its last messages, and return its exit code."""
+        assert self.process is not None
+        self.read_messages(log)
+        self.process.join()
+        code = self.process.exitcode
+        self.process.close()
+        self.process = None
+        self.messages.close()
+        self._commands.close()
+        self._earlier = sum_stats([self._earlier, totals_of(self._current)])
+        self._current = WorkerStats()
+        return code or 0
+
+    def stats(self) -> WorkerStats:
+        return sum_stats([self._earlier, self._current])
+
+
 class Supervisor:
-    def __init__(self, settings: WorkerSettings, log: EventLogger, *, is_until_empty: bool) -> None:
+    def __init__(self, settings: WorkerSettings, log: EventLogger) -> None:
         _check_pickles(settings)
         self._settings = settings
         self._shutdown_ms = round(settings.shutdown_seconds * SECOND_MS)
         self._log = log
-        self._is_until_empty = is_until_empty
         self._clock = SystemClock()
-        self._slots = [
-            ProcessSlot(number, settings, is_until_empty) for number in range(settings.processes)
-        ]
+        self._slots = [ProcessSlot(number, settings) for number in range(settings.processes)]
         self._received, self._commands = Pipe(duplex=False)
         self._command = ""
         """The last command to the processes."""
@@ -58,7 +143,9 @@ class Supervisor:
         self._make_contact()
         try:
             while not self._is_over():
-                self._start_due()
+                for slot in self._slots:
+                    if self._is_vacant(slot) and slot.start_at_ms <= self._clock.now_ms():
+                        slot.start()
                 self._wait()
                 for slot in self._slots:
                     self._supervise(slot)
@@ -88,12 +175,7 @@ class Supervisor:
 
     def _is_done(self, slot: ProcessSlot) -> bool:
         """Whether its process found the queue empty. Others that end are restarted."""
-        return self._is_until_empty and slot.ended is not None
-
-    def _start_due(self) -> None:
-        for slot in self._slots:
-            if self._is_vacant(slot) and slot.start_at_ms <= self._clock.now_ms():
-                slot.start()
+        return self._settings.is_until_empty and slot.ended is not None
 
     def _is_vacant(self, slot: ProcessSlot) -> bool:
         return slot.process is None and not self._command and not self._is_done(slot)
@@ -127,15 +209,17 @@ class Supervisor:
                 slot.process.kill()
             return
         code = slot.reap(self._log)
-        if code == main_guard.EXIT_CODE and not slot.has_reported:
-            raise InvalidArgument(main_guard.MISSING_MAIN_GUARD)
+        if code == worker_process.MISSING_MAIN_GUARD_CODE and not slot.has_reported:
+            raise InvalidArgument(f"processes: {worker_process.MAIN_GUARD_ADVICE}")
         if slot.ended is None:
             self._died(slot, code)
-        elif slot.ended.error_code:
-            self._fail(from_wire(f"{slot.ended.error_code}: {slot.ended.error_text}"))
+        elif slot.ended.error is not None:
+            self._fail(slot.ended.error)
 
     def _died(self, slot: ProcessSlot, code: int) -> None:
-        slot.delay_restart(self._clock)
+        slot.deaths += 1
+        pause_ms = min(_RESTART_MS_FIRST * 2 ** (slot.deaths - 1), _RESTART_MS_MAX)
+        slot.start_at_ms = self._clock.now_ms() + pause_ms
         self._log.warning(
             "worker_process_died",
             process=slot.number,

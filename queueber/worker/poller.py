@@ -5,17 +5,14 @@ again: whoever deleted it may not want it back, and it would lack its settings.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from queueber.client import AsyncClient, AsyncLease
+from queueber.client import AsyncClient, AsyncLease, AsyncQueue
 from queueber.errors import NotFound, QueueberError
-from queueber.worker.counters import Counters
-from queueber.worker.event_logger import EventLogger
-from queueber.worker.pool.background import first_of
-from queueber.worker.pool.server_health import ServerHealth, new_retries
-from queueber.worker.pool.work_queue import WorkQueue
+from queueber.worker.background import first_of
+from queueber.worker.progress import Counters, EventLogger
+from queueber.worker.server_health import ServerHealth, new_retries
 from queueber.worker.work_item import WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -36,7 +33,7 @@ _FATAL_CODES = ("INVALID_ARGUMENT", "PERMISSION_DENIED", "UNAUTHENTICATED")
 @dataclass(eq=False)
 class Poller:
     client: AsyncClient
-    queue: WorkQueue
+    queue: AsyncQueue
     settings: WorkerSettings
     health: ServerHealth
     counters: Counters
@@ -44,8 +41,6 @@ class Poller:
     items: set[WorkItem]
     """Items that wait or are with handlers. The pool changes it."""
     on_leased: Callable[[AsyncLease], None]
-    is_until_empty: bool
-    must_exist: bool
 
     def __post_init__(self) -> None:
         # The next poll waits until half of the prefetched items are used, so that polls are few.
@@ -78,7 +73,7 @@ class Poller:
         """Create the queue unless it must exist; return how many items a poll may ask for."""
         while True:
             try:
-                if not self.must_exist:
+                if not self.settings.must_exist:
                     await self.client.queue(self.queue.name).stats()
                 count_max = (await self.client.server()).poll_items_max
             except QueueberError as error:
@@ -91,16 +86,14 @@ class Poller:
         while True:
             self.update()
             was_idle = self._is_idle.is_set()
-            is_urgent = self.is_until_empty or self.health.is_unreachable
+            is_urgent = self.settings.is_until_empty or self.health.is_unreachable
             if await self._poll(0 if is_urgent else _POLL_WAIT_SECONDS):
                 continue
-            if self.is_until_empty and was_idle:
+            if self.settings.is_until_empty and was_idle:
                 return
-            if self.is_until_empty:
+            if self.settings.is_until_empty:
                 # A handler may add items, and the item that it has may come back.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_EMPTY_CHECK_SECONDS):
-                        await self._is_idle.wait()
+                await first_of(self._is_idle.wait(), seconds=_EMPTY_CHECK_SECONDS)
 
     async def _poll_while_full(self) -> None:
         """Have a second poll under way while polls bring all the items that they ask for."""
@@ -146,14 +139,12 @@ class Poller:
         self._answered()
         self.health.doubt_leases()
         self._was_full.clear()
-        if self.is_until_empty:
+        if self.settings.is_until_empty:
             return False
         if not self._is_missing:
             self._is_missing = True
             self.log.warning(
-                "queue_not_found",
-                queue=self.queue.name,
-                action="waiting until it is created again",
+                "queue_not_found", queue=self.queue.name, action="waiting until it is created again"
             )
         await asyncio.sleep(_MISSING_QUEUE_SECONDS)
         return True

@@ -2,9 +2,8 @@
 
 from queueber.client import Item
 from queueber.limits import ERROR_BYTES_MAX
-from queueber.worker.handlers.handler_outcome import Failed, Unfinished
-from queueber.worker.pool.lease_reports import reports_of
-from queueber.worker.work_item import HeldLease, WorkItem
+from queueber.worker.reporter import reports_of
+from queueber.worker.work_item import Failed, HeldLease, Unfinished, WorkItem
 
 LEASE, OTHER = HeldLease(b"l" * 16, 3, 0.0), HeldLease(b"m" * 16, 3, 0.0)
 ITEMS = [WorkItem(Item(bytes([number]) * 16, b"x"), LEASE) for number in range(5)]

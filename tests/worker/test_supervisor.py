@@ -10,8 +10,8 @@ import structlog
 
 import queueber
 from queueber.testing import ServerProcess
-from queueber.worker.processes import process_slot, supervisor
-from queueber.worker.processes.supervisor import WorkersDied
+from queueber.worker import supervisor
+from queueber.worker.supervisor import WorkersDied
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, left_in, results_of, running
 
@@ -57,7 +57,7 @@ def test_processes_that_die_before_they_have_an_item_are_given_up(
     server: ServerProcess, patient_queue: queueber.Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "DEATHS_MAX", 2)
-    monkeypatch.setattr(process_slot, "_RESTART_MS_FIRST", 1)
+    monkeypatch.setattr(supervisor, "_RESTART_MS_FIRST", 1)
     patient_queue.add(b"x")
 
     handler = "tests.worker.dies_in_a_process:handle"
@@ -89,7 +89,7 @@ def test_processes_that_die_soon_but_get_something_done_are_not_given_up(
 ) -> None:
     """Their lives are shorter than the time after which figures are told."""
     monkeypatch.setattr(supervisor, "DEATHS_MAX", 3)
-    monkeypatch.setattr(process_slot, "_RESTART_MS_FIRST", 1)
+    monkeypatch.setattr(supervisor, "_RESTART_MS_FIRST", 1)
     queue.add([contents, b"die"] * 5)
 
     worker = worker_of(
@@ -188,8 +188,8 @@ def test_processes_end_when_their_parent_is_gone(
 ) -> None:
     """As after a SIGKILL of the parent: nobody would ever stop them."""
     (first,) = queue.add(b"x")
-    slot = process_slot.ProcessSlot(
-        0, worker_of(server, queue, handler=samples.own_process)._settings, is_until_empty=False
+    slot = supervisor.ProcessSlot(
+        0, worker_of(server, queue, handler=samples.own_process)._settings
     )
     slot.start()
     while first not in results_of(queue):

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import queueber
 from queueber.testing import ServerProcess
-from queueber.worker.event_logger import make_event_logger
-from queueber.worker.pool.background import Background, first_of
-from queueber.worker.pool.pool import Pool
+from queueber.worker.background import Background, first_of
+from queueber.worker.pool import Pool
+from queueber.worker.progress import make_event_logger
 
 
 class Hanging:
@@ -120,6 +121,7 @@ def test_a_pool_leaves_no_task_behind(server: ServerProcess, queue: queueber.Que
 
     worker = queueber.Worker(server.address, queue=queue.name, handler=handle)
 
-    run_alone(Pool(worker._settings, make_event_logger(), is_until_empty=True).run)
+    settings = replace(worker._settings, is_until_empty=True)
+    run_alone(Pool(settings, make_event_logger()).run)
 
     assert queue.stats().completed_total == 20

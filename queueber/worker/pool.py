@@ -2,22 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
 
-from queueber.client import AsyncClient, AsyncLease, connect_async
-from queueber.worker.counters import Counters, WorkerStats
-from queueber.worker.event_logger import EventLogger
-from queueber.worker.handlers.handler_outcome import Failed, Unfinished
-from queueber.worker.handlers.make_runner import make_runner
-from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
-from queueber.worker.pool.background import Background, first_of
-from queueber.worker.pool.failure_log import FailureLog
-from queueber.worker.pool.heartbeat import Heartbeat
-from queueber.worker.pool.poller import Poller
-from queueber.worker.pool.reporter import Reporter
-from queueber.worker.pool.server_health import ServerHealth
-from queueber.worker.pool.work_queue import WrapQueue
-from queueber.worker.work_item import HeldLease, WorkItem, logged_ids
+from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
+from queueber.worker.background import Background, first_of
+from queueber.worker.poller import Poller
+from queueber.worker.progress import Counters, EventLogger, FailureLog, WorkerStats, logged_ids
+from queueber.worker.reporter import SENDERS, Reporter
+from queueber.worker.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
+from queueber.worker.server_health import Heartbeat, ServerHealth
+from queueber.worker.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
 _RETRY_SECONDS = 1.0
@@ -37,15 +33,11 @@ class Pool:
         settings: WorkerSettings,
         log: EventLogger,
         *,
-        is_until_empty: bool = False,
-        must_exist: bool = False,
-        wrap_queue: WrapQueue = lambda queue: queue,
+        wrap_queue: Callable[[AsyncQueue], Any] = lambda queue: queue,
     ) -> None:
-        """A queue that is missing at the start is created, unless it `must_exist`."""
+        """`wrap_queue` puts something between pool and queue, such as a recorder of calls."""
         self._settings = settings
         self._log = log
-        self._is_until_empty = is_until_empty
-        self._must_exist = must_exist
         self._wrap_queue = wrap_queue
         self._counters = Counters()
         self._health = ServerHealth(log, self._counters)
@@ -83,39 +75,25 @@ class Pool:
                 await self._work(client, background)
 
     async def _connect(self) -> AsyncClient:
+        seconds = self._settings.connect_seconds
         return await connect_async(
-            self._settings.address,
-            connect_timeout=self._settings.connect_seconds,
-            retry_timeout=_RETRY_SECONDS,
+            self._settings.address, connect_timeout=seconds, retry_timeout=_RETRY_SECONDS
         )
 
     async def _work(self, client: AsyncClient, background: Background) -> None:
         settings = self._settings
         queue = self._wrap_queue(client.queue(settings.queue, must_exist=True))
-        self._heartbeat = Heartbeat(queue, self._health, settings.lease_seconds, self._lose)
+        health, counters, log = self._health, self._counters, self._log
+        self._heartbeat = Heartbeat(queue, health, settings.lease_seconds, self._lose)
         self._reporter = Reporter(
-            queue,
-            self._health,
-            self._counters,
-            self._log,
-            background,
-            self._settled,
-            settings.on_lease_lost,
+            queue, health, counters, log, self._settled, settings.on_lease_lost
+        )
+        self._poller = Poller(
+            client, queue, settings, health, counters, log, self._items, self._leased
         )
         runner = self._runner = make_runner(settings, self._finished)
-        self._poller = Poller(
-            client,
-            queue,
-            settings,
-            self._health,
-            self._counters,
-            self._log,
-            self._items,
-            self._leased,
-            is_until_empty=self._is_until_empty,
-            must_exist=self._must_exist,
-        )
-        background.start(self._heartbeat.run)
+        for run in (self._heartbeat.run, *[self._reporter.run] * SENDERS):
+            background.start(run)
         failure: Exception | None = None
         try:
             try:
@@ -206,10 +184,10 @@ class Pool:
                 )
             self._release(list(self._items))
         if self._is_stopping_now.is_set():
-            await first_of(self._reporter.wait_empty(), seconds=_LAST_REPORTS_SECONDS_NOW)
+            await first_of(self._reporter.is_empty.wait(), seconds=_LAST_REPORTS_SECONDS_NOW)
         else:
             await first_of(
-                self._reporter.wait_empty(),
+                self._reporter.is_empty.wait(),
                 self._is_stopping_now.wait(),
                 seconds=_LAST_REPORTS_SECONDS,
             )
@@ -221,3 +199,36 @@ class Pool:
         held = [(item, Unfinished.NOT_BEGUN) for item in items if not item.lease.is_lost]
         self._reporter.send(held)
         self._update()
+
+
+class InProcessRun:
+    """A pool in this process, on a loop of its own."""
+
+    def __init__(self, settings: WorkerSettings, log: EventLogger) -> None:
+        self._pool = Pool(settings, log)
+        self._loop = asyncio.new_event_loop()
+
+    def run(self) -> None:
+        run_loop(self._loop, self._pool.run())
+
+    def stop(self, *, now: bool) -> None:
+        """May be called from every thread, and from a signal handler."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(partial(self._pool.stop, now=now))
+
+    def stats(self) -> WorkerStats:
+        return self._pool.stats()
+
+
+def run_loop(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, but tasks of handlers that refuse to end are abandoned after a second."""
+    try:
+        loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=CANCEL_SECONDS_MAX))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
