@@ -26,14 +26,12 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
-    "db/records/new_items": "db/bulk/test_part_writer",
     "db/store/options": "db/store/test_rocks",
     "db/store/snapshot": "db/store/test_contract",
     "engine/kernel/kernel": "engine/kernel/test_transaction",
     "engine/kernel/steps": "engine/loads/test_commit",
     "engine/kernel/duties": "engine/queue/test_sweep",
     "engine/loads/staging": "engine/loads/test_loads",
-    "engine/log/readers": "engine/log/test_log",
     "engine/queue/delayed": "engine/kernel/test_transaction",
     "engine/queue/places": "engine/queue/test_cancel",
     "engine/queue/queue_state": "engine/queue/test_queue_state",
@@ -52,7 +50,7 @@ TESTED_AS = {
     "service/wakeups": "service/test_wait_batch",
 }
 """Modules whose tests are named by what a caller sees: both below their own root."""
-WITHOUT_LOGIC = {"service/loop", "db/records/retention"}
+WITHOUT_LOGIC = {"service/loop"}
 NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues)
 CHECKERS = (check_store, check_items, check_records, check_loads)
 

@@ -7,7 +7,7 @@ epoch in 8 bytes, ids and leases are UUIDv7 in 16: keys sort as their parts do.
 An item is in `items` from its add until it is removed or completed, and meanwhile in exactly one of
 `visibility_index` (ready), `delayed`, a lease of `leases` (leased) and `dead`. Its contents are
 written once, in `items`; a change of state moves only a small entry with the item's mark (see
-`marks.py`).
+`records/keys.py`).
 """
 
 from dataclasses import dataclass

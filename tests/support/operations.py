@@ -17,7 +17,6 @@ from queueber.engine.kernel.steps import Steps
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads import commit, staging
 from queueber.engine.log import log as log_module
-from queueber.engine.log import readers
 from queueber.engine.log import trim as trim_module
 from queueber.engine.log.log import Log
 from queueber.engine.open import Engine
@@ -369,11 +368,11 @@ def append(store: Store, log: Log, rows: Sequence[bytes], now_ms: int) -> LogHea
 
 
 def acknowledge(store: Store, log: Log, reader: str, offset: int) -> None:
-    run_alone(store, 0, readers.acknowledge, log, reader, offset)
+    run_alone(store, 0, log_module.acknowledge, log, reader, offset)
 
 
 def drop_reader(store: Store, log: Log, reader: str) -> bool:
-    return run_alone(store, 0, readers.drop_reader, log, reader)
+    return run_alone(store, 0, log_module.drop_reader, log, reader)
 
 
 def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) -> int:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from queueber.db.bulk.sst import CLAIMS, SstWriter
 from queueber.db.families import Family
-from queueber.db.records.batches import DIGEST_MODULUS, ids_digest
-from queueber.db.records.dedup_keys import encode_key_entry
+from queueber.db.records.items import describe
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     due_part,
@@ -20,8 +19,7 @@ from queueber.db.records.keys import (
     text_digest,
     time_part,
 )
-from queueber.db.records.new_items import describe
-from queueber.db.records.retention import FORGET_KEY
+from queueber.db.records.remembered import DIGEST_MODULUS, FORGET_KEY, encode_key_entry, ids_digest
 from queueber.ids import PARTITION_BYTES, ROW_BYTES
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX, ROWS_MAX
 from queueber.model import LoadInfo, Part, PartRef, Rows, StagedFile

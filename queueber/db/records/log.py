@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from queueber.db.records.keys import PREFIX_BYTES
 
@@ -23,8 +24,7 @@ OFFSET_BYTES = 8
 ROW_END_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class LogHead:
+class LogHead(NamedTuple):
     """Offsets, positions and times of a log; all zero before the first append.
 
     The fields are in the order of the record. An end is the offset or position of what follows. A
@@ -51,17 +51,7 @@ _HEAD = struct.Struct(">8Q")
 
 
 def encode_log_head(head: LogHead) -> bytes:
-    h = head
-    return _HEAD.pack(
-        h.first_offset,
-        h.next_offset,
-        h.start_position,
-        h.end_position,
-        h.oldest_ms,
-        h.last_ms,
-        h.first_block_end_offset,
-        h.first_block_end_position,
-    )
+    return _HEAD.pack(*head)
 
 
 def decode_log_head(value: bytes) -> LogHead:

@@ -4,21 +4,23 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
-from queueber.db.records.dead_letters import decode_attempts, decode_dead
-from queueber.db.records.items import decode_details, decode_item
+from queueber.db.records.items import decode_details, decode_item, decode_lease, split_held
 from queueber.db.records.keys import (
     LEVEL_BYTES,
     TIME_BYTES,
     Due,
+    Mark,
+    decode_attempts,
+    decode_dead,
+    decode_mark,
     due_part,
     id_block,
     is_where_its_id_says,
+    mark_level,
     split_due_part,
     time_part,
 )
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import Mark, decode_mark, mark_level
+from queueber.db.records.remembered import ids_digest
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING

@@ -17,7 +17,7 @@ from queueber.db.records.loads import (
     loads_end,
     part_key,
 )
-from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
+from queueber.db.records.remembered import FORGET_LOAD, FORGET_LOADED
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.ids import range_end
 

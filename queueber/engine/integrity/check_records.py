@@ -3,16 +3,19 @@
 from collections.abc import Generator, Iterator
 
 from queueber.db.families import Family
-from queueber.db.records.batches import (
+from queueber.db.records.keys import DIGEST_BYTES, due_part, split_due_part, text_digest
+from queueber.db.records.remembered import (
     BATCH_NUMBER_BYTES,
     DIGEST_MODULUS,
+    FORGET_BATCH,
+    FORGET_KEY,
+    FORGET_PRODUCER,
     batch_number_part,
+    decode_answer,
     decode_batch,
+    decode_key_entry,
+    decode_producer,
 )
-from queueber.db.records.dedup_keys import decode_key_entry
-from queueber.db.records.keys import DIGEST_BYTES, due_part, split_due_part, text_digest
-from queueber.db.records.producers import decode_answer, decode_producer
-from queueber.db.records.retention import FORGET_BATCH, FORGET_KEY, FORGET_PRODUCER
 from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.engine.records.batches import batch_reference

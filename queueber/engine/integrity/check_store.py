@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.counters import decode_counters
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     DUE_BYTES,
@@ -20,7 +19,7 @@ from queueber.db.records.keys import (
     split_queue_prefix,
 )
 from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
-from queueber.db.records.queues import decode_queue
+from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck
 from queueber.engine.integrity.check_loads import LoadsCheck

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end
+from queueber.db.records.queues import Counters
 from queueber.db.store.contract import Batch, Store
 
 _CHUNK = 1000

@@ -10,30 +10,29 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
-from queueber.db.records.counters import Counters
-from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_dead
-from queueber.db.records.items import decode_details
+from queueber.db.records.items import decode_details, decode_lease, split_held
 from queueber.db.records.keys import (
     LEVEL_BYTES,
+    MARK_BYTES,
     NEVER_MS,
     TIME_BYTES,
     Due,
-    due_part,
-    is_where_its_id_says,
-    level_part,
-    split_due_part,
-)
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import (
-    MARK_BYTES,
     Mark,
     MarkFields,
+    decode_attempts,
+    decode_dead,
     decode_mark,
+    due_part,
+    encode_dead,
     encode_mark,
+    is_where_its_id_says,
+    level_part,
     mark_level,
     new_mark,
+    split_due_part,
 )
+from queueber.db.records.queues import Counters
+from queueber.db.records.remembered import ids_digest
 from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems, item_size
 from queueber.engine.integrity.queue_entries import QueueEntries

@@ -9,16 +9,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from queueber.db.families import Family
-from queueber.db.records.batches import (
-    BATCH_NUMBER_BYTES,
-    DIGEST_MODULUS,
-    BatchRecord,
-    batch_number_part,
-    decode_batch,
-    encode_batch,
-)
-from queueber.db.records.counters import Counters
-from queueber.db.records.dedup_keys import KEY_ENTRY_BYTES, decode_key_entry
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     NEVER_MS,
@@ -26,8 +16,23 @@ from queueber.db.records.keys import (
     text_digest,
 )
 from queueber.db.records.loads import decode_loaded, loaded_digest, loaded_key, loads_end
-from queueber.db.records.producers import decode_answer, decode_producer
-from queueber.db.records.retention import FORGET_BATCH, FORGET_KEY, FORGET_LOADED, FORGET_PRODUCER
+from queueber.db.records.queues import Counters
+from queueber.db.records.remembered import (
+    BATCH_NUMBER_BYTES,
+    DIGEST_MODULUS,
+    FORGET_BATCH,
+    FORGET_KEY,
+    FORGET_LOADED,
+    FORGET_PRODUCER,
+    KEY_ENTRY_BYTES,
+    BatchRecord,
+    batch_number_part,
+    decode_answer,
+    decode_batch,
+    decode_key_entry,
+    decode_producer,
+    encode_batch,
+)
 from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
 from queueber.engine.integrity.queue_entries import QueueEntries
 from queueber.engine.records.batches import batch_reference

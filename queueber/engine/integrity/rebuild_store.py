@@ -8,9 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.counters import Counters, decode_counters, encode_counters
 from queueber.db.records.keys import PREFIX_BYTES, split_queue_prefix
-from queueber.db.records.queues import decode_queue, encode_queue
+from queueber.db.records.queues import (
+    Counters,
+    decode_counters,
+    decode_queue,
+    encode_counters,
+    encode_queue,
+)
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
 from queueber.engine.integrity.check_loads import HALF_COMMITTED

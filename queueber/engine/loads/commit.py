@@ -14,9 +14,7 @@ from pathlib import Path
 
 from queueber.db.bulk.sst import CLAIMS
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
-from queueber.db.records.dedup_keys import decode_key_entry
-from queueber.db.records.keys import due_part
+from queueber.db.records.keys import due_part, mark_size
 from queueber.db.records.loads import (
     Dropped,
     LoadedRecord,
@@ -26,7 +24,7 @@ from queueber.db.records.loads import (
     part_directory,
     part_key,
 )
-from queueber.db.records.marks import mark_size
+from queueber.db.records.remembered import decode_key_entry, ids_digest
 from queueber.engine.kernel.kernel import Kernel
 from queueber.engine.kernel.steps import Step, Steps
 from queueber.engine.kernel.transaction import Transaction

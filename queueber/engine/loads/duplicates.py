@@ -11,9 +11,9 @@ from pathlib import Path
 
 from queueber.db.bulk.sst import walk_files
 from queueber.db.families import Family
-from queueber.db.records.dedup_keys import decode_key_entry, encode_key_entry
 from queueber.db.records.keys import DIGEST_BYTES, prefix_end
 from queueber.db.records.loads import Dropped, LoadRecord
+from queueber.db.records.remembered import decode_key_entry, encode_key_entry
 from queueber.db.store.contract import ScanIncomplete, Store
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import InvalidArgument, ResourceExhausted

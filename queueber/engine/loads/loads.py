@@ -24,7 +24,7 @@ from queueber.db.records.loads import (
     part_key,
     parts_end,
 )
-from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
+from queueber.db.records.remembered import FORGET_LOAD, FORGET_LOADED
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads.load_phase import LoadPhase, next_phase

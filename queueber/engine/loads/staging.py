@@ -14,7 +14,7 @@ from queueber.db.records.loads import (
     load_digest,
     part_key,
 )
-from queueber.db.records.retention import FORGET_LOAD
+from queueber.db.records.remembered import FORGET_LOAD
 from queueber.engine.loads.load_phase import LoadPhase
 from queueber.engine.loads.loads import Load, Loads
 from queueber.engine.queue.add import add

@@ -2,7 +2,10 @@
 
 This module knows nothing of queues: a log is a prefix of 4 bytes in `logs` and `log_blocks`, and a
 row is any bytes. Rows are written and deleted a block at a time: a block is what one append wrote.
-`trim.py` says what is deleted and when, `readers.py` how far each reader has read.
+`trim.py` says what is deleted.
+
+A log remembers a reader from its first acknowledgement until it is dropped. Offset n acknowledges
+the rows before n, and the reader goes on at n.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.keys import prefix_end
+from queueber.db.records.keys import NEVER_MS, prefix_end
 from queueber.db.records.log import (
     ROW_END_BYTES,
     LogHead,
@@ -21,11 +24,13 @@ from queueber.db.records.log import (
     decode_offset,
     encode_block,
     encode_log_head,
+    encode_offset,
+    reader_key,
     split_reader_key,
 )
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.errors import InvalidArgument, StorageCorrupt, invariant
+from queueber.errors import InvalidArgument, ResourceExhausted, StorageCorrupt, invariant
 from queueber.limits import LOG_READERS_MAX
 
 
@@ -152,3 +157,60 @@ def check_offset(log: Log, offset: int) -> None:
         raise InvalidArgument(
             f"offset is {offset}; the limit is {log.head.next_offset}, where the log ends now"
         )
+
+
+def trim_due_ms(
+    log: Log, *, now_ms: int, age_ms: int, bytes_max: int, head: LogHead | None = None
+) -> int:
+    """When `trim` has something to delete: `now_ms` or earlier exactly if it has now.
+
+    `head` is that of the log, if it is about to change.
+    """
+    head = head or log.head
+    if head.first_offset == head.next_offset:
+        return NEVER_MS
+    acknowledged = min(log.readers.values(), default=0)
+    newer_bytes = head.end_position - head.first_block_end_position
+    if acknowledged >= head.first_block_end_offset or (bytes_max and newer_bytes >= bytes_max):
+        return now_ms
+    return head.oldest_ms + age_ms if age_ms else NEVER_MS
+
+
+# --- readers --------------------------------------------------------------------------------------
+
+
+def acknowledge(tx: Transaction[Any], log: Log, reader: str, offset: int) -> None:
+    """Remember that the reader is done with the rows before `offset`.
+
+    An offset that the reader has passed already changes nothing, because calls may be repeated.
+    """
+    # With an empty name the key would be that of the head.
+    invariant(reader, "I12", log=log.prefix, reader=reader)
+    check_offset(log, offset)
+    known = log.readers.get(reader)
+    if known is not None and offset <= known:
+        return
+    if known is None and len(log.readers) >= LOG_READERS_MAX:
+        raise ResourceExhausted(
+            f"{reader!r} would be one reader more than the limit of {LOG_READERS_MAX}; "
+            "drop one that reads no more"
+        )
+    tx.batch.put(Family.LOGS, reader_key(log.prefix, reader), encode_offset(offset))
+    tx.after_write(log.readers.__setitem__, reader, offset)
+
+
+def reader_offset(log: Log, reader: str) -> int:
+    """Where the reader goes on; for an unknown reader, the oldest row.
+
+    The offset may be before the oldest row: `read` then says how many rows the reader missed.
+    """
+    return log.readers.get(reader, log.head.first_offset)
+
+
+def drop_reader(tx: Transaction[Any], log: Log, reader: str) -> bool:
+    """Forget the reader, so that no rows are kept for it; False if it was not known."""
+    if reader not in log.readers:
+        return False
+    tx.batch.delete(Family.LOGS, reader_key(log.prefix, reader))
+    tx.after_write(log.readers.pop, reader)
+    return True

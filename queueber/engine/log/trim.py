@@ -4,15 +4,15 @@ Offsets, times and positions rise from block to block. So a rule that deletes a 
 before it, and a binary search with one seek a step finds the first block to keep.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.keys import NEVER_MS, prefix_end
-from queueber.db.records.log import Block, LogHead, block_key, decode_block
+from queueber.db.records.keys import prefix_end
+from queueber.db.records.log import Block, LogHead, block_key, decode_block, head_of
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log.log import Log
+from queueber.engine.log.log import Log, trim_due_ms
 from queueber.errors import invariant
 from queueber.limits import MIB
 
@@ -24,23 +24,6 @@ After each range deletion the next seek sorts all range deletions of the write b
 of one block each soon make 5000 of them, and then a seek takes 1 ms. Single deletions cost later
 seeks nothing, because no seek starts before the first kept row.
 """
-
-
-def trim_due_ms(
-    log: Log, *, now_ms: int, age_ms: int, bytes_max: int, head: LogHead | None = None
-) -> int:
-    """When `trim` has something to delete: `now_ms` or earlier exactly if it has now.
-
-    `head` is that of the log, if it is about to change.
-    """
-    head = head or log.head
-    if head.first_offset == head.next_offset:
-        return NEVER_MS
-    acknowledged = min(log.readers.values(), default=0)
-    newer_bytes = head.end_position - head.first_block_end_position
-    if acknowledged >= head.first_block_end_offset or (bytes_max and newer_bytes >= bytes_max):
-        return now_ms
-    return head.oldest_ms + age_ms if age_ms else NEVER_MS
 
 
 def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
@@ -62,18 +45,9 @@ def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
     )
     kept = _first_kept(tx.store, log, line)
     if kept is None:
-        end_offset, end_position = head.next_offset, head.end_position
-        trimmed = replace(
-            head,
-            first_offset=end_offset,
-            start_position=end_position,
-            oldest_ms=0,
-            first_block_end_offset=end_offset,
-            first_block_end_position=end_position,
-        )
+        trimmed = head_of(None, head)
     else:
-        trimmed = replace(
-            head,
+        trimmed = head._replace(
             first_offset=kept.first_offset,
             start_position=kept.position,
             oldest_ms=kept.appended_at_ms,

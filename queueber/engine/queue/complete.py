@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from queueber.db.families import Family
 from queueber.db.records.items import decode_details
-from queueber.db.records.marks import (
+from queueber.db.records.keys import (
     MARK_ATTEMPTS_MAX,
     PLAIN_TAILS,
     SIZE_BYTES,

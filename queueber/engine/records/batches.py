@@ -9,18 +9,17 @@ from enum import Enum
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.batches import (
+from queueber.db.records.keys import DIGEST_BYTES, HeldItem, mark_batch, text_digest
+from queueber.db.records.remembered import (
     BATCH_NUMBER_BYTES,
     DIGEST_MODULUS,
+    FORGET_BATCH,
     BatchRecord,
     batch_number_part,
     decode_batch,
     encode_batch,
     ids_digest,
 )
-from queueber.db.records.keys import DIGEST_BYTES, text_digest
-from queueber.db.records.marks import HeldItem, mark_batch
-from queueber.db.records.retention import FORGET_BATCH
 from queueber.db.store.contract import Reads
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention

@@ -11,7 +11,8 @@ from zlib import crc32
 
 from queueber.db.families import Family
 from queueber.db.records.keys import text_digest
-from queueber.db.records.producers import (
+from queueber.db.records.remembered import (
+    FORGET_PRODUCER,
     Answer,
     ProducerHead,
     decode_answer,
@@ -19,7 +20,6 @@ from queueber.db.records.producers import (
     encode_answer,
     encode_producer,
 )
-from queueber.db.records.retention import FORGET_PRODUCER
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import Aborted, invariant

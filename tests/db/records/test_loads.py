@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.db.records.dedup_keys import encode_key_entry
 from queueber.db.records.keys import text_digest
 from queueber.db.records.loads import (
     LOAD_KEY_BYTES,
@@ -30,6 +29,7 @@ from queueber.db.records.loads import (
     part_key,
     parts_end,
 )
+from queueber.db.records.remembered import encode_key_entry
 from queueber.limits import LOAD_DUPLICATES_MAX, LOAD_PARTS_MAX, PARTITIONS_MAX
 from queueber.model import LoadRef, Part, PartRef, StagedFile
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.batches import decode_batch
 from queueber.db.records.keys import due_part
 from queueber.db.records.loads import (
     LoadedRecord,
@@ -23,7 +22,7 @@ from queueber.db.records.loads import (
     loaded_key,
     part_key,
 )
-from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
+from queueber.db.records.remembered import FORGET_LOAD, FORGET_LOADED, decode_batch
 from queueber.engine.integrity.check_loads import LoadsCheck
 from queueber.engine.integrity.check_store import check_store
 from queueber.ids import range_end

@@ -1,24 +1,27 @@
 """The check of what a queue remembers: damage is reported under its rule, and under no other."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.batches import BatchRecord, encode_batch
-from queueber.db.records.dedup_keys import encode_key_entry
 from queueber.db.records.keys import NEVER_MS, due_part, text_digest
 from queueber.db.records.log import block_key, encode_block
-from queueber.db.records.producers import Answer, ProducerHead, encode_answer, encode_producer
-from queueber.db.records.results import PLAIN_RESULT
-from queueber.db.records.retention import (
+from queueber.db.records.remembered import (
     FORGET_BATCH,
     FORGET_KEY,
     FORGET_LOAD,
     FORGET_LOADED,
     FORGET_PRODUCER,
+    Answer,
+    BatchRecord,
+    ProducerHead,
+    encode_answer,
+    encode_batch,
+    encode_key_entry,
+    encode_producer,
 )
+from queueber.db.records.results import PLAIN_RESULT
 from queueber.engine.integrity.check_records import RecordsCheck
 from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, MINUTE_MS, PRODUCER_KEEP_MS
@@ -66,9 +69,9 @@ def put_result(d: Damage, item_id: bytes) -> None:
     value = d.get(Family.LOG_BLOCKS, bytes(8))
     changed = encode_block(rows, first_offset=0, appended_at_ms=START_MS, position=0)
     assert len(changed) <= len(value)
-    head = replace(d.rig.queue.results.head, end_position=len(changed) - 24)
+    head = d.rig.queue.results.head._replace(end_position=len(changed) - 24)
     d.put(Family.LOG_BLOCKS, bytes(8), changed)
-    d.set_head(replace(head, first_block_end_position=head.end_position))
+    d.set_head(head._replace(first_block_end_position=head.end_position))
 
 
 BATCHES = [

@@ -9,11 +9,9 @@ from functools import partial
 import pytest
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.counters import Counters, encode_counters
-from queueber.db.records.items import encode_item
+from queueber.db.records.items import encode_item, encode_lease
 from queueber.db.records.keys import queue_prefix
-from queueber.db.records.leases import encode_lease
-from queueber.db.records.queues import encode_queue
+from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.engine.integrity.check_store import _KEY_WIDTHS, check_store
 from queueber.engine.queue.lifecycle import INVARIANTS
 from queueber.limits import DAY_MS

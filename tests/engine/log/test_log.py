@@ -13,8 +13,7 @@ from queueber.db.store.rocks import RocksStore
 from queueber.engine.kernel.kernel import Kernel
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import log as log_module
-from queueber.engine.log.log import Log, LogSlice, open_log, read
-from queueber.engine.log.readers import reader_offset
+from queueber.engine.log.log import Log, LogSlice, open_log, read, reader_offset
 from queueber.errors import (
     InvalidArgument,
     InvariantViolation,

@@ -11,9 +11,7 @@ from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksBatch, RocksStore
 from queueber.engine.integrity.check_log import check_log
 from queueber.engine.log import trim as log_trim
-from queueber.engine.log.log import Log, LogSlice, open_log, read
-from queueber.engine.log.readers import reader_offset
-from queueber.engine.log.trim import trim_due_ms
+from queueber.engine.log.log import Log, LogSlice, open_log, read, reader_offset, trim_due_ms
 from queueber.errors import InvariantViolation
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, append_rows
