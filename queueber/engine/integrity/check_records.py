@@ -1,16 +1,30 @@
-"""The check of a queue's records: batches, dedup keys, producers, and when each is forgotten."""
+"""The check of a queue's records: loads, batches, keys, producers, and when each is forgotten."""
 
 from collections.abc import Generator, Iterator
 
 from queueber.db.families import Family
 from queueber.db.records.keys import DIGEST_BYTES, due_part, split_due_part, text_digest
+from queueber.db.records.loads import (
+    LOAD_KEY_BYTES,
+    decode_load,
+    decode_loaded,
+    decode_part,
+    is_load_key,
+    load_digest,
+    load_key,
+    loaded_digest,
+    loaded_key,
+    loads_end,
+    part_key,
+)
 from queueber.db.records.remembered import (
     BATCH_NUMBER_BYTES,
     DIGEST_MODULUS,
     FORGET_BATCH,
     FORGET_KEY,
+    FORGET_LOAD,
+    FORGET_LOADED,
     FORGET_PRODUCER,
-    batch_number_part,
     decode_answer,
     decode_batch,
     decode_key_entry,
@@ -19,7 +33,10 @@ from queueber.db.records.remembered import (
 from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.engine.records.batches import batch_reference
+from queueber.ids import range_end
 from queueber.limits import PRODUCER_ANSWERS_KEPT
+
+HALF_COMMITTED = "is half committed; start the server once to finish it"
 
 
 class RecordsCheck:
@@ -27,29 +44,70 @@ class RecordsCheck:
         self._broken = queue.broken
         self._entries = queue.entries
         self._counters = queue.counters
+        self.forget_entries: dict[bytes, bytes] = {}
+        """The entries that loads must have in `forget`."""
+        self.loads_by_batch: dict[int, int] = {}
+        """How many loads under way add to each batch."""
 
-    def run(
-        self,
-        live: dict[int, LiveItems],
-        loads: dict[bytes, bytes],
-        loads_by_batch: dict[int, int],
-    ) -> Iterator[Violation]:
-        """`live` has the items that were found of each batch, `loads` the entries that loads must
-        have in `forget`."""
+    def run(self, live: dict[int, LiveItems]) -> Iterator[Violation]:
+        """`live` has the items that were found of each batch."""
+        yield from self.check_loads()
         expected = yield from self._check_dedup_keys()
         expected += yield from self._check_producers()
-        expected += yield from self._check_batches(live, loads_by_batch)
-        expected += len(loads)
-        for due, kind in loads.items():
+        expected += yield from self._check_batches(live)
+        expected += len(self.forget_entries)
+        for due, kind in self.forget_entries.items():
             yield from self._expect(*split_due_part(due), kind)
         forgets = 0
         for due, kind in self._entries.walk(Family.FORGET):
             forgets += 1
-            yield from self._check_forget(due, kind, loads)
+            yield from self._check_forget(due, kind)
         counted = self._counters.forgets
         if not forgets == expected == counted:
             text = f"{expected} records to forget, {forgets} entries, {counted} counted"
             yield self._broken("I11", text)
+
+    def check_loads(self) -> Iterator[Violation]:
+        digest, rows, staged = b"", 0, 0
+        for key, value in self._entries.walk(Family.LOADS):
+            if key >= loads_end():
+                yield from self._check_loaded(key, value)
+            elif is_load_key(key):
+                yield from self._check_rows(digest, rows, staged)
+                digest, staged = key[1:], 0
+                rows = yield from self._check_load(key, value)
+            else:
+                part = decode_part(value)
+                staged += part.rows
+                if key[:LOAD_KEY_BYTES] != load_key(digest) or key != part_key(digest, part.ref):
+                    yield self._broken("I13", f"part {key.hex()} belongs to no load")
+        yield from self._check_rows(digest, rows, staged)
+
+    def _check_load(self, key: bytes, value: bytes) -> Generator[Violation, None, int]:
+        load = decode_load(value)
+        digest = load_digest(load.ref.name)
+        if key != load_key(digest):
+            yield self._broken("I13", f"load {load.ref.name!r} is not stored under its name")
+        if load.is_committing:
+            yield self._broken("I13", f"load {load.ref.name!r} {HALF_COMMITTED}")
+        if range_end(load.id_head) > self._counters.last_id:
+            yield self._broken("I8", f"the ids of load {load.ref.name!r} go beyond last_id")
+        if load.batch:
+            self.loads_by_batch[load.batch] = self.loads_by_batch.get(load.batch, 0) + 1
+        self.forget_entries[due_part(load.forget_at_ms, digest)] = FORGET_LOAD
+        return load.rows
+
+    def _check_loaded(self, key: bytes, value: bytes) -> Iterator[Violation]:
+        loaded = decode_loaded(value)
+        digest = loaded_digest(loaded.ref.name)
+        if key != loaded_key(digest):
+            yield self._broken("I13", f"load {loaded.ref.name!r} is not stored under its name")
+        self.forget_entries[due_part(loaded.forget_at_ms, digest)] = FORGET_LOADED
+
+    def _check_rows(self, digest: bytes, rows: int, staged: int) -> Iterator[Violation]:
+        if rows != staged:
+            text = f"load {digest.hex()} has {rows} rows, but its parts have {staged}"
+            yield self._broken("I13", text)
 
     def _check_dedup_keys(self) -> Generator[Violation, None, int]:
         count = 0
@@ -76,9 +134,8 @@ class RecordsCheck:
                     yield self._broken("I11", f"answer {key.hex()} belongs to no recent call")
         return count
 
-    def _check_batches(
-        self, live: dict[int, LiveItems], loads_by_batch: dict[int, int]
-    ) -> Generator[Violation, None, int]:
+    def _check_batches(self, live: dict[int, LiveItems]) -> Generator[Violation, None, int]:
+        loads_by_batch = self.loads_by_batch.copy()
         count = forgets = 0
         for part, value in self._entries.walk(Family.BATCHES):
             count += 1
@@ -99,14 +156,12 @@ class RecordsCheck:
                 reference = batch_reference(number)
                 yield from self._expect(record.forget_at_ms, reference, FORGET_BATCH)
             elif record.live == 0 and not record.loads:
-                yield self._broken(
-                    "I11", f"batch {record.name!r} has ended, but no entry says when to forget it"
-                )
+                text = f"batch {record.name!r} has ended, but no entry says when to forget it"
+                yield self._broken("I11", text)
         names = self._entries.count(Family.BATCH_NAMES)
         if not names == count == self._counters.batches:
-            yield self._broken(
-                "I10", f"{count} batches, {names} names, {self._counters.batches} counted"
-            )
+            text = f"{count} batches, {names} names, {self._counters.batches} counted"
+            yield self._broken("I10", text)
         for number in loads_by_batch:
             yield self._broken("I13", f"a load adds to batch {number}, which does not exist")
         for number in live:
@@ -115,13 +170,10 @@ class RecordsCheck:
 
     def _expect(self, at_ms: int, reference: bytes, kind: bytes) -> Iterator[Violation]:
         if self._entries.get(Family.FORGET, due_part(at_ms, reference)) != kind:
-            yield self._broken(
-                "I11", f"no entry says when to forget {kind.decode()} {reference.hex()}"
-            )
+            text = f"no entry says when to forget {kind.decode()} {reference.hex()}"
+            yield self._broken("I11", text)
 
-    def _check_forget(
-        self, due: bytes, kind: bytes, loads: dict[bytes, bytes]
-    ) -> Iterator[Violation]:
+    def _check_forget(self, due: bytes, kind: bytes) -> Iterator[Violation]:
         at_ms, reference = split_due_part(due)
         if at_ms < self._counters.forget_due_ms:
             yield self._broken("I6", f"forget has {due.hex()} before its first known entry")
@@ -133,12 +185,11 @@ class RecordsCheck:
             if (value := self._entries.get(Family.PRODUCERS, reference)) is not None:
                 at = decode_producer(value).forget_at_ms
         elif kind == FORGET_BATCH:
-            part = batch_number_part(int.from_bytes(reference[:BATCH_NUMBER_BYTES]))
+            part = reference[:BATCH_NUMBER_BYTES]
             if (value := self._entries.get(Family.BATCHES, part)) is not None:
                 at = decode_batch(value).forget_at_ms
-        elif loads.get(due) == kind:
+        elif self.forget_entries.get(due) == kind:
             at = at_ms
         if at != at_ms:
-            yield self._broken(
-                "I11", f"forget has {due.hex()}, but nothing is to be forgotten then"
-            )
+            text = f"forget has {due.hex()}, but nothing is to be forgotten then"
+            yield self._broken("I11", text)

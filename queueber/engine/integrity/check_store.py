@@ -6,7 +6,6 @@ verify` on a stopped store.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from queueber.db.families import QUEUE_FAMILIES, Family
@@ -22,9 +21,8 @@ from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
 from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck
-from queueber.engine.integrity.check_loads import LoadsCheck
-from queueber.engine.integrity.check_log import check_log, check_results
 from queueber.engine.integrity.check_records import RecordsCheck
+from queueber.engine.integrity.logs import check_log, check_results
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation
 from queueber.limits import ID_BYTES, READER_NAME_BYTES_MAX
 
@@ -33,16 +31,8 @@ __all__ = ["Violation", "check_store"]
 _LAST_KEY = b"\xff" * 64
 
 
-@dataclass(frozen=True)
-class _Width:
-    """The length of a family's keys, with the queue's number."""
-
-    least: int
-    most: int
-
-
-def _exactly(after_prefix: int) -> _Width:
-    return _Width(PREFIX_BYTES + after_prefix, PREFIX_BYTES + after_prefix)
+def _exactly(width: int) -> range:
+    return range(width, width + 1)
 
 
 _KEY_WIDTHS = {
@@ -58,14 +48,15 @@ _KEY_WIDTHS = {
     Family.HOLDERS: _exactly(ID_BLOCK_BYTES + ID_BYTES),
     Family.ATTEMPTS: _exactly(ID_BYTES),
     Family.KEYS: _exactly(DIGEST_BYTES),
-    Family.PRODUCERS: _Width(PREFIX_BYTES + DIGEST_BYTES, PREFIX_BYTES + DIGEST_BYTES + 8),
+    Family.PRODUCERS: range(DIGEST_BYTES, DIGEST_BYTES + 9),
     Family.BATCHES: _exactly(4),
     Family.BATCH_NAMES: _exactly(DIGEST_BYTES),
     Family.FORGET: _exactly(DUE_BYTES),
-    Family.LOADS: _Width(PREFIX_BYTES + LOAD_KEY_BYTES, PREFIX_BYTES + PART_KEY_BYTES),
-    Family.LOGS: _Width(PREFIX_BYTES, PREFIX_BYTES + READER_NAME_BYTES_MAX),
+    Family.LOADS: range(LOAD_KEY_BYTES, PART_KEY_BYTES + 1),
+    Family.LOGS: range(0, READER_NAME_BYTES_MAX + 1),
     Family.LOG_BLOCKS: _exactly(8),
 }
+"""How long the keys of a family may be, without the queue's number."""
 
 
 def check_store(store: Store, violations_max: int = 100) -> list[Violation]:
@@ -85,11 +76,9 @@ def _check_store(store: Store) -> Iterator[Violation]:
                 continue
             counters = decode_counters(stored)
             queue = CheckedQueue(name, QueueEntries(store, prefix), counters)
-            items, loads = ItemsCheck(queue), LoadsCheck(queue)
+            items = ItemsCheck(queue)
             yield from items.run()
-            yield from loads.run()
-            records = RecordsCheck(queue)
-            yield from records.run(items.batches, loads.forget_entries, loads.by_batch)
+            yield from RecordsCheck(queue).run(items.batches)
             yield from check_results(queue)
             for wrong in check_log(store, prefix):
                 yield Violation("I12", name, wrong)
@@ -111,5 +100,4 @@ def _check_keys(store: Store) -> Iterator[Violation]:
 
 def key_fits(family: Family, key: bytes) -> bool:
     """Whether a key has a length that its family allows."""
-    width = _KEY_WIDTHS[family]
-    return width.least <= len(key) <= width.most
+    return len(key) - PREFIX_BYTES in _KEY_WIDTHS[family]

@@ -5,8 +5,6 @@ written again from them. Loads that are under way are dropped.
 """
 
 from collections import Counter
-from collections.abc import Callable
-from typing import TypeVar
 
 from queueber.db.families import Family
 from queueber.db.records.keys import (
@@ -34,11 +32,9 @@ from queueber.db.records.remembered import (
     encode_batch,
 )
 from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
-from queueber.engine.integrity.queue_entries import QueueEntries
+from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT
-
-T = TypeVar("T")
 
 
 class RecordsRebuild:
@@ -57,7 +53,7 @@ class RecordsRebuild:
         """Read `batches` by number. Items of a batch that cannot be read will belong to none."""
         names: set[str] = set()
         for part, value in self._entries.walk(Family.BATCHES):
-            record = _decoded(decode_batch, value)
+            record = readable(decode_batch, value)
             if record is None or len(part) != BATCH_NUMBER_BYTES or record.name in names:
                 self._drop(Family.BATCHES, part, "batches that cannot be read")
             else:
@@ -127,9 +123,9 @@ class RecordsRebuild:
             if len(key) != DIGEST_BYTES:
                 answers.append(key)
                 continue
-            head = _decoded(decode_producer, value)
+            head = readable(decode_producer, value)
             last = head and self._entries.get(Family.PRODUCERS, key + head.sequence.to_bytes(8))
-            if head is None or last is None or _decoded(decode_answer, last) is None:
+            if head is None or last is None or readable(decode_answer, last) is None:
                 self._drop(Family.PRODUCERS, key, "producers: their calls are new when repeated")
             else:
                 last_sequence[key] = head.sequence
@@ -139,20 +135,13 @@ class RecordsRebuild:
             sequence = int.from_bytes(key[DIGEST_BYTES:])
             is_recent = newest - PRODUCER_ANSWERS_KEPT < sequence <= newest
             value = self._entries.get(Family.PRODUCERS, key) or b""
-            if not is_recent or _decoded(decode_answer, value) is None:
+            if not is_recent or readable(decode_answer, value) is None:
                 self._batch.delete(Family.PRODUCERS, self._prefix + key)
 
     def _keep_loads(self) -> None:
         for key, value in self._entries.walk(Family.LOADS):
-            loaded = _decoded(decode_loaded, value) if key >= loads_end() else None
+            loaded = readable(decode_loaded, value) if key >= loads_end() else None
             if loaded is not None and key == loaded_key(loaded_digest(loaded.ref.name)):
                 self._forget_at(loaded.forget_at_ms, loaded_digest(loaded.ref.name), FORGET_LOADED)
             else:
                 self._drop(Family.LOADS, key, "records of loads: those under way are dropped")
-
-
-def _decoded(decode: Callable[[bytes], T], value: bytes) -> T | None:
-    try:
-        return decode(value)
-    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
-        return None

@@ -10,8 +10,6 @@ from queueber.db.records.log import block_key, encode_block
 from queueber.db.records.remembered import (
     FORGET_BATCH,
     FORGET_KEY,
-    FORGET_LOAD,
-    FORGET_LOADED,
     FORGET_PRODUCER,
     Answer,
     BatchRecord,
@@ -27,7 +25,6 @@ from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, MINUTE_MS, PRODUCER_KEEP_MS
 from tests.engine.damage import (
     ENDED_BATCH,
-    HELD_BATCH,
     KEY,
     LIVE_BATCH,
     PRODUCER,
@@ -269,14 +266,7 @@ def test_check_of_a_sound_registry_finds_nothing_given_the_live_items(rig: Rig) 
     Damage(rig)
     check = RecordsCheck(checked_queue(rig))
 
-    loads = {
-        due: kind
-        for due, kind in ((key[4:], kind) for key, kind in rig.dump()["forget"])
-        if kind in (FORGET_LOAD, FORGET_LOADED)
-    }
-    held = {int.from_bytes(HELD_BATCH): 1}
-
-    found = [str(violation) for violation in check.run({}, loads, held)]
+    found = [str(violation) for violation in check.run({})]
 
     assert [text.split(":")[0] for text in found] == ["I10 q"]
     assert "batch 'live'" in found[0]

@@ -9,7 +9,7 @@ from queueber.db.records.keys import NEVER_MS, prefix_end, queue_prefix
 from queueber.db.records.log import LogHead, block_key
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksBatch, RocksStore
-from queueber.engine.integrity.check_log import check_log
+from queueber.engine.integrity.logs import check_log
 from queueber.engine.log import trim as log_trim
 from queueber.engine.log.log import Log, LogSlice, open_log, read, reader_offset, trim_due_ms
 from queueber.errors import InvariantViolation

@@ -10,7 +10,7 @@ from queueber.db.records.keys import queue_prefix
 from queueber.db.records.log import LogHead, block_key, encode_block, encode_log_head
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.integrity.check_log import check_log
+from queueber.engine.integrity.logs import check_log
 from queueber.engine.log.log import Log, open_log
 from queueber.limits import LOG_READERS_MAX
 from tests.support.folders import quick_folder, remove_folder
