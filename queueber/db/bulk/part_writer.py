@@ -137,9 +137,8 @@ class PartWriter:
 
     def _write_delayed(self) -> None:
         entries, self._delayed = sorted(self._delayed), []
-        writer = self._new_writer(Family.DELAYED.family_name)
-        writer.put_many([self._prefix + due for due, _ in entries], [mark for _, mark in entries])
-        self._finish(writer)
+        keys = [self._prefix + due for due, _ in entries]
+        self._write_run(Family.DELAYED.family_name, keys, [mark for _, mark in entries])
 
     # --- keys -------------------------------------------------------------------------------------
 
@@ -161,15 +160,10 @@ class PartWriter:
         digests = sorted(firsts)
         forgets = [prefix + due_part(self._forget_at_ms, digest) for digest in digests]
         entries = [encode_key_entry(firsts[each], self._forget_at_ms) for each in digests]
-        runs = (
-            (CLAIMS, [digest + item_id for digest, item_id in claims], [b""] * len(claims)),
-            (Family.KEYS.family_name, [prefix + digest for digest in digests], entries),
-            (Family.FORGET.family_name, forgets, [FORGET_KEY] * len(forgets)),
-        )
-        for family, found_keys, values in runs:
-            writer = self._new_writer(family)
-            writer.put_many(found_keys, values)
-            self._finish(writer)
+        claimed = [digest + item_id for digest, item_id in claims]
+        self._write_run(CLAIMS, claimed, [b""] * len(claimed))
+        self._write_run(Family.KEYS.family_name, [prefix + each for each in digests], entries)
+        self._write_run(Family.FORGET.family_name, forgets, [FORGET_KEY] * len(forgets))
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -182,6 +176,11 @@ class PartWriter:
     def _new_writer(self, family: str) -> SstWriter:
         self._numbers += 1
         return SstWriter(self._directory / f"{self._numbers:06}-{family}.sst", family)
+
+    def _write_run(self, family: str, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        writer = self._new_writer(family)
+        writer.put_many(keys, values)
+        self._finish(writer)
 
     def _finish(self, writer: SstWriter) -> None:
         file = writer.finish()

@@ -3,12 +3,14 @@
 Tasks build them where their rows are. The server reads them only to check them before it adds them.
 """
 
+import contextlib
 import os
 import shutil
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import rocksdict
 
@@ -89,69 +91,48 @@ def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
             )
         if file_crc32(path) != file.crc32:
             raise InvalidArgument(f"files: {file.name!r} does not have the announced checksum")
-    with _Scratch(directory / "scratch", [directory / file.name for file in files]) as scratch:
-        for file, found in zip(files, scratch.facts(), strict=True):
-            announced = (file.entries, file.first_key, file.last_key)
-            if found != announced:
-                raise InvalidArgument(
-                    f"files: {file.name!r} has {found[0]} entries from {found[1].hex()} to "
-                    f"{found[2].hex()}, not {file.entries} from {file.first_key.hex()} to "
-                    f"{file.last_key.hex()}"
-                )
+    with _opened([directory / file.name for file in files], directory / "scratch") as database:
+        live = sorted(database.live_files(), key=lambda file: str(file["name"]))
+    for file, found in zip(files, live, strict=True):
+        entries = found["num_entries"] - found["num_deletions"]
+        first_key, last_key = found["start_key"], found["end_key"]
+        if (entries, first_key, last_key) != (file.entries, file.first_key, file.last_key):
+            raise InvalidArgument(
+                f"files: {file.name!r} has {entries} entries from {first_key.hex()} to "
+                f"{last_key.hex()}, not {file.entries} from {file.first_key.hex()} to "
+                f"{file.last_key.hex()}"
+            )
 
 
 def walk_files(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[bytes, bytes]]:
     """The entries of all files in order of key; `scratch` is a directory to create and remove."""
-    with _Scratch(scratch, paths) as opened:
-        yield from opened.entries()
+    with _opened(paths, scratch) as database:
+        yield from database.items()
 
 
-class _Scratch:
+@contextlib.contextmanager
+def _opened(paths: Sequence[Path], scratch: Path) -> Iterator[Any]:
     """A store of links to some files: rocksdict has no other way to read them."""
-
-    def __init__(self, directory: Path, paths: Sequence[Path]) -> None:
-        self._paths = paths
-        self._directory = directory
-
-    def __enter__(self) -> "_Scratch":
-        shutil.rmtree(self._directory, ignore_errors=True)
-        options = rocksdict.Options(raw_mode=True)
-        options.create_if_missing(True)
-        options.set_disable_auto_compactions(True)
-        options.set_max_open_files(64)
-        options.set_keep_log_file_num(1)
-        self._db = rocksdict.Rdict(str(self._directory), options)
-        try:
-            self._take_in()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def _take_in(self) -> None:
-        linked = rocksdict.IngestExternalFileOptions()
-        linked.set_move_files(True)
-        for number, path in enumerate(self._paths):
-            link = self._directory / f"{number}.link"
+    shutil.rmtree(scratch, ignore_errors=True)
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_disable_auto_compactions(True)
+    options.set_max_open_files(64)
+    options.set_keep_log_file_num(1)
+    linked = rocksdict.IngestExternalFileOptions()
+    linked.set_move_files(True)
+    database = rocksdict.Rdict(str(scratch), options)
+    try:
+        for number, path in enumerate(paths):
+            link = scratch / f"{number}.link"
             os.link(path, link)
             try:
-                self._db.ingest_external_file([str(link)], linked)
+                database.ingest_external_file([str(link)], linked)
             except Exception as error:
                 raise InvalidArgument(
                     f"files: {path.name!r} cannot be read as an SST file ({str(error).strip()})"
                 ) from error
-
-    def facts(self) -> list[tuple[int, bytes, bytes]]:
-        """For each file: the number of entries, the first key, the last key."""
-        live = sorted(self._db.live_files(), key=lambda file: str(file["name"]))
-        return [
-            (file["num_entries"] - file["num_deletions"], file["start_key"], file["end_key"])
-            for file in live
-        ]
-
-    def entries(self) -> Iterator[tuple[bytes, bytes]]:
-        yield from self._db.items()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._db.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        yield database
+    finally:
+        database.close()
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import rocksdict
 
 from queueber.db.families import Family
-from queueber.db.recovery.synced import read_synced
-from queueber.db.recovery.wal import BROKEN_HEADER, Break, find_break, find_hole
+from queueber.db.recovery.wal import BROKEN_HEADER, Break, find_break, find_hole, read_synced
 from queueber.db.store.format import check_format
 from queueber.db.store.options import BLOCK_CACHE_BYTES, database_options, family_options
 from queueber.errors import DataDirLocked, StorageCorrupt

@@ -15,7 +15,7 @@ import rocksdict
 
 from queueber.db.families import Family
 from queueber.db.recovery.opening import log_break, open_loosely
-from queueber.db.recovery.synced import read_synced
+from queueber.db.recovery.wal import read_synced
 from queueber.db.store.contract import LOCAL_ENTRIES, Store
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import StorageCorrupt

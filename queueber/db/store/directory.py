@@ -10,7 +10,7 @@ from pathlib import Path
 import rocksdict
 
 from queueber.db.families import Family
-from queueber.db.recovery import synced
+from queueber.db.recovery.wal import SYNCED_FILE
 from queueber.errors import StorageCorrupt
 
 _STORE_FILES = re.compile(r"\d{6,}\.sst|MANIFEST-\d+|SYNCED")
@@ -36,7 +36,7 @@ def check_data_dir(path: Path) -> None:
     A directory that does not exist, an empty one and a damaged store of ours pass.
     """
     names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
-    if synced.FILE_NAME in names:
+    if SYNCED_FILE in names:
         return  # no other program writes it, and a damaged manifest may have lost our families
     if "CURRENT" in names:
         _check_families(path)

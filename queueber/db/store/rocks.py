@@ -17,11 +17,10 @@ import rocksdict
 
 from queueber.db.families import Family
 from queueber.db.recovery.opening import open_database
-from queueber.db.recovery.synced import read_synced, write_synced
-from queueber.db.recovery.wal import SYNCED_KEY, synced_note
+from queueber.db.recovery.wal import SYNCED_KEY, read_synced, synced_note, write_synced
 from queueber.db.store.contract import Batch, Range, ScanIncomplete
 from queueber.db.store.format import ensure_format
-from queueber.db.store.snapshot import RocksSnapshot, check_status, unreadable
+from queueber.db.store.snapshot import RocksSnapshot, unreadable
 from queueber.errors import StorageCorrupt, StorageFailed, Unavailable, invariant
 
 
@@ -161,7 +160,10 @@ class RocksStore:
         iterator.seek(last)
         if iterator.valid() and iterator.key() == last:
             iterator.next()
-        check_status(iterator)
+        try:
+            iterator.status()
+        except Exception as error:
+            raise unreadable(error) from error
 
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int

@@ -50,7 +50,7 @@ class RocksSnapshot:
         while len(found) < limit and iterator.valid():
             found.append((iterator.key(), iterator.value()))
             iterator.next()
-        check_status(iterator)
+        _check_status(iterator)
         return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -59,7 +59,7 @@ class RocksSnapshot:
         while iterator.valid():
             yield iterator.key(), iterator.value()
             iterator.next()
-        check_status(iterator)
+        _check_status(iterator)
 
     def close(self) -> None:
         self._iterators.clear()
@@ -75,7 +75,7 @@ def unreadable(error: Exception) -> StorageCorrupt:
     )
 
 
-def check_status(iterator: rocksdict.RdictIter) -> None:
+def _check_status(iterator: rocksdict.RdictIter) -> None:
     """Raise if an iterator ended before the end of its range."""
     try:
         iterator.status()

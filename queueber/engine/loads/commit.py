@@ -29,8 +29,7 @@ from queueber.engine.kernel.kernel import Kernel
 from queueber.engine.kernel.steps import Step, Steps
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads.duplicates import DuplicateSearch
-from queueber.engine.loads.load_phase import LoadPhase
-from queueber.engine.loads.loads import AllLoads, Load, Loads
+from queueber.engine.loads.loads import AllLoads, Load, LoadPhase, Loads
 from queueber.engine.loads.staging import touch_load
 from queueber.engine.queue.cancel import take_waiting
 from queueber.engine.queue.delayed import count_delayed
@@ -177,7 +176,7 @@ class _Commit:
             raise InvalidArgument("parts: two attempts at one partition; name the one that counts")
         digest = load_digest(self._load.record.ref.name)
         keys = [self._queue.prefix + part_key(digest, ref) for ref in refs]
-        stored = self._store.get_many(Family.LOADS, keys) if keys else []
+        stored = self._store.get_many(Family.LOADS, keys)
         for ref, value in zip(refs, stored, strict=True):
             if value is None:
                 raise InvalidArgument(
@@ -234,8 +233,7 @@ class _Commit:
     def _take_in(self) -> Steps[list[Part]]:
         _check_alive(self._queue)
         keys = [self._queue.prefix + key for key in self._load.record.parts]
-        stored = self._store.get_many(Family.LOADS, keys) if keys else []
-        parts = [decode_part(value or b"") for value in stored]
+        parts = [decode_part(value or b"") for value in self._store.get_many(Family.LOADS, keys)]
         for family in _UNSEEN:
             for path, first_key in self._files(parts, family.family_name):
                 _check_alive(self._queue)

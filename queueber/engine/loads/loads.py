@@ -1,9 +1,20 @@
 """Loads under way: their records, their phases, and the directories of those that have ended.
 
-Name and epoch identify a load. The operations on loads are in `staging.py` and `commit.py`.
+Name and epoch identify a load. The operations on loads are in `staging.py` and `commit.py`. A load
+is in one phase; this and `TRANSITIONS` say which events are legal:
+
+    STAGING ── prepare ──▶ PREPARING ── intend ──▶ FINISHING ── conclude ──▶ ENDED
+       │  ◀── give up ──────────┘                   │     ▲
+       │                                  interrupt ▼     │ resume
+       └── drop ──▶ ENDED                          INTENDED
+
+The store records only whether the intent is written (FINISHING and INTENDED): such a load will be
+committed, by this server or by the next one that opens the store. While any load of a queue is past
+STAGING, the queue forgets no records, and no other load of it is committed.
 """
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 from queueber.db.families import Family
@@ -27,11 +38,36 @@ from queueber.db.records.loads import (
 from queueber.db.records.remembered import FORGET_LOAD, FORGET_LOADED
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.loads.load_phase import LoadPhase, next_phase
 from queueber.engine.queue.queue_state import QueueState, QueueTx, unreadable_queue
-from queueber.errors import Aborted, NotFound
+from queueber.errors import Aborted, NotFound, invariant
 from queueber.ids import QueueId
 from queueber.model import LoadRef, PartRef
+
+
+class LoadPhase(Enum):
+    STAGING = "callers stage its parts"
+    PREPARING = "the server checks parts and searches duplicates; nothing has changed"
+    INTENDED = "it will be committed, but no call works on it now"
+    FINISHING = "the server takes in its files"
+    ENDED = "it is committed or dropped"
+
+
+TRANSITIONS: dict[tuple[LoadPhase, str], LoadPhase] = {
+    (LoadPhase.STAGING, "prepare"): LoadPhase.PREPARING,
+    (LoadPhase.STAGING, "drop"): LoadPhase.ENDED,
+    (LoadPhase.PREPARING, "give up"): LoadPhase.STAGING,
+    (LoadPhase.PREPARING, "intend"): LoadPhase.FINISHING,
+    (LoadPhase.INTENDED, "resume"): LoadPhase.FINISHING,
+    (LoadPhase.FINISHING, "interrupt"): LoadPhase.INTENDED,
+    (LoadPhase.FINISHING, "conclude"): LoadPhase.ENDED,
+}
+"""A pair that is not in this table is a bug of the server."""
+
+
+def next_phase(phase: LoadPhase, event: str) -> LoadPhase:
+    found = TRANSITIONS.get((phase, event))
+    invariant(found is not None, "I13", phase=phase.name, event=event)
+    return found or phase
 
 
 class Load:

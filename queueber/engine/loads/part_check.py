@@ -5,7 +5,7 @@ of keys that belong to this part alone. `Stage.check` compares the descriptions 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from queueber.db.bulk.sst import CLAIMS
 from queueber.db.families import Family
@@ -108,12 +108,10 @@ class _PartCheck:
                 f"{self._load.started_at_ms}"
             )
         low = self._prefix + time_part(first_ms)
-        for file in files:
-            for key in (file.first_key, file.last_key):
-                _check_width(file, key, PREFIX_BYTES + DUE_BYTES)
-                if not key.startswith(self._prefix) or key < low:
-                    raise _outside(file, key)
-                self._check_id(file, key, key[PREFIX_BYTES + TIME_BYTES :])
+        for file, key in _ends(files, PREFIX_BYTES + DUE_BYTES):
+            is_ours = key[PREFIX_BYTES + TIME_BYTES :].startswith(self._ids)
+            if not key.startswith(self._prefix) or key < low or not is_ours:
+                raise _outside(file, key)
         _check_count(Family.DELAYED.family_name, files, part.delayed)
         self._check_items(Family.PLACES, part.delayed)
 
@@ -125,26 +123,19 @@ class _PartCheck:
                 f"{load.dedup_window_ms} ms"
             )
         claims = self._of(CLAIMS)
-        for file in claims:
-            for key in (file.first_key, file.last_key):
-                _check_width(file, key, DIGEST_BYTES + ID_BYTES)
-                self._check_id(file, key, key[DIGEST_BYTES:])
+        for file, key in _ends(claims, DIGEST_BYTES + ID_BYTES):
+            if not key[DIGEST_BYTES:].startswith(self._ids):
+                raise _outside(file, key)
         _check_count(CLAIMS, claims, part.keys)
         keys, forgets = self._of(Family.KEYS.family_name), self._of(Family.FORGET.family_name)
         forget_at = time_part(load.started_at_ms + load.dedup_window_ms)
         for files, start in ((keys, self._prefix), (forgets, self._prefix + forget_at)):
-            for file in files:
-                for key in (file.first_key, file.last_key):
-                    _check_width(file, key, len(start) + DIGEST_BYTES)
-                    if not key.startswith(start):
-                        raise _outside(file, key)
+            for file, key in _ends(files, len(start) + DIGEST_BYTES):
+                if not key.startswith(start):
+                    raise _outside(file, key)
         if len(keys) != len(claims):
             raise InvalidArgument(f"files: {len(keys)} of keys for {len(claims)} of claims")
         _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in keys))
-
-    def _check_id(self, file: StagedFile, key: bytes, item_id: bytes) -> None:
-        if not item_id.startswith(self._ids):
-            raise _outside(file, key)
 
 
 _FAMILIES = (
@@ -174,23 +165,24 @@ def _check_file(file: StagedFile) -> None:
 
 def _check_ranges(files: Sequence[StagedFile], low: bytes, high: bytes) -> None:
     """Check that each file is within the range, and after the one before it."""
+    width = len(low)
     for file in files:
-        for key in (file.first_key, file.last_key):
-            _check_width(file, key, len(low))
+        for _, key in _ends([file], width):
             if not low <= key <= high:
                 raise _outside(file, key)
-        low = _after(file.last_key)
+        low = (int.from_bytes(file.last_key) + 1).to_bytes(width)
 
 
-def _after(key: bytes) -> bytes:
-    return (int.from_bytes(key) + 1).to_bytes(len(key))
-
-
-def _check_width(file: StagedFile, key: bytes, width: int) -> None:
-    if len(key) != width:
-        raise InvalidArgument(
-            f"files: {file.name!r} has a key of {len(key)} bytes; in {file.family} it has {width}"
-        )
+def _ends(files: Sequence[StagedFile], width: int) -> Iterator[tuple[StagedFile, bytes]]:
+    """The first and the last key of each file, which must have that width."""
+    for file in files:
+        for key in (file.first_key, file.last_key):
+            if len(key) != width:
+                raise InvalidArgument(
+                    f"files: {file.name!r} has a key of {len(key)} bytes; in {file.family} it has "
+                    f"{width}"
+                )
+            yield file, key
 
 
 def _check_count(what: str, files: Sequence[StagedFile], count: int) -> None:

@@ -15,8 +15,7 @@ from queueber.db.records.loads import (
     part_key,
 )
 from queueber.db.records.remembered import FORGET_LOAD
-from queueber.engine.loads.load_phase import LoadPhase
-from queueber.engine.loads.loads import Load, Loads
+from queueber.engine.loads.loads import Load, LoadPhase, Loads
 from queueber.engine.queue.add import add
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import Aborted, ResourceExhausted
