@@ -4,22 +4,8 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from queueber.db.families import Family
+from queueber.db.records import keys
 from queueber.db.records.items import decode_details, decode_item, decode_lease, split_held
-from queueber.db.records.keys import (
-    LEVEL_BYTES,
-    TIME_BYTES,
-    Due,
-    Mark,
-    decode_attempts,
-    decode_dead,
-    decode_mark,
-    due_part,
-    id_block,
-    is_where_its_id_says,
-    mark_level,
-    split_due_part,
-    time_part,
-)
 from queueber.db.records.remembered import ids_digest
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.ids import ItemId
@@ -46,8 +32,8 @@ class ItemEntry(NamedTuple):
 
     family: Family
     item_id: ItemId
-    mark: Mark
-    due: Due | None = None
+    mark: keys.Mark
+    due: keys.Due | None = None
     """When it is visible, and its id, if it is ready or delayed."""
     level: int = 0
     """Where it is ready."""
@@ -59,13 +45,13 @@ def read_entries(family: Family, key: bytes, value: bytes) -> list[ItemEntry]:
     """What an entry says of its item; of a lease, what it says of each item that it holds."""
     if family is Family.LEASES:
         held = split_held(decode_lease(value)[1])
-        return [ItemEntry(family, ItemId(item_id), Mark(mark)) for item_id, mark in held]
+        return [ItemEntry(family, ItemId(item_id), keys.Mark(mark)) for item_id, mark in held]
     if family is Family.DEAD:
-        died_at_ms, reason, mark = decode_dead(value)
+        died_at_ms, reason, mark = keys.decode_dead(value)
         return [ItemEntry(family, ItemId(key), mark, died=(died_at_ms, reason))]
     level = key[0] if family is Family.VISIBILITY_INDEX else 0
-    due = Due(key[LEVEL_BYTES:] if family is Family.VISIBILITY_INDEX else key)
-    return [ItemEntry(family, ItemId(due[TIME_BYTES:]), Mark(value), due, level)]
+    due = keys.Due(key[keys.LEVEL_BYTES :] if family is Family.VISIBILITY_INDEX else key)
+    return [ItemEntry(family, ItemId(due[keys.TIME_BYTES :]), keys.Mark(value), due, level)]
 
 
 class ItemsCheck:
@@ -136,7 +122,7 @@ class ItemsCheck:
         self, entry: ItemEntry, item: bytes | None, history: bytes | None
     ) -> Iterator[Violation]:
         where = f"{entry.family.family_name} has {entry.item_id.hex()}"
-        mark = decode_mark(entry.mark)
+        mark = keys.decode_mark(entry.mark)
         if item is None:
             yield self._broken("I2", f"{where}, which does not exist")
         elif item_size(item) != mark.size or any(decode_details(item)) != mark.has_details:
@@ -145,7 +131,7 @@ class ItemsCheck:
             self._failed += 1
         if mark.group_max and entry.family is not Family.DEAD:
             self._counted.quarantined += 1
-        times = 0 if history is None else len(decode_attempts(history)[0])
+        times = 0 if history is None else len(keys.decode_attempts(history)[0])
         if times != min(mark.attempts, ATTEMPTS_CEILING):
             yield self._broken("I11", f"{where} with {mark.attempts} attempts, but {times} times")
         if mark.batch and entry.family is not Family.DEAD:
@@ -153,8 +139,8 @@ class ItemsCheck:
             self.batches[mark.batch] = live.plus(entry.item_id)
         place = self._entries.get(Family.PLACES, entry.item_id)
         expected = None
-        if entry.due and not is_where_its_id_says(entry.due):
-            expected = entry.due[:TIME_BYTES]
+        if entry.due and not keys.is_where_its_id_says(entry.due):
+            expected = entry.due[: keys.TIME_BYTES]
             self._placed += 1
         if place != expected:
             yield self._broken("I9", f"{where}, but places says {place!r}")
@@ -167,11 +153,11 @@ class ItemsCheck:
             return
         if family is Family.DELAYED:
             self._counted.delayed += 1
-            low = time_part(self._counters.delayed_due_ms)
+            low = keys.time_part(self._counters.delayed_due_ms)
         else:
             self._counted.ready += 1
             self._level_counts[level] = self._level_counts.get(level, 0) + 1
-            if level != mark_level(entry.mark):
+            if level != keys.mark_level(entry.mark):
                 yield self._broken("I2", f"{entry.item_id.hex()} is ready in level {level}")
             _, low = self._counters.levels.get(level, (0, b""))
         if due < low:
@@ -191,11 +177,12 @@ class ItemsCheck:
             yield from self._check_entries(held)
             if len({entry.item_id for entry in held}) < len(held):
                 yield self._broken("I3", f"lease {lease_id.hex()} holds an item twice")
-            for block in {id_block(entry.item_id) for entry in held}:
+            for block in {keys.id_block(entry.item_id) for entry in held}:
                 holders += 1
                 if self._entries.get(Family.HOLDERS, block + lease_id) is None:
                     yield self._broken("I3", f"holders misses {lease_id.hex()} for {block.hex()}")
-            if self._entries.get(Family.LEASE_EXPIRY, due_part(expires_at_ms, lease_id)) is None:
+            expiry = keys.due_part(expires_at_ms, lease_id)
+            if self._entries.get(Family.LEASE_EXPIRY, expiry) is None:
                 yield self._broken("I4", f"lease {lease_id.hex()} has no expiry entry")
             if lease_id > self._counters.last_id:
                 yield self._broken("I8", f"lease {lease_id.hex()} is newer than last_id")
@@ -205,7 +192,7 @@ class ItemsCheck:
 
     def _check_expiry(self) -> Iterator[Violation]:
         for due, _ in self._entries.walk(Family.LEASE_EXPIRY):
-            at_ms, lease_id = split_due_part(due)
+            at_ms, lease_id = keys.split_due_part(due)
             lease = self._entries.get(Family.LEASES, lease_id)
             if lease is None or decode_lease(lease)[0] != at_ms:
                 yield self._broken("I4", f"expiry entry {due.hex()} has no lease")

@@ -3,33 +3,8 @@
 from collections.abc import Generator, Iterator
 
 from queueber.db.families import Family
+from queueber.db.records import loads, remembered
 from queueber.db.records.keys import DIGEST_BYTES, due_part, split_due_part, text_digest
-from queueber.db.records.loads import (
-    LOAD_KEY_BYTES,
-    decode_load,
-    decode_loaded,
-    decode_part,
-    is_load_key,
-    load_digest,
-    load_key,
-    loaded_digest,
-    loaded_key,
-    loads_end,
-    part_key,
-)
-from queueber.db.records.remembered import (
-    BATCH_NUMBER_BYTES,
-    DIGEST_MODULUS,
-    FORGET_BATCH,
-    FORGET_KEY,
-    FORGET_LOAD,
-    FORGET_LOADED,
-    FORGET_PRODUCER,
-    decode_answer,
-    decode_batch,
-    decode_key_entry,
-    decode_producer,
-)
 from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.engine.records.batches import batch_reference
@@ -70,23 +45,23 @@ class RecordsCheck:
     def check_loads(self) -> Iterator[Violation]:
         digest, rows, staged = b"", 0, 0
         for key, value in self._entries.walk(Family.LOADS):
-            if key >= loads_end():
+            if key >= loads.loads_end():
                 yield from self._check_loaded(key, value)
-            elif is_load_key(key):
+            elif loads.is_load_key(key):
                 yield from self._check_rows(digest, rows, staged)
                 digest, staged = key[1:], 0
                 rows = yield from self._check_load(key, value)
             else:
-                part = decode_part(value)
+                part = loads.decode_part(value)
                 staged += part.rows
-                if key[:LOAD_KEY_BYTES] != load_key(digest) or key != part_key(digest, part.ref):
+                if key != loads.part_key(digest, part.ref):
                     yield self._broken("I13", f"part {key.hex()} belongs to no load")
         yield from self._check_rows(digest, rows, staged)
 
     def _check_load(self, key: bytes, value: bytes) -> Generator[Violation, None, int]:
-        load = decode_load(value)
-        digest = load_digest(load.ref.name)
-        if key != load_key(digest):
+        load = loads.decode_load(value)
+        digest = loads.load_digest(load.ref.name)
+        if key != loads.load_key(digest):
             yield self._broken("I13", f"load {load.ref.name!r} is not stored under its name")
         if load.is_committing:
             yield self._broken("I13", f"load {load.ref.name!r} {HALF_COMMITTED}")
@@ -94,15 +69,15 @@ class RecordsCheck:
             yield self._broken("I8", f"the ids of load {load.ref.name!r} go beyond last_id")
         if load.batch:
             self.loads_by_batch[load.batch] = self.loads_by_batch.get(load.batch, 0) + 1
-        self.forget_entries[due_part(load.forget_at_ms, digest)] = FORGET_LOAD
+        self.forget_entries[due_part(load.forget_at_ms, digest)] = remembered.FORGET_LOAD
         return load.rows
 
     def _check_loaded(self, key: bytes, value: bytes) -> Iterator[Violation]:
-        loaded = decode_loaded(value)
-        digest = loaded_digest(loaded.ref.name)
-        if key != loaded_key(digest):
+        loaded = loads.decode_loaded(value)
+        digest = loads.loaded_digest(loaded.ref.name)
+        if key != loads.loaded_key(digest):
             yield self._broken("I13", f"load {loaded.ref.name!r} is not stored under its name")
-        self.forget_entries[due_part(loaded.forget_at_ms, digest)] = FORGET_LOADED
+        self.forget_entries[due_part(loaded.forget_at_ms, digest)] = remembered.FORGET_LOADED
 
     def _check_rows(self, digest: bytes, rows: int, staged: int) -> Iterator[Violation]:
         if rows != staged:
@@ -113,7 +88,8 @@ class RecordsCheck:
         count = 0
         for digest, value in self._entries.walk(Family.KEYS):
             count += 1
-            yield from self._expect(decode_key_entry(value)[1], digest, FORGET_KEY)
+            _, forget_at_ms = remembered.decode_key_entry(value)
+            yield from self._expect(forget_at_ms, digest, remembered.FORGET_KEY)
         return count
 
     def _check_producers(self) -> Generator[Violation, None, int]:
@@ -121,15 +97,15 @@ class RecordsCheck:
         for key, value in self._entries.walk(Family.PRODUCERS):
             if len(key) == DIGEST_BYTES:
                 count += 1
-                head = decode_producer(value)
-                yield from self._expect(head.forget_at_ms, key, FORGET_PRODUCER)
+                head = remembered.decode_producer(value)
+                yield from self._expect(head.forget_at_ms, key, remembered.FORGET_PRODUCER)
                 if self._entries.get(Family.PRODUCERS, key + head.sequence.to_bytes(8)) is None:
                     yield self._broken("I11", f"producer {key.hex()} has no last answer")
             else:
-                decode_answer(value)
+                remembered.decode_answer(value)
                 stored = self._entries.get(Family.PRODUCERS, key[:DIGEST_BYTES])
                 sequence = int.from_bytes(key[DIGEST_BYTES:])
-                last = 0 if stored is None else decode_producer(stored).sequence
+                last = 0 if stored is None else remembered.decode_producer(stored).sequence
                 if not last - PRODUCER_ANSWERS_KEPT < sequence <= last:
                     yield self._broken("I11", f"answer {key.hex()} belongs to no recent call")
         return count
@@ -139,22 +115,23 @@ class RecordsCheck:
         count = forgets = 0
         for part, value in self._entries.walk(Family.BATCHES):
             count += 1
-            number, record = int.from_bytes(part), decode_batch(value)
+            number, record = int.from_bytes(part), remembered.decode_batch(value)
             found = live.pop(number, NO_ITEMS)
-            left = record.added_digest - record.done_digest - record.dead_digest
-            if record.live != found.items or left % DIGEST_MODULUS != found.digest % DIGEST_MODULUS:
+            ended = record.done_digest + record.dead_digest
+            missing = record.added_digest - ended - found.digest
+            if record.live != found.items or missing % remembered.DIGEST_MODULUS:
                 yield self._broken("I10", f"batch {record.name!r} is {record}, but has {found}")
             if self._entries.get(Family.BATCH_NAMES, text_digest(record.name)) != part:
                 yield self._broken("I10", f"batch {record.name!r} is not stored under its name")
-            if record.loads != (loads := loads_by_batch.pop(number, 0)):
-                text = f"batch {record.name!r} counts {record.loads} loads, but {loads} add to it"
+            if record.loads != (adding := loads_by_batch.pop(number, 0)):
+                text = f"batch {record.name!r} counts {record.loads} loads, but {adding} add to it"
                 yield self._broken("I13", text)
             if number > self._counters.last_batch:
                 yield self._broken("I10", f"batch {record.name!r} is newer than last_batch")
             if record.forget_at_ms:
                 forgets += 1
                 reference = batch_reference(number)
-                yield from self._expect(record.forget_at_ms, reference, FORGET_BATCH)
+                yield from self._expect(record.forget_at_ms, reference, remembered.FORGET_BATCH)
             elif record.live == 0 and not record.loads:
                 text = f"batch {record.name!r} has ended, but no entry says when to forget it"
                 yield self._broken("I11", text)
@@ -178,16 +155,16 @@ class RecordsCheck:
         if at_ms < self._counters.forget_due_ms:
             yield self._broken("I6", f"forget has {due.hex()} before its first known entry")
         at = None
-        if kind == FORGET_KEY:
+        if kind == remembered.FORGET_KEY:
             if (value := self._entries.get(Family.KEYS, reference)) is not None:
-                at = decode_key_entry(value)[1]
-        elif kind == FORGET_PRODUCER:
+                at = remembered.decode_key_entry(value)[1]
+        elif kind == remembered.FORGET_PRODUCER:
             if (value := self._entries.get(Family.PRODUCERS, reference)) is not None:
-                at = decode_producer(value).forget_at_ms
-        elif kind == FORGET_BATCH:
-            part = reference[:BATCH_NUMBER_BYTES]
+                at = remembered.decode_producer(value).forget_at_ms
+        elif kind == remembered.FORGET_BATCH:
+            part = reference[: remembered.BATCH_NUMBER_BYTES]
             if (value := self._entries.get(Family.BATCHES, part)) is not None:
-                at = decode_batch(value).forget_at_ms
+                at = remembered.decode_batch(value).forget_at_ms
         elif self.forget_entries.get(due) == kind:
             at = at_ms
         if at != at_ms:

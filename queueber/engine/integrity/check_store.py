@@ -9,14 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.keys import (
-    DIGEST_BYTES,
-    DUE_BYTES,
-    ID_BLOCK_BYTES,
-    LEVEL_BYTES,
-    PREFIX_BYTES,
-    split_queue_prefix,
-)
+from queueber.db.records import keys
 from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
 from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
@@ -39,19 +32,19 @@ _KEY_WIDTHS = {
     Family.QUEUES: _exactly(0),
     Family.COUNTERS: _exactly(0),
     Family.ITEMS: _exactly(ID_BYTES),
-    Family.VISIBILITY_INDEX: _exactly(LEVEL_BYTES + DUE_BYTES),
-    Family.DELAYED: _exactly(DUE_BYTES),
+    Family.VISIBILITY_INDEX: _exactly(keys.LEVEL_BYTES + keys.DUE_BYTES),
+    Family.DELAYED: _exactly(keys.DUE_BYTES),
     Family.PLACES: _exactly(ID_BYTES),
     Family.DEAD: _exactly(ID_BYTES),
     Family.LEASES: _exactly(ID_BYTES),
-    Family.LEASE_EXPIRY: _exactly(DUE_BYTES),
-    Family.HOLDERS: _exactly(ID_BLOCK_BYTES + ID_BYTES),
+    Family.LEASE_EXPIRY: _exactly(keys.DUE_BYTES),
+    Family.HOLDERS: _exactly(keys.ID_BLOCK_BYTES + ID_BYTES),
     Family.ATTEMPTS: _exactly(ID_BYTES),
-    Family.KEYS: _exactly(DIGEST_BYTES),
-    Family.PRODUCERS: range(DIGEST_BYTES, DIGEST_BYTES + 9),
+    Family.KEYS: _exactly(keys.DIGEST_BYTES),
+    Family.PRODUCERS: range(keys.DIGEST_BYTES, keys.DIGEST_BYTES + 9),
     Family.BATCHES: _exactly(4),
-    Family.BATCH_NAMES: _exactly(DIGEST_BYTES),
-    Family.FORGET: _exactly(DUE_BYTES),
+    Family.BATCH_NAMES: _exactly(keys.DIGEST_BYTES),
+    Family.FORGET: _exactly(keys.DUE_BYTES),
     Family.LOADS: range(LOAD_KEY_BYTES, PART_KEY_BYTES + 1),
     Family.LOGS: range(0, READER_NAME_BYTES_MAX + 1),
     Family.LOG_BLOCKS: _exactly(8),
@@ -67,7 +60,7 @@ def check_store(store: Store, violations_max: int = 100) -> list[Violation]:
 def _check_store(store: Store) -> Iterator[Violation]:
     yield from _check_keys(store)
     for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
-        name = f"#{split_queue_prefix(prefix)}"
+        name = f"#{keys.split_queue_prefix(prefix)}"
         try:
             name = decode_queue(record)[0]
             stored = store.get(Family.COUNTERS, prefix)
@@ -93,11 +86,11 @@ def _check_keys(store: Store) -> Iterator[Violation]:
         for key, _ in store.walk(family, b"", _LAST_KEY):
             if not key_fits(family, key):
                 yield Violation("I7", "-", f"{family.family_name} has the key {key.hex()}")
-            elif key[:PREFIX_BYTES] not in known:
-                number = split_queue_prefix(key[:PREFIX_BYTES])
+            elif key[: keys.PREFIX_BYTES] not in known:
+                number = keys.split_queue_prefix(key[: keys.PREFIX_BYTES])
                 yield Violation("I7", f"#{number}", f"{family.family_name} has {key.hex()}")
 
 
 def key_fits(family: Family, key: bytes) -> bool:
     """Whether a key has a length that its family allows."""
-    return len(key) - PREFIX_BYTES in _KEY_WIDTHS[family]
+    return len(key) - keys.PREFIX_BYTES in _KEY_WIDTHS[family]

@@ -9,18 +9,9 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 
 from queueber.db.families import Family
+from queueber.db.records import log
 from queueber.db.records.keys import prefix_end
-from queueber.db.records.log import (
-    Block,
-    LogHead,
-    decode_block,
-    decode_log_head,
-    decode_offset,
-    encode_log_head,
-    encode_offset,
-    head_of,
-    split_reader_key,
-)
+from queueber.db.records.log import Block, LogHead
 from queueber.db.records.results import decode_result
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation, readable
@@ -34,7 +25,7 @@ def check_log(store: Store, prefix: bytes) -> Iterator[str]:
     """Every way in which the log breaks rule I12."""
     stored = store.get(Family.LOGS, prefix)
     try:
-        head = LogHead() if stored is None else decode_log_head(stored)
+        head = LogHead() if stored is None else log.decode_log_head(stored)
     except ValueError as error:
         yield f"its head cannot be read: {error}"
         return
@@ -50,7 +41,7 @@ def _check_readers(store: Store, prefix: bytes, head: LogHead) -> Iterator[str]:
     for key, value in store.walk(Family.LOGS, prefix + b"\0", prefix_end(prefix)):
         count += 1
         try:
-            reader, offset = split_reader_key(key), decode_offset(value)
+            reader, offset = log.split_reader_key(key), log.decode_offset(value)
         except ValueError as error:
             yield f"the reader {key.hex()} cannot be read: {error}"
             continue
@@ -63,12 +54,12 @@ def _check_readers(store: Store, prefix: bytes, head: LogHead) -> Iterator[str]:
 def check_results(queue: CheckedQueue) -> Iterator[Violation]:
     """There is a result for each completed item, and none of an item that still exists."""
     head = queue.entries.get(Family.LOGS, b"")
-    written = 0 if head is None else decode_log_head(head).next_offset
+    written = 0 if head is None else log.decode_log_head(head).next_offset
     completed = queue.counters.completed_total
     if written != completed:
         yield queue.broken("I12", f"{written} results for {completed} completed items")
     for key, value in queue.entries.walk(Family.LOG_BLOCKS):
-        block = decode_block(queue.entries.prefix + key, value)
+        block = log.decode_block(queue.entries.prefix + key, value)
         ids = _ids_of(block)
         for item_id, item in zip(ids, queue.entries.get_many(Family.ITEMS, ids), strict=True):
             if item is not None:
@@ -81,7 +72,7 @@ def _check_blocks(store: Store, prefix: bytes, head: LogHead) -> Generator[str, 
     last: Block | None = None
     for key, value in store.walk(Family.LOG_BLOCKS, prefix, prefix_end(prefix)):
         try:
-            block = decode_block(key, value)
+            block = log.decode_block(key, value)
         except ValueError as error:
             yield f"the block {key.hex()} cannot be read: {error}"
             continue
@@ -90,7 +81,7 @@ def _check_blocks(store: Store, prefix: bytes, head: LogHead) -> Generator[str, 
         if last is not None:
             yield from _check_neighbours(key.hex(), last, block)
         first, last = first or block, block
-    return head_of((first, last) if first and last else None, head)
+    return log.head_of((first, last) if first and last else None, head)
 
 
 def _check_neighbours(name: str, earlier: Block, block: Block) -> Iterator[str]:
@@ -131,22 +122,22 @@ def rebuild_log(store: Store, prefix: bytes, lost: Counter[str]) -> tuple[LogHea
             kept = []
         kept.append((key, block))
     bounds = (kept[0][1], kept[-1][1]) if kept else None
-    old_head = readable(decode_log_head, store.get(Family.LOGS, prefix) or b"")
-    head = head_of(bounds, old_head or LogHead())
-    batch.put(Family.LOGS, prefix, encode_log_head(head))
+    old_head = readable(log.decode_log_head, store.get(Family.LOGS, prefix) or b"")
+    head = log.head_of(bounds, old_head or LogHead())
+    batch.put(Family.LOGS, prefix, log.encode_log_head(head))
     for key, value in store.walk(Family.LOGS, prefix + b"\0", prefix_end(prefix)):
-        offset = readable(decode_offset, value)
-        if offset is None or readable(split_reader_key, key) is None:
+        offset = readable(log.decode_offset, value)
+        if offset is None or readable(log.split_reader_key, key) is None:
             batch.delete(Family.LOGS, key)
             lost["readers of results"] += 1
         elif offset > head.next_offset:
-            batch.put(Family.LOGS, key, encode_offset(head.next_offset))
+            batch.put(Family.LOGS, key, log.encode_offset(head.next_offset))
     store.write(batch)
     return head, {item_id for _, block in kept for item_id in _ids_of(block)}
 
 
 def _sound_block(key: bytes, value: bytes) -> Block | None:
-    block = decode_block(key, value)
+    block = log.decode_block(key, value)
     _ids_of(block)
     return block if block.has_rising_ends() else None
 

@@ -8,24 +8,8 @@ from collections import Counter
 from collections.abc import Collection
 
 from queueber.db.families import Family
+from queueber.db.records import keys
 from queueber.db.records.items import decode_details
-from queueber.db.records.keys import (
-    MARK_BYTES,
-    NEVER_MS,
-    TIME_BYTES,
-    Mark,
-    MarkFields,
-    decode_attempts,
-    decode_mark,
-    due_part,
-    encode_dead,
-    encode_mark,
-    is_where_its_id_says,
-    level_part,
-    mark_level,
-    new_mark,
-    split_due_part,
-)
 from queueber.db.records.queues import Counters
 from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_items import (
@@ -74,7 +58,7 @@ class ItemsRebuild:
         for name in COUNTED:
             setattr(counters, name, 0)
         counters.levels = {}
-        counters.lease_due_ms = counters.delayed_due_ms = NEVER_MS
+        counters.lease_due_ms = counters.delayed_due_ms = keys.NEVER_MS
         if leases := self._entries.count(Family.LEASES):
             self._lost["leases ended: their items are ready again"] += leases
         for family in _STATES:
@@ -92,7 +76,7 @@ class ItemsRebuild:
         for key, value in self._entries.walk(family):
             entries = readable(read_entries, family, key, value)
             for entry in [None] if entries is None else entries:
-                if entry is None or len(entry.mark) != MARK_BYTES:
+                if entry is None or len(entry.mark) != keys.MARK_BYTES:
                     self._lost["entries that cannot be read"] += 1
                 else:
                     self._found.setdefault(entry.item_id, entry)
@@ -118,14 +102,14 @@ class ItemsRebuild:
                 batch, waiting = self._store.batch(), 0
         self._store.write(batch)
 
-    def _put(self, batch: Batch, item_id: bytes, found: ItemEntry | None, mark: Mark) -> None:
+    def _put(self, batch: Batch, item_id: bytes, found: ItemEntry | None, mark: keys.Mark) -> None:
         counters, key = self._counters, self._prefix + item_id
         counters.last_id = max(counters.last_id, item_id)
         if found is not None and found.family is Family.DEAD:
-            batch.put(Family.DEAD, key, encode_dead(*found.died, mark))
+            batch.put(Family.DEAD, key, keys.encode_dead(*found.died, mark))
             counters.dead += 1
             return
-        fields = decode_mark(mark)
+        fields = keys.decode_mark(mark)
         if fields.batch:
             self.live[fields.batch] = self.live.get(fields.batch, NO_ITEMS).plus(item_id)
         counters.quarantined += bool(fields.group_max)
@@ -133,26 +117,26 @@ class ItemsRebuild:
             self._lost["items whose place was lost: they are ready"] += 1
         due = found.due if found is not None else None
         if due is None:
-            due = due_part(made_at_ms(item_id), item_id)
-        if not is_where_its_id_says(due):
-            batch.put(Family.PLACES, key, due[:TIME_BYTES])
+            due = keys.due_part(made_at_ms(item_id), item_id)
+        if not keys.is_where_its_id_says(due):
+            batch.put(Family.PLACES, key, due[: keys.TIME_BYTES])
         if found is not None and found.family is Family.DELAYED:
             batch.put(Family.DELAYED, self._prefix + due, mark)
             counters.delayed += 1
-            counters.delayed_due_ms = min(counters.delayed_due_ms, split_due_part(due)[0])
+            counters.delayed_due_ms = min(counters.delayed_due_ms, keys.split_due_part(due)[0])
             return
-        level = mark_level(mark)
-        batch.put(Family.VISIBILITY_INDEX, self._prefix + level_part(level) + due, mark)
+        level = keys.mark_level(mark)
+        batch.put(Family.VISIBILITY_INDEX, self._prefix + keys.level_part(level) + due, mark)
         counters.ready += 1
         ready, low = counters.levels.get(level, (0, due))
         counters.levels[level] = (ready + 1, min(low, due))
 
     def _mark(
         self, item_id: bytes, found: ItemEntry | None, size: int, *, has_details: bool
-    ) -> Mark:
+    ) -> keys.Mark:
         """The item's mark: size, attempts and details are those of its records."""
-        old = decode_mark(found.mark) if found is not None else MarkFields(size)
-        plain = decode_mark(new_mark(size, 0, PRIORITY_DEFAULT, has_details=has_details))
+        old = keys.decode_mark(found.mark) if found is not None else keys.MarkFields(size)
+        plain = keys.decode_mark(keys.new_mark(size, 0, PRIORITY_DEFAULT, has_details=has_details))
         number = old.batch if old.batch in self._batches else 0
         if number != old.batch:
             self._lost["items of a batch that cannot be read: they belong to none"] += 1
@@ -160,7 +144,7 @@ class ItemsRebuild:
         attempts = len(_times(self._entries.get(Family.ATTEMPTS, item_id)))
         if attempts == ATTEMPTS_CEILING:
             attempts = max(attempts, old.attempts)
-        return encode_mark(
+        return keys.encode_mark(
             plain._replace(
                 batch=number,
                 attempts=attempts,
@@ -181,5 +165,5 @@ class ItemsRebuild:
 
 def _times(history: bytes | None) -> list[int]:
     """When an item failed; empty if it never did, or its history cannot be read."""
-    times, _ = readable(decode_attempts, history or b"") or ([], "")
+    times, _ = readable(keys.decode_attempts, history or b"") or ([], "")
     return times

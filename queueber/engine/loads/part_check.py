@@ -9,15 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from queueber.db.bulk.sst import CLAIMS
 from queueber.db.families import Family
-from queueber.db.records.keys import (
-    DIGEST_BYTES,
-    DUE_BYTES,
-    LEVEL_BYTES,
-    PREFIX_BYTES,
-    TIME_BYTES,
-    level_part,
-    time_part,
-)
+from queueber.db.records import keys
 from queueber.db.records.loads import LoadRecord
 from queueber.errors import InvalidArgument
 from queueber.ids import PARTITION_BYTES, range_id
@@ -54,8 +46,10 @@ class _PartCheck:
             raise InvalidArgument(
                 f"levels: {len(part.levels)}; give {PRIORITY_MAX + 1}, one for each priority"
             )
-        if len(part.digest) != DIGEST_BYTES:
-            raise InvalidArgument(f"digest: {len(part.digest)} bytes; it must have {DIGEST_BYTES}")
+        if len(part.digest) != keys.DIGEST_BYTES:
+            raise InvalidArgument(
+                f"digest: {len(part.digest)} bytes; it must have {keys.DIGEST_BYTES}"
+            )
         if part.rows != sum(part.levels) + part.delayed:
             raise InvalidArgument(
                 f"rows: {part.rows}, but {sum(part.levels)} are ready and {part.delayed} delayed"
@@ -87,11 +81,11 @@ class _PartCheck:
     def _check_ready(self) -> None:
         family = Family.VISIBILITY_INDEX.family_name
         files = self._of(family)
-        level_at, due_at = PREFIX_BYTES, PREFIX_BYTES + LEVEL_BYTES
+        level_at, due_at = keys.PREFIX_BYTES, keys.PREFIX_BYTES + keys.LEVEL_BYTES
         for level, count in enumerate(self._part.levels):
-            part = level_part(level)
+            part = keys.level_part(level)
             of_level = [file for file in files if file.first_key[level_at:due_at] == part]
-            start = self._prefix + part + time_part(self._load.started_at_ms) + self._ids
+            start = self._prefix + part + keys.time_part(self._load.started_at_ms) + self._ids
             _check_ranges(of_level, start + bytes(4), start + b"\xff" * 4)
             _check_count(f"{family} of priority {PRIORITY_MAX - level}", of_level, count)
         _check_count(family, files, sum(self._part.levels))
@@ -107,9 +101,9 @@ class _PartCheck:
                 f"delayedFirstMs: {first_ms} for {part.delayed} delayed items; the load began at "
                 f"{self._load.started_at_ms}"
             )
-        low = self._prefix + time_part(first_ms)
-        for file, key in _ends(files, PREFIX_BYTES + DUE_BYTES):
-            is_ours = key[PREFIX_BYTES + TIME_BYTES :].startswith(self._ids)
+        low = self._prefix + keys.time_part(first_ms)
+        for file, key in _ends(files, keys.PREFIX_BYTES + keys.DUE_BYTES):
+            is_ours = key[keys.PREFIX_BYTES + keys.TIME_BYTES :].startswith(self._ids)
             if not key.startswith(self._prefix) or key < low or not is_ours:
                 raise _outside(file, key)
         _check_count(Family.DELAYED.family_name, files, part.delayed)
@@ -123,19 +117,19 @@ class _PartCheck:
                 f"{load.dedup_window_ms} ms"
             )
         claims = self._of(CLAIMS)
-        for file, key in _ends(claims, DIGEST_BYTES + ID_BYTES):
-            if not key[DIGEST_BYTES:].startswith(self._ids):
+        for file, key in _ends(claims, keys.DIGEST_BYTES + ID_BYTES):
+            if not key[keys.DIGEST_BYTES :].startswith(self._ids):
                 raise _outside(file, key)
         _check_count(CLAIMS, claims, part.keys)
-        keys, forgets = self._of(Family.KEYS.family_name), self._of(Family.FORGET.family_name)
-        forget_at = time_part(load.started_at_ms + load.dedup_window_ms)
-        for files, start in ((keys, self._prefix), (forgets, self._prefix + forget_at)):
-            for file, key in _ends(files, len(start) + DIGEST_BYTES):
+        owners, forgets = self._of(Family.KEYS.family_name), self._of(Family.FORGET.family_name)
+        forget_at = keys.time_part(load.started_at_ms + load.dedup_window_ms)
+        for files, start in ((owners, self._prefix), (forgets, self._prefix + forget_at)):
+            for file, key in _ends(files, len(start) + keys.DIGEST_BYTES):
                 if not key.startswith(start):
                     raise _outside(file, key)
-        if len(keys) != len(claims):
-            raise InvalidArgument(f"files: {len(keys)} of keys for {len(claims)} of claims")
-        _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in keys))
+        if len(owners) != len(claims):
+            raise InvalidArgument(f"files: {len(owners)} of keys for {len(claims)} of claims")
+        _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in owners))
 
 
 _FAMILIES = (
