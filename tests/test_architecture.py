@@ -55,13 +55,12 @@ CHECKERS = (check_store, check_items, check_records)
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
-        "queueber/db/store/directory.py",
         "queueber/db/store/rocks.py",
         "queueber/db/store/snapshot.py",
         "queueber/db/store/options.py",
         "queueber/db/recovery/opening.py",
         "queueber/db/recovery/salvage.py",
-        "queueber/db/bulk/sst.py",
+        "queueber/db/bulk/staged_files.py",
     ),
     "capnp": (
         "queueber/schema/__init__.py",

@@ -8,7 +8,7 @@ and sorted in runs, so that memory stays small.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from queueber.db.bulk.sst import CLAIMS, SstWriter
+from queueber.db.bulk.staged_files import CLAIMS, SstWriter
 from queueber.db.families import Family
 from queueber.db.records.items import describe
 from queueber.db.records.keys import (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import rocksdict
 
 from queueber.db.families import Family
-from queueber.db.store.contract import Range
+from queueber.db.store.contract import Entries, Range
 from queueber.errors import StorageCorrupt
 
 
@@ -41,12 +41,10 @@ class RocksSnapshot:
     def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
         return [self.get(family, key) for key in keys]
 
-    def scan(
-        self, family: Family, start: bytes, stop: bytes, limit: int
-    ) -> list[tuple[bytes, bytes]]:
+    def scan(self, family: Family, start: bytes, stop: bytes, limit: int) -> Entries:
         iterator = self._iterators[family, stop]
         iterator.seek(start)
-        found: list[tuple[bytes, bytes]] = []
+        found: Entries = []
         while len(found) < limit and iterator.valid():
             found.append((iterator.key(), iterator.value()))
             iterator.next()

@@ -12,7 +12,7 @@ sees a part of them.
 from collections.abc import Sequence
 from pathlib import Path
 
-from queueber.db.bulk.sst import CLAIMS
+from queueber.db.bulk.staged_files import CLAIMS
 from queueber.db.families import Family
 from queueber.db.records import loads as codec
 from queueber.db.records.keys import due_part, mark_size

@@ -7,7 +7,7 @@ of keys that belong to this part alone. `Stage.check` compares the descriptions 
 import re
 from collections.abc import Iterator, Sequence
 
-from queueber.db.bulk.sst import CLAIMS
+from queueber.db.bulk.staged_files import CLAIMS
 from queueber.db.families import Family
 from queueber.db.records import keys
 from queueber.db.records.loads import LoadRecord

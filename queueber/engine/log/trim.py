@@ -4,7 +4,6 @@ Offsets, times and positions rise from block to block. So a rule that deletes a 
 before it, and a binary search with one seek a step finds the first block to keep.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from queueber.db.families import Family
@@ -26,6 +25,10 @@ seeks nothing, because no seek starts before the first kept row.
 """
 
 
+_Line = tuple[int, int, int]
+"""Where to cut: a block is kept if its end offset, time and end position are above these."""
+
+
 def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
     """Delete every block of which one of these is true; returns how many rows were deleted.
 
@@ -38,7 +41,7 @@ def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
     if trim_due_ms(log, now_ms=now_ms, age_ms=age_ms, bytes_max=bytes_max) > now_ms:
         return 0
     # Without a limit, a value lower than that of any block.
-    line = _Line(
+    line = (
         min(log.readers.values(), default=0),
         now_ms - age_ms if age_ms else -1,
         head.end_position - bytes_max if bytes_max else 0,
@@ -59,33 +62,21 @@ def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
     return trimmed.first_offset - head.first_offset
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Where to cut: a block is deleted if one of its three values is not above this."""
-
-    end_offset: int
-    appended_at_ms: int
-    end_position: int
-
-    def is_before(self, end_offset: int, appended_at_ms: int, end_position: int) -> bool:
-        return not (
-            end_offset <= self.end_offset
-            or appended_at_ms <= self.appended_at_ms
-            or end_position <= self.end_position
-        )
+def _is_kept(line: _Line, end_offset: int, appended_at_ms: int, end_position: int) -> bool:
+    return end_offset > line[0] and appended_at_ms > line[1] and end_position > line[2]
 
 
 def _first_kept(store: Store, log: Log, line: _Line) -> Block | None:
     """The first block to keep, when the first of all is deleted; None if all are."""
     head = log.head
-    if not line.is_before(head.next_offset, head.last_ms, head.end_position):
+    if not _is_kept(line, head.next_offset, head.last_ms, head.end_position):
         return None
     kept: Block | None = None
     low, high = head.first_block_end_offset, head.next_offset
     reach = 0
     while low < high:
         block = _block_at(store, log.prefix, low + min(reach, (high - low) // 2))
-        if line.is_before(block.end_offset, block.appended_at_ms, block.end_position):
+        if _is_kept(line, block.end_offset, block.appended_at_ms, block.end_position):
             high, kept = block.first_offset, block
         else:
             low = block.end_offset

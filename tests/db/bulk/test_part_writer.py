@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.bulk.part_writer import PartWriter
-from queueber.db.bulk.sst import CLAIMS, check_files, walk_files
+from queueber.db.bulk.staged_files import CLAIMS, check_files, walk_files
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, text_digest
 from queueber.db.records.loads import LoadRecord, part_directory
