@@ -9,7 +9,7 @@ import pytest
 
 import queueber
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.engine.integrity import check_items, check_records, check_store
+from queueber.engine.integrity import check_items, check_store, records
 from queueber.engine.integrity.check_store import _KEY_WIDTHS
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
@@ -38,7 +38,6 @@ TESTED_AS = {
     "engine/queue/quota": "engine/queue/test_add",
     "engine/queue/ready_index": "engine/kernel/test_transaction",
     "engine/integrity/rebuild_items": "engine/integrity/test_rebuild_store",
-    "engine/integrity/rebuild_records": "engine/integrity/test_rebuild_store",
     "service/ended_connections": "service/test_bound_leases",
     "service/items": "service/test_outcomes",
     "service/polls": "service/test_waiting_polls",
@@ -51,7 +50,7 @@ TESTED_AS = {
 """Modules whose tests are named by what a caller sees: both below their own root."""
 WITHOUT_LOGIC = {"service/loop"}
 NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues)
-CHECKERS = (check_store, check_items, check_records)
+CHECKERS = (check_store, check_items, records)
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (

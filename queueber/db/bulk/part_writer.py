@@ -55,24 +55,20 @@ class PartWriter:
         self._numbers = 0
         self._delayed: list[tuple[bytes, bytes]] = []
         self._keyed: list[tuple[bytes, bytes]] = []
-        self._rows = self._contents_bytes = self._digest = 0
+        self.rows = self._contents_bytes = self._digest = 0
         self._levels = [0] * (PRIORITY_MAX + 1)
         self._delayed_count = self._keys_count = 0
         self._delayed_first_ms = 0
-
-    @property
-    def rows(self) -> int:
-        return self._rows
 
     def add(self, rows: Rows) -> None:
         count = len(rows.contents)
         if not count:
             return
-        first = self._rows
+        first = self.rows
         if first + count > ROWS_MAX:
             raise OverflowError(f"a partition has at most {ROWS_MAX} rows")
         numbers = [n.to_bytes(ROW_BYTES) for n in range(first, first + count)]
-        self._rows += count
+        self.rows += count
         sizes, marks, records = describe(rows, self._load.batch_number)
         self._contents_bytes += sum(sizes)
 
@@ -201,7 +197,7 @@ class PartWriter:
         return Part(
             ref=self._ref,
             files=self._files,
-            rows=self._rows,
+            rows=self.rows,
             contents_bytes=self._contents_bytes,
             digest=(self._digest % DIGEST_MODULUS).to_bytes(DIGEST_BYTES),
             levels=self._levels,

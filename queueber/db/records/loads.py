@@ -16,6 +16,8 @@ from queueber.schema import storage
 # --- keys, without the queue ----------------------------------------------------------------------
 
 _UNDER_WAY, _COMMITTED = b"\0", b"\1"
+LOADS_END = _COMMITTED
+"""The key after every load that is under way."""
 LOAD_KEY_BYTES = 1 + DIGEST_BYTES
 PART_KEY_BYTES = LOAD_KEY_BYTES + PARTITION_BYTES + DIGEST_BYTES
 
@@ -42,11 +44,6 @@ def parts_end(digest: bytes) -> bytes:
 
 def is_load_key(key: bytes) -> bool:
     return len(key) == LOAD_KEY_BYTES and key.startswith(_UNDER_WAY)
-
-
-def loads_end() -> bytes:
-    """The key after every load that is under way."""
-    return _COMMITTED
 
 
 def loaded_digest(name: str) -> bytes:

@@ -66,8 +66,6 @@ class RocksBatch:
 
 
 class RocksStore:
-    """An open data directory."""
-
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the store at `path`; with `read_only` it must exist, and is only read."""
         self.loads_path = path / "loads"

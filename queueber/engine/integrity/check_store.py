@@ -14,9 +14,9 @@ from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
 from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck
-from queueber.engine.integrity.check_records import RecordsCheck
 from queueber.engine.integrity.logs import check_log, check_results
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation
+from queueber.engine.integrity.records import RecordsCheck
 from queueber.limits import ID_BYTES, READER_NAME_BYTES_MAX
 
 __all__ = ["Violation", "check_store"]

@@ -11,8 +11,7 @@ from collections.abc import Generator, Iterator
 from queueber.db.families import Family
 from queueber.db.records import log
 from queueber.db.records.keys import prefix_end
-from queueber.db.records.log import Block, LogHead
-from queueber.db.records.results import decode_result
+from queueber.db.records.log import Block, LogHead, decode_result
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation, readable
 from queueber.ids import ItemId

@@ -18,12 +18,11 @@ from queueber.db.records.queues import (
 )
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
-from queueber.engine.integrity.check_records import HALF_COMMITTED
 from queueber.engine.integrity.check_store import check_store, key_fits
 from queueber.engine.integrity.logs import rebuild_log
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
-from queueber.engine.integrity.rebuild_records import RecordsRebuild
+from queueber.engine.integrity.records import HALF_COMMITTED, RecordsRebuild
 from queueber.engine.queue.queues import LAST_ID_KEY, NEXT_QUEUE_KEY
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings

@@ -80,7 +80,7 @@ class Loads:
         self._stale = stale
         self.queue = queue
         self._loads: dict[bytes, Load] = {}
-        for key, value in store.walk(Family.LOADS, self._prefix, self._prefix + codec.loads_end()):
+        for key, value in store.walk(Family.LOADS, self._prefix, self._prefix + codec.LOADS_END):
             if codec.is_load_key(key[len(self._prefix) :]):
                 self._loads[key[-DIGEST_BYTES:]] = Load(codec.decode_load(value))
         self._follow_phases()

@@ -13,21 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from queueber.db.families import Family
+from queueber.db.records import log as codec
 from queueber.db.records.keys import NEVER_MS, prefix_end
-from queueber.db.records.log import (
-    ROW_END_BYTES,
-    LogHead,
-    block_bytes,
-    block_key,
-    decode_block,
-    decode_log_head,
-    decode_offset,
-    encode_block,
-    encode_log_head,
-    encode_offset,
-    reader_key,
-    split_reader_key,
-)
+from queueber.db.records.log import LogHead
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.errors import InvalidArgument, ResourceExhausted, StorageCorrupt, invariant
@@ -47,7 +35,7 @@ class Log:
 
     def replace_head(self, tx: Transaction[Any], head: LogHead) -> None:
         """Write a new head; the log has it once the transaction is written."""
-        tx.batch.put(Family.LOGS, self.prefix, encode_log_head(head))
+        tx.batch.put(Family.LOGS, self.prefix, codec.encode_log_head(head))
         if self not in tx.pending:
             tx.after_write(self._take_head, tx.pending)
         tx.pending[self] = head
@@ -79,9 +67,9 @@ def open_log(store: Store, prefix: bytes) -> Log:
     try:
         for key, value in entries:
             if key == prefix:
-                log.head = decode_log_head(value)
+                log.head = codec.decode_log_head(value)
             else:
-                log.readers[split_reader_key(key)] = decode_offset(value)
+                log.readers[codec.split_reader_key(key)] = codec.decode_offset(value)
     except ValueError as error:
         raise StorageCorrupt(
             f"the records of log {prefix.hex()} cannot be read; run 'queueber verify', and restore "
@@ -98,11 +86,11 @@ def append(tx: Transaction[Any], log: Log, rows: Sequence[bytes]) -> LogHead:
         return head
     is_first = head.first_offset == head.next_offset
     at_ms = max(head.last_ms, tx.now_ms)
-    value = encode_block(
+    value = codec.encode_block(
         rows, first_offset=head.next_offset, appended_at_ms=at_ms, position=head.end_position
     )
     end_offset = head.next_offset + len(rows)
-    end_position = head.end_position + block_bytes(value)
+    end_position = head.end_position + codec.block_bytes(value)
     appended = LogHead(
         head.first_offset,
         end_offset,
@@ -113,7 +101,7 @@ def append(tx: Transaction[Any], log: Log, rows: Sequence[bytes]) -> LogHead:
         end_offset if is_first else head.first_block_end_offset,
         end_position if is_first else head.first_block_end_position,
     )
-    tx.batch.put(Family.LOG_BLOCKS, block_key(log.prefix, end_offset - 1), value)
+    tx.batch.put(Family.LOG_BLOCKS, codec.block_key(log.prefix, end_offset - 1), value)
     log.replace_head(tx, appended)
     return appended
 
@@ -134,9 +122,9 @@ def read(reads: Reads, log: Log, offset: int, *, rows_max: int, bytes_max: int) 
         return LogSlice(at, rows, times_ms, at, missed)
 
     bytes_left = bytes_max
-    start, stop = block_key(log.prefix, at), block_key(log.prefix, head.next_offset)
+    start, stop = codec.block_key(log.prefix, at), codec.block_key(log.prefix, head.next_offset)
     for key, value in reads.walk(Family.LOG_BLOCKS, start, stop):
-        block = decode_block(key, value)
+        block = codec.decode_block(key, value)
         invariant(block.first_offset <= at, "I12", log=log.prefix, missing=at)
         found = block.rows(at, rows_max=rows_max - len(rows), bytes_max=bytes_left)
         if not found and not rows:
@@ -144,8 +132,8 @@ def read(reads: Reads, log: Log, offset: int, *, rows_max: int, bytes_max: int) 
         at += len(found)
         rows += found
         times_ms += [block.appended_at_ms] * len(found)
-        bytes_left -= sum(map(len, found)) + ROW_END_BYTES * len(found)
-        if at < block.end_offset or len(rows) == rows_max or bytes_left < ROW_END_BYTES:
+        bytes_left -= sum(map(len, found)) + codec.ROW_END_BYTES * len(found)
+        if at < block.end_offset or len(rows) == rows_max or bytes_left < codec.ROW_END_BYTES:
             break
     else:
         invariant(at == head.next_offset, "I12", log=log.prefix, missing=at)
@@ -195,7 +183,7 @@ def acknowledge(tx: Transaction[Any], log: Log, reader: str, offset: int) -> Non
             f"{reader!r} would be one reader more than the limit of {LOG_READERS_MAX}; "
             "drop one that reads no more"
         )
-    tx.batch.put(Family.LOGS, reader_key(log.prefix, reader), encode_offset(offset))
+    tx.batch.put(Family.LOGS, codec.reader_key(log.prefix, reader), codec.encode_offset(offset))
     tx.after_write(log.readers.__setitem__, reader, offset)
 
 
@@ -211,6 +199,6 @@ def drop_reader(tx: Transaction[Any], log: Log, reader: str) -> bool:
     """Forget the reader, so that no rows are kept for it; False if it was not known."""
     if reader not in log.readers:
         return False
-    tx.batch.delete(Family.LOGS, reader_key(log.prefix, reader))
+    tx.batch.delete(Family.LOGS, codec.reader_key(log.prefix, reader))
     tx.after_write(log.readers.pop, reader)
     return True

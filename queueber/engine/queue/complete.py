@@ -16,7 +16,7 @@ from queueber.db.records.keys import (
     mark_batch,
     mark_has_details,
 )
-from queueber.db.records.results import PLAIN_RESULT, encode_result
+from queueber.db.records.log import PLAIN_RESULT, encode_result
 from queueber.engine.log.log import append
 from queueber.engine.queue.finish import finish
 from queueber.engine.queue.leases import held_items

@@ -1,7 +1,7 @@
 """Results: the results of completed items, read from their queue's log."""
 
 from queueber.db.records.items import unpack_attributes
-from queueber.db.records.results import decode_result, is_of_batch
+from queueber.db.records.log import decode_result, is_of_batch
 from queueber.db.store.contract import Store
 from queueber.engine.log.log import acknowledge, read
 from queueber.engine.log.log import drop_reader as drop_from_log

@@ -23,8 +23,8 @@ from queueber.db.records.loads import (
     part_key,
 )
 from queueber.db.records.remembered import FORGET_LOAD, FORGET_LOADED, decode_batch
-from queueber.engine.integrity.check_records import RecordsCheck
 from queueber.engine.integrity.check_store import check_store
+from queueber.engine.integrity.records import RecordsCheck
 from queueber.ids import range_end
 from queueber.model import LoadRef, PartRef
 from tests.engine.damage import HELD_BATCH, LOAD, LOADED, STRANGER, Case, Damage, steps

@@ -1,6 +1,6 @@
 """The checker as a whole: sound stores pass, and what cannot even be read is reported.
 
-What each rule reports is in `test_check_items`, `test_check_counts`, `test_check_records` and
+What each rule reports is in `test_check_items`, `test_check_counts`, `test_records` and
 `test_check_loads`.
 """
 
@@ -21,7 +21,7 @@ from tests.engine.integrity import (
     test_check_counts,
     test_check_items,
     test_check_loads,
-    test_check_records,
+    test_records,
 )
 from tests.support.operations import cancel, create_queue, delete_queue, redrive
 from tests.support.rig import QUEUE, Rig
@@ -122,7 +122,7 @@ def test_every_family_of_a_queue_has_a_width() -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    modules = (test_check_items, test_check_counts, test_check_records, test_check_loads)
+    modules = (test_check_items, test_check_counts, test_records, test_check_loads)
     cases = [*CASES, *(case for module in modules for case in module.CASES)]
 
     assert {case.rule for case in cases} == set(INVARIANTS)

@@ -6,7 +6,7 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, due_part, text_digest
-from queueber.db.records.log import block_key, encode_block
+from queueber.db.records.log import PLAIN_RESULT, block_key, encode_block
 from queueber.db.records.remembered import (
     FORGET_BATCH,
     FORGET_KEY,
@@ -19,8 +19,7 @@ from queueber.db.records.remembered import (
     encode_key_entry,
     encode_producer,
 )
-from queueber.db.records.results import PLAIN_RESULT
-from queueber.engine.integrity.check_records import RecordsCheck
+from queueber.engine.integrity.records import RecordsCheck
 from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, MINUTE_MS, PRODUCER_KEEP_MS
 from tests.engine.damage import (
