@@ -32,6 +32,7 @@ TESTED_AS = {
     "engine/kernel/steps": "engine/loads/test_commit",
     "engine/kernel/duties": "engine/queue/test_sweep",
     "engine/loads/staging": "engine/loads/test_loads",
+    "engine/log": "engine/log/test_log",
     "engine/queue/delayed": "engine/kernel/test_transaction",
     "engine/queue/places": "engine/queue/test_cancel",
     "engine/queue/queue_state": "engine/queue/test_queue_state",

@@ -132,15 +132,7 @@ class _PartCheck:
         _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in owners))
 
 
-_FAMILIES = (
-    Family.ITEMS,
-    Family.VISIBILITY_INDEX,
-    Family.DELAYED,
-    Family.PLACES,
-    Family.KEYS,
-    Family.FORGET,
-)
-_KNOWN = {CLAIMS, *(family.family_name for family in _FAMILIES)}
+_KNOWN = {CLAIMS, "delayed", "forget", "items", "keys", "places", "visibility_index"}
 
 
 def _check_file(file: StagedFile) -> None:

@@ -17,7 +17,7 @@ from queueber.db.records.keys import (
     mark_has_details,
 )
 from queueber.db.records.log import PLAIN_RESULT, encode_result
-from queueber.engine.log.log import append
+from queueber.engine.log import append
 from queueber.engine.queue.finish import finish
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx

@@ -9,7 +9,7 @@ from queueber.db.records.log import LogHead
 from queueber.db.records.queues import Counters, decode_counters, decode_queue, encode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log.log import Log, open_log, trim_due_ms
+from queueber.engine.log import Log, open_log, trim_due_ms
 from queueber.engine.queue.dead_letters import DeadLetters
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.ready_index import ReadyIndex

@@ -3,8 +3,8 @@
 from queueber.db.records.items import unpack_attributes
 from queueber.db.records.log import decode_result, is_of_batch
 from queueber.db.store.contract import Store
-from queueber.engine.log.log import acknowledge, read
-from queueber.engine.log.log import drop_reader as drop_from_log
+from queueber.engine.log import acknowledge, read
+from queueber.engine.log import drop_reader as drop_from_log
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.view import View, live_view
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, READ_LOOKED_AT_MAX

@@ -11,7 +11,7 @@ from queueber.db.records.log import LogHead, block_key, encode_block, encode_log
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.logs import check_log
-from queueber.engine.log.log import Log, open_log
+from queueber.engine.log import Log, open_log
 from queueber.limits import LOG_READERS_MAX
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import append_rows
