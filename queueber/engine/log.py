@@ -293,10 +293,8 @@ def _delete_blocks(tx: Transaction[Any], log: Log, trimmed: LogHead) -> None:
     if trimmed.first_offset == head.first_block_end_offset:
         batch.delete(Family.LOG_BLOCKS, codec.block_key(prefix, trimmed.first_offset - 1))
         return
-    start, stop = (
-        codec.block_key(prefix, head.first_offset),
-        codec.block_key(prefix, trimmed.first_offset),
-    )
+    start = codec.block_key(prefix, head.first_offset)
+    stop = codec.block_key(prefix, trimmed.first_offset)
     if trimmed.start_position - head.start_position <= _SINGLE_DELETES_BYTES_MAX:
         found = tx.store.scan(Family.LOG_BLOCKS, start, stop, _SINGLE_DELETES_MAX + 1)
         if len(found) <= _SINGLE_DELETES_MAX:

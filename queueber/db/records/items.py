@@ -247,7 +247,6 @@ def split_held(held: bytes) -> list[HeldItem]:
 
 
 def is_held(held: bytes, item_id: bytes) -> bool:
-    """Whether a lease holds the item."""
     at = held.find(item_id)
     while at > 0 and at % HELD_BYTES:
         at = held.find(item_id, at + 1)  # the bytes were part of another item's mark

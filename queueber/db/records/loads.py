@@ -101,7 +101,6 @@ class LoadRecord:
         return self.id_head.hex()
 
     def at(self, **changes: Any) -> "LoadRecord":
-        """The record with some fields changed."""
         return replace(self, **changes)
 
 

@@ -16,7 +16,6 @@ import mmap
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import rocksdict
 
@@ -36,13 +35,8 @@ from queueber.errors import DataDirLocked, StorageCorrupt
 REPAIR = "'queueber repair' saves what can be read into a new directory; or restore a backup"
 
 
-class Opened(NamedTuple):
-    database: rocksdict.Rdict
-    torn: str
-    """Where the log broke off, without a loss; empty if it was whole."""
-
-
-def open_database(path: Path, *, read_only: bool) -> Opened:
+def open_database(path: Path, *, read_only: bool) -> tuple[rocksdict.Rdict, str]:
+    """The database, and where its log broke off, without a loss; empty if it was whole."""
     with _translated_errors(path):
         if not (path / "CURRENT").is_file():
             _refuse_remains(path)
@@ -60,17 +54,17 @@ def open_database(path: Path, *, read_only: bool) -> Opened:
                 f"the store at {path} ends with change {replayed}, but {synced} were synced: the "
                 f"end of its log is missing; {REPAIR}"
             )
-    return Opened(database, torn)
+    return database, torn
 
 
-def _replay(path: Path, synced: int, *, read_only: bool) -> Opened:
+def _replay(path: Path, synced: int, *, read_only: bool) -> tuple[rocksdict.Rdict, str]:
     try:
-        return Opened(open_raw(path, read_only=read_only, strict=True), "")
+        return open_raw(path, read_only=read_only, strict=True), ""
     except Exception as error:
         if not _is_about_a_log(str(error)):
             raise
     torn = _judge_break(path, synced)
-    return Opened(open_raw(path, read_only=read_only), torn)
+    return open_raw(path, read_only=read_only), torn
 
 
 def open_raw(path: Path, *, read_only: bool = True, strict: bool = False) -> rocksdict.Rdict:

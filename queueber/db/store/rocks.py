@@ -191,11 +191,8 @@ class RocksStore:
         return RocksBatch(self._handles, synced if synced > self._synced_in_log else 0)
 
     def write(self, batch: Batch) -> None:
-        """Write all of the batch, or raise `Unavailable` and write nothing.
-
-        `StorageFailed` is final: what the disk holds is unknown. So is `StorageCorrupt`: a
-        compaction found damage.
-        """
+        """As the contract says. `StorageFailed` is final: what the disk holds is unknown. So is
+        `StorageCorrupt`: a compaction found damage."""
         if not isinstance(batch, RocksBatch):
             raise TypeError("a batch of another store")
         try:

@@ -214,8 +214,6 @@ class Loads:
 
 
 class AllLoads:
-    """The loads of all queues."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._queues: dict[QueueId, Loads] = {}

@@ -201,7 +201,6 @@ class Batches:
             self._retention.remember(tx, record.forget_at_ms, reference, codec.FORGET_BATCH)
 
     def _drop(self, tx: Transaction[Any], number: int) -> None:
-        """Delete the batch."""
         record = self._record(tx, number)
         self._changed_in(tx)[number] = None
         tx.batch.delete(Family.BATCHES, self._prefix + codec.batch_number_part(number))

@@ -17,8 +17,6 @@ from queueber.ids import ItemId
 
 
 class DedupKeys:
-    """The keys that one queue stores."""
-
     __slots__ = ("_queue_name", "_retention", "is_frozen")
 
     def __init__(self, queue_name: str, retention: Retention) -> None:

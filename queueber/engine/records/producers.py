@@ -23,8 +23,6 @@ PRODUCER_KIND = b"producer"
 
 
 class Producers:
-    """The producers that one queue remembers."""
-
     __slots__ = ("_retention",)
 
     def __init__(self, retention: Retention) -> None:
@@ -125,9 +123,8 @@ class ProducerCall:
         new_head = codec.ProducerHead(producer.epoch, producer.sequence, tx.now_ms, forget_at_ms)
         batch.put(Family.PRODUCERS, self._key, codec.encode_producer(new_head))
         answer = codec.Answer(self._checksum, list(added.ids), list(added.duplicates))
-        batch.put(
-            Family.PRODUCERS, self._answer_key(producer.sequence), codec.encode_answer(answer)
-        )
+        answer_key = self._answer_key(producer.sequence)
+        batch.put(Family.PRODUCERS, answer_key, codec.encode_answer(answer))
 
 
 def _answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
