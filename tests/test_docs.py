@@ -18,7 +18,7 @@ from queueber import limits
 from queueber.config import OPTIONS
 from queueber.db.families import Family
 from queueber.db.store.format import FORMAT
-from queueber.engine.loads.load_phase import TRANSITIONS as PHASES
+from queueber.engine.loads.loads import TRANSITIONS as PHASES
 from queueber.engine.loads.part_check import _KNOWN as KNOWN_FAMILIES
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.engine.queue.sweep import DUTIES

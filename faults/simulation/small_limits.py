@@ -10,7 +10,7 @@ _LOW = {
     "queueber.engine.queue.selection.OLDEST_FIRST_EVERY": 3,
     "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS": 30,
     "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,
-    "queueber.engine.integrity.check_records.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.integrity.records.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.service.bound_leases.SWEEP_SLICE_ITEMS": 2,
 }
 

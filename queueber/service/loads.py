@@ -6,7 +6,7 @@ from secrets import token_bytes
 
 import structlog
 
-from queueber.db.bulk.stage import Stage
+from queueber.db.bulk.staged_files import Stage
 from queueber.db.records.loads import LoadedRecord, LoadRecord
 from queueber.engine.kernel.steps import Step, Steps
 from queueber.engine.loads.commit import commit_load

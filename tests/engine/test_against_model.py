@@ -117,7 +117,7 @@ class EngineAgainstModel(LoadRules):
         kept = "queueber.engine.records."
         self.patch.setattr(kept + "producers.PRODUCER_KEEP_MS", model_module.PRODUCER_KEEP_MS)
         self.patch.setattr(kept + "batches.BATCH_KEEP_MS", model_module.BATCH_KEEP_MS)
-        for module in ("records.producers", "integrity.check_records"):
+        for module in ("records.producers", "integrity.records"):
             name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
         self.patch.setattr("queueber.engine.loads.commit.LOAD_KEEP_MS", LOAD_KEEP_MS)

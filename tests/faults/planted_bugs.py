@@ -8,7 +8,7 @@ import pytest
 
 from queueber.engine.kernel.duties import Done, Duties
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log.log import Log, append
+from queueber.engine.log import Log, append
 from queueber.engine.queue.expire import expire
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.queue_state import QueueState, QueueTx
@@ -157,7 +157,7 @@ def wake_nobody_after_a_sweep(patch: Patch) -> None:
 
 
 def delete_results_that_one_reader_has_read(patch: Patch) -> None:
-    patch.setattr("queueber.engine.log.trim._first_kept", lambda *_: None)
+    patch.setattr("queueber.engine.log._first_kept", lambda *_: None)
 
 
 def lose_what_an_unheard_poll_gives_back(patch: Patch) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from queueber.db.bulk.sst import check_files
+from queueber.db.bulk.staged_files import check_files
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.kernel.steps import Step, Steps

@@ -11,15 +11,13 @@ from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.loads import LoadedRecord, LoadRecord, load_digest
 from queueber.db.records.log import LogHead
 from queueber.db.store.contract import Snapshot, Store
+from queueber.engine import log as log_module
 from queueber.engine.kernel.duties import Done
 from queueber.engine.kernel.kernel import Kernel
 from queueber.engine.kernel.steps import Steps
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.loads import commit, staging
-from queueber.engine.log import log as log_module
-from queueber.engine.log import readers
-from queueber.engine.log import trim as trim_module
-from queueber.engine.log.log import Log
+from queueber.engine.log import Log
 from queueber.engine.open import Engine
 from queueber.engine.queue import (
     add as add_module,
@@ -369,15 +367,15 @@ def append(store: Store, log: Log, rows: Sequence[bytes], now_ms: int) -> LogHea
 
 
 def acknowledge(store: Store, log: Log, reader: str, offset: int) -> None:
-    run_alone(store, 0, readers.acknowledge, log, reader, offset)
+    run_alone(store, 0, log_module.acknowledge, log, reader, offset)
 
 
 def drop_reader(store: Store, log: Log, reader: str) -> bool:
-    return run_alone(store, 0, readers.drop_reader, log, reader)
+    return run_alone(store, 0, log_module.drop_reader, log, reader)
 
 
 def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) -> int:
-    return run_alone(store, now_ms, trim_module.trim, log, age_ms=age_ms, bytes_max=bytes_max)
+    return run_alone(store, now_ms, log_module.trim, log, age_ms=age_ms, bytes_max=bytes_max)
 
 
 # --- loads ----------------------------------------------------------------------------------------

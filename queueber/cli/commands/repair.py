@@ -63,8 +63,8 @@ def repair(data_dir: Path | None, into: Path) -> None:
 
 def _repair(folder: Path, into: Path) -> tuple[int, list[str]]:
     """How many entries were saved, and what was not."""
+    from queueber.db.recovery.opening import check_data_dir
     from queueber.db.recovery.salvage import Gap, Salvage
-    from queueber.db.store.directory import check_data_dir
     from queueber.db.store.rocks import RocksStore
     from queueber.engine.integrity.rebuild_store import broken_queues, rebuild_store
 

@@ -92,9 +92,9 @@ def _check(folder: Path) -> _Found:
     """What is wrong, and what the store holds."""
     # Other commands do not need RocksDB.
     from queueber.db.families import Family
-    from queueber.db.records.counters import decode_counters
+    from queueber.db.records.queues import decode_counters
+    from queueber.db.recovery.opening import check_data_dir
     from queueber.db.recovery.salvage import find_gaps
-    from queueber.db.store.directory import check_data_dir
     from queueber.db.store.rocks import RocksStore
     from queueber.engine.integrity.check_store import check_store
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters, encode_counters
 from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.queues import Counters, encode_counters
 from queueber.db.store.contract import Batch
 from queueber.engine.kernel.kernel import Kernel
 from queueber.ids import QueueId

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import due_part, is_where_its_id_says, time_part
-from queueber.db.records.marks import Entry, Mark
-from queueber.db.records.new_items import describe
+from queueber.db.records.items import describe
+from queueber.db.records.keys import Entry, Mark, due_part, is_where_its_id_says, time_part
 from queueber.engine.queue.delayed import put_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.quota import check_contents, check_quota

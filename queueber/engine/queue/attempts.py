@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_attempts, encode_attempts
-from queueber.db.records.keys import due_part
-from queueber.db.records.marks import (
+from queueber.db.records.keys import (
     MARK_ATTEMPTS_MAX,
     Entry,
     HeldItem,
     Mark,
+    decode_attempts,
     decode_mark,
+    due_part,
+    encode_attempts,
     encode_mark,
 )
 from queueber.engine.queue.delayed import put_delayed

@@ -6,7 +6,7 @@ The holder of a leased item learns of it when the server refuses the outcome of 
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.marks import Mark
+from queueber.db.records.keys import Mark
 from queueber.engine.queue.delayed import take_delayed
 from queueber.engine.queue.finish import finish
 from queueber.engine.queue.leases import Marks, held_items

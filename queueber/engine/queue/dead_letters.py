@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_dead, encode_dead
-from queueber.db.records.keys import PREFIX_BYTES, prefix_end
-from queueber.db.records.marks import HeldItem
+from queueber.db.records.keys import PREFIX_BYTES, HeldItem, decode_dead, encode_dead, prefix_end
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.leases import held_items

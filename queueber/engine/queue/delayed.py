@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.keys import split_due_part
-from queueber.db.records.marks import Entry
+from queueber.db.records.keys import Entry, split_due_part
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.places import drop_places, put_places
 

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from typing import cast
 
 from queueber.db.families import Family
+from queueber.db.records.items import HELD_BYTES, split_held
 from queueber.db.records.keys import (
     NEVER_MS,
     PREFIX_BYTES,
     TIME_BYTES,
     Due,
+    Entry,
     due_part,
     due_upper_bound,
     split_due_part,
     time_part,
 )
-from queueber.db.records.leases import HELD_BYTES, split_held
-from queueber.db.records.marks import Entry
 from queueber.engine.kernel.due_scan import look_ahead
 from queueber.engine.kernel.duties import Done
 from queueber.engine.queue.attempts import Failure, charge

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.marks import HeldItem, is_plain, mark_attempts, mark_size
+from queueber.db.records.keys import HeldItem, is_plain, mark_attempts, mark_size
 from queueber.engine.queue.isolation import end_quarantine
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from queueber.db.records.keys import due_part
-from queueber.db.records.leases import split_held
-from queueber.db.records.marks import Entry, HeldItem, mark_group_max, with_group_max
+from queueber.db.records.items import split_held
+from queueber.db.records.keys import Entry, HeldItem, due_part, mark_group_max, with_group_max
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.limits import QUARANTINE_PATIENCE_MS
 

@@ -12,8 +12,7 @@ from itertools import chain, groupby
 from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import ID_BLOCK_BYTES, Due, due_part, id_block, time_part
-from queueber.db.records.leases import (
+from queueber.db.records.items import (
     HELD_BYTES,
     LeaseOf,
     decode_lease,
@@ -21,7 +20,15 @@ from queueber.db.records.leases import (
     is_held,
     split_held,
 )
-from queueber.db.records.marks import HeldItem, Mark
+from queueber.db.records.keys import (
+    ID_BLOCK_BYTES,
+    Due,
+    HeldItem,
+    Mark,
+    due_part,
+    id_block,
+    time_part,
+)
 from queueber.db.store.contract import Entries, Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.ids import ItemId, LeaseId

@@ -3,19 +3,27 @@
 from collections.abc import Callable
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_attempts, decode_dead
-from queueber.db.records.items import decode_details, decode_item, unpack_attributes
+from queueber.db.records.items import (
+    decode_details,
+    decode_item,
+    decode_lease,
+    split_held,
+    unpack_attributes,
+)
 from queueber.db.records.keys import (
     LEVEL_BYTES,
     PREFIX_BYTES,
     TIME_BYTES,
+    decode_attempts,
+    decode_dead,
+    decode_mark,
     level_part,
+    mark_attempts,
+    mark_batch,
     prefix_end,
     split_due_part,
     time_part,
 )
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import decode_mark, mark_attempts, mark_batch
 from queueber.db.store.contract import Store
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueState

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.keys import TIME_BYTES, Due, due_part
-from queueber.db.records.marks import Entry
+from queueber.db.records.keys import TIME_BYTES, Due, Entry, due_part
 from queueber.engine.kernel.transaction import Transaction
 from queueber.ids import made_at_ms
 

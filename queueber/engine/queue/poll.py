@@ -6,9 +6,9 @@ from typing import cast
 
 from queueber.db.families import Family
 from queueber.db.records.items import decode_details, decode_items, unpack_attributes
-from queueber.db.records.keys import TIME_BYTES
-from queueber.db.records.marks import (
+from queueber.db.records.keys import (
     MARK_ATTEMPTS_MAX,
+    TIME_BYTES,
     Mark,
     mark_attempts,
     mark_batch,

@@ -3,8 +3,7 @@
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import PREFIX_BYTES
-from queueber.db.records.marks import Entry
+from queueber.db.records.keys import PREFIX_BYTES, Entry
 from queueber.engine.kernel.due_scan import read_due
 from queueber.engine.kernel.duties import Done
 from queueber.engine.queue.delayed import take_delayed

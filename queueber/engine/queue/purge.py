@@ -5,9 +5,15 @@ from collections.abc import Callable
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
-from queueber.db.records.leases import LeaseOf, decode_lease, split_held
-from queueber.db.records.marks import Entry, HeldItem
+from queueber.db.records.items import LeaseOf, decode_lease, split_held
+from queueber.db.records.keys import (
+    PREFIX_BYTES,
+    TIME_BYTES,
+    Entry,
+    HeldItem,
+    prefix_end,
+    time_part,
+)
 from queueber.engine.queue.delayed import take_delayed
 from queueber.engine.queue.finish import finish
 from queueber.engine.queue.queue_state import QueueTx

@@ -4,14 +4,12 @@ Opening a store reads a few records of each queue and none of its items.
 """
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters, decode_counters
 from queueber.db.records.keys import queue_prefix, split_queue_prefix
 from queueber.db.records.log import LogHead
-from queueber.db.records.queues import decode_queue, encode_queue
+from queueber.db.records.queues import Counters, decode_counters, decode_queue, encode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log.log import Log, open_log
-from queueber.engine.log.trim import trim_due_ms
+from queueber.engine.log import Log, open_log, trim_due_ms
 from queueber.engine.queue.dead_letters import DeadLetters
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.ready_index import ReadyIndex

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.counters import Counters, encode_counters
 from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
-from queueber.db.records.queues import encode_queue
+from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.engine.kernel.kernel import Kernel
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue

@@ -9,9 +9,8 @@ from itertools import islice
 from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters
-from queueber.db.records.keys import TIME_BYTES, Due, level_part
-from queueber.db.records.marks import Entry, Mark, mark_level
+from queueber.db.records.keys import TIME_BYTES, Due, Entry, Mark, level_part, mark_level
+from queueber.db.records.queues import Counters
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.places import drop_places, put_places

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import LEVEL_BYTES, PREFIX_BYTES, Due
-from queueber.db.records.marks import Entry
+from queueber.db.records.keys import LEVEL_BYTES, PREFIX_BYTES, Due, Entry
 from queueber.db.store.contract import Store
 from queueber.limits import READY_WINDOW_ENTRIES
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from queueber.db.records.keys import due_part
-from queueber.db.records.leases import split_held
-from queueber.db.records.marks import HeldItem
+from queueber.db.records.items import split_held
+from queueber.db.records.keys import HeldItem, due_part
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.ids import LeaseId

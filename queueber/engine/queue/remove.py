@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import chain
 
-from queueber.db.records.marks import HeldItem
+from queueber.db.records.keys import HeldItem
 from queueber.engine.queue.finish import finish
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx

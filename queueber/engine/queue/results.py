@@ -1,11 +1,10 @@
 """Results: the results of completed items, read from their queue's log."""
 
 from queueber.db.records.items import unpack_attributes
-from queueber.db.records.results import decode_result, is_of_batch
+from queueber.db.records.log import decode_result, is_of_batch
 from queueber.db.store.contract import Store
-from queueber.engine.log import readers
-from queueber.engine.log.log import read
-from queueber.engine.log.readers import acknowledge
+from queueber.engine.log import acknowledge, read
+from queueber.engine.log import drop_reader as drop_from_log
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.view import View, live_view
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, READ_LOOKED_AT_MAX
@@ -89,7 +88,7 @@ def ack_results(tx: QueueTx, reader: str, offset: int) -> None:
 
 def drop_reader(tx: QueueTx, reader: str) -> bool:
     """Forget the reader, so that results no longer wait for it; False when it was not known."""
-    dropped = readers.drop_reader(tx, tx.queue.results, reader)
+    dropped = drop_from_log(tx, tx.queue.results, reader)
     tx.after_write(_look_at_results, tx)
     return dropped
 

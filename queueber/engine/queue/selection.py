@@ -5,7 +5,7 @@ ones do not starve, one lease in `OLDEST_FIRST_EVERY` takes those that have been
 whatever their priority. `isolation.py` says which items a holder may get together.
 """
 
-from queueber.db.records.marks import Entry, is_plain, mark_group_max, mark_size
+from queueber.db.records.keys import Entry, is_plain, mark_group_max, mark_size
 from queueber.engine.queue.isolation import Gatekeeper, HeldTogether, Verdict
 from queueber.engine.queue.queue_state import QueueState
 from queueber.limits import ITEM_WIRE_BYTES, OLDEST_FIRST_EVERY, PRIORITY_MAX

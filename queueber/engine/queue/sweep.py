@@ -2,7 +2,7 @@
 
 from queueber.engine.kernel.duties import Done, Duties, Duty
 from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.log.trim import trim
+from queueber.engine.log import trim
 from queueber.engine.queue.expire import expire
 from queueber.engine.queue.pause import resume_due, resume_due_ms
 from queueber.engine.queue.promote import promote

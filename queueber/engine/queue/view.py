@@ -6,11 +6,11 @@ Both read through a view, so the same code serves live queues and snapshots.
 from dataclasses import dataclass
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters
 from queueber.db.records.keys import level_part, prefix_end
 from queueber.db.records.log import block_key
+from queueber.db.records.queues import Counters
 from queueber.db.store.contract import Range, Reads, Snapshot, Store
-from queueber.engine.log.log import Log
+from queueber.engine.log import Log
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.records.batches import BatchNames
 from queueber.ids import ItemId

@@ -19,8 +19,6 @@ LookAt = Callable[[Transaction[Any], bytes], None]
 
 
 class Retention:
-    """The entries of one queue in `forget`."""
-
     __slots__ = ("_kinds", "is_on_hold")
 
     def __init__(self) -> None:

@@ -5,9 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_attempts
-from queueber.db.records.keys import due_part
-from queueber.db.records.marks import MarkFields, decode_mark
+from queueber.db.records.keys import (
+    MarkFields,
+    decode_attempts,
+    decode_dead,
+    decode_mark,
+    due_part,
+    encode_attempts,
+)
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.attempts import Failure, backoff_ms, charge
 from queueber.engine.queue.leases import held_items

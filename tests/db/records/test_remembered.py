@@ -1,15 +1,21 @@
-"""Producers and answers: bytes that must not change (golden since format 2), any size."""
+"""Dedup keys, producers and batches: bytes that must not change (golden), any size."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.db.records.producers import (
+from queueber.db.records.remembered import (
     Answer,
+    BatchRecord,
     ProducerHead,
+    batch_number_part,
     decode_answer,
+    decode_batch,
+    decode_key_entry,
     decode_producer,
     encode_answer,
+    encode_batch,
+    encode_key_entry,
     encode_producer,
 )
 from queueber.limits import ADD_ITEMS_MAX
@@ -18,6 +24,19 @@ numbers = st.integers(0, (1 << 64) - 1)
 ids = st.binary(min_size=16, max_size=16)
 NOW_MS = 1_700_000_000_000
 ID_1 = bytes.fromhex("018bcfe568007abc9234567890abcdef")
+GOLDEN_KEY = ID_1 + bytes.fromhex("0000018bcfe56800")
+
+
+def test_key_entry_has_its_golden_bytes() -> None:
+    assert encode_key_entry(ID_1, NOW_MS) == GOLDEN_KEY
+    assert decode_key_entry(GOLDEN_KEY) == (ID_1, NOW_MS)
+
+
+@given(item_id=ids, forget_at_ms=numbers)
+def test_key_entry_round_trips(item_id: bytes, forget_at_ms: int) -> None:
+    assert decode_key_entry(encode_key_entry(item_id, forget_at_ms)) == (item_id, forget_at_ms)
+
+
 ID_2 = bytes.fromhex("018bcfe568007abc9234567890abcdf0")
 GOLDEN_PRODUCER = bytes.fromhex(
     "0000000000000001 0000000000000002 0000018bcfe56800 0000018bcfe56801"
@@ -83,3 +102,49 @@ def test_answer_that_does_not_fit_its_count_is_refused(value: bytes) -> None:
     """Else a damaged count makes billions of ids."""
     with pytest.raises(ValueError, match="answer"):
         decode_answer(value)
+
+
+digests = st.integers(0, (1 << 128) - 1)
+texts = st.text(max_size=100)
+GOLDEN_BATCH = bytes.fromhex(
+    "0000000000000006 0000000000000003 0000000000000001"  # added, done, dead
+    "00000000000000000000000000000abc"
+    "00000000000000000000000000000def"
+    "f0000000000000000000000000000001"
+    "0000018bcfe56800 0000018bcfe56801 0000000000000003"  # changed-at, forget-at, loads
+    "6ec3a4"
+)
+
+
+def test_batch_has_its_golden_bytes() -> None:
+    record = BatchRecord("nä", 6, 3, 1, 0xABC, 0xDEF, (15 << 124) + 1, NOW_MS, NOW_MS + 1, 3)
+
+    assert encode_batch(record) == GOLDEN_BATCH
+    assert decode_batch(GOLDEN_BATCH) == record
+    assert record.live == 2
+    assert batch_number_part(0x01020304) == bytes.fromhex("01020304")
+
+
+@given(
+    record=st.builds(
+        BatchRecord,
+        name=texts,
+        added=numbers,
+        done=numbers,
+        dead=numbers,
+        added_digest=digests,
+        done_digest=digests,
+        dead_digest=digests,
+        changed_at_ms=numbers,
+        forget_at_ms=numbers,
+        loads=numbers,
+    )
+)
+def test_batch_round_trips(record: BatchRecord) -> None:
+    assert decode_batch(encode_batch(record)) == record
+
+
+@pytest.mark.parametrize("size", [0, 95])
+def test_batch_cut_short_is_refused(size: int) -> None:
+    with pytest.raises(Exception, match="at least 96 bytes"):
+        decode_batch(GOLDEN_BATCH[:size])

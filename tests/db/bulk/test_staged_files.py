@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from queueber.db.bulk.sst import SstWriter
-from queueber.db.bulk.stage import Stage
+from queueber.db.bulk.staged_files import SstWriter, Stage
 from queueber.db.records.loads import LoadRecord, part_directory
 from queueber.errors import Aborted, InvalidArgument, Unavailable
 from queueber.limits import LOAD_FILE_BYTES_MAX

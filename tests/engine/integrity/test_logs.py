@@ -1,7 +1,7 @@
 """The checker of logs: sound ones pass, and damage of every kind is reported."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -10,8 +10,8 @@ from queueber.db.records.keys import queue_prefix
 from queueber.db.records.log import LogHead, block_key, encode_block, encode_log_head
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.integrity.check_log import check_log
-from queueber.engine.log.log import Log, open_log
+from queueber.engine.integrity.logs import check_log
+from queueber.engine.log import Log, open_log
 from queueber.limits import LOG_READERS_MAX
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import append_rows
@@ -44,7 +44,7 @@ class Damage:
         self.batch = store.batch()
 
     def put_head(self, **values: int) -> None:
-        head = replace(self.log.head, **values)
+        head = self.log.head._replace(**values)
         self.batch.put(Family.LOGS, self.log.prefix, encode_log_head(head))
 
     def put_reader(self, name: bytes, value: bytes) -> None:
@@ -139,7 +139,7 @@ def test_check_reports_damage(store: Store, name: str) -> None:
     assert [text for text in found if CASES[name].text in text] != []
 
 
-@pytest.mark.parametrize("field", LogHead.__dataclass_fields__)
+@pytest.mark.parametrize("field", LogHead._fields)
 @pytest.mark.parametrize("by", [-1, 1])
 def test_check_reports_a_head_that_is_off_by_one(store: Store, field: str, by: int) -> None:
     damage = Damage(store)
@@ -150,7 +150,7 @@ def test_check_reports_a_head_that_is_off_by_one(store: Store, field: str, by: i
     assert [text for text in check_log(store, damage.log.prefix) if "make" in text] != []
 
 
-@pytest.mark.parametrize("field", sorted(set(LogHead.__dataclass_fields__) - {"last_ms"}))
+@pytest.mark.parametrize("field", sorted(set(LogHead._fields) - {"last_ms"}))
 def test_check_reports_the_head_of_an_empty_log_that_is_off_by_one(
     store: Store, field: str
 ) -> None:

@@ -1,30 +1,29 @@
 """The check of what a queue remembers: damage is reported under its rule, and under no other."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.batches import BatchRecord, encode_batch
-from queueber.db.records.dedup_keys import encode_key_entry
 from queueber.db.records.keys import NEVER_MS, due_part, text_digest
-from queueber.db.records.log import block_key, encode_block
-from queueber.db.records.producers import Answer, ProducerHead, encode_answer, encode_producer
-from queueber.db.records.results import PLAIN_RESULT
-from queueber.db.records.retention import (
+from queueber.db.records.log import PLAIN_RESULT, block_key, encode_block
+from queueber.db.records.remembered import (
     FORGET_BATCH,
     FORGET_KEY,
-    FORGET_LOAD,
-    FORGET_LOADED,
     FORGET_PRODUCER,
+    Answer,
+    BatchRecord,
+    ProducerHead,
+    encode_answer,
+    encode_batch,
+    encode_key_entry,
+    encode_producer,
 )
-from queueber.engine.integrity.check_records import RecordsCheck
+from queueber.engine.integrity.records import RecordsCheck
 from queueber.engine.records.batches import batch_reference
 from queueber.limits import BATCH_KEEP_MS, MINUTE_MS, PRODUCER_KEEP_MS
 from tests.engine.damage import (
     ENDED_BATCH,
-    HELD_BATCH,
     KEY,
     LIVE_BATCH,
     PRODUCER,
@@ -66,9 +65,9 @@ def put_result(d: Damage, item_id: bytes) -> None:
     value = d.get(Family.LOG_BLOCKS, bytes(8))
     changed = encode_block(rows, first_offset=0, appended_at_ms=START_MS, position=0)
     assert len(changed) <= len(value)
-    head = replace(d.rig.queue.results.head, end_position=len(changed) - 24)
+    head = d.rig.queue.results.head._replace(end_position=len(changed) - 24)
     d.put(Family.LOG_BLOCKS, bytes(8), changed)
-    d.set_head(replace(head, first_block_end_position=head.end_position))
+    d.set_head(head._replace(first_block_end_position=head.end_position))
 
 
 BATCHES = [
@@ -266,14 +265,7 @@ def test_check_of_a_sound_registry_finds_nothing_given_the_live_items(rig: Rig) 
     Damage(rig)
     check = RecordsCheck(checked_queue(rig))
 
-    loads = {
-        due: kind
-        for due, kind in ((key[4:], kind) for key, kind in rig.dump()["forget"])
-        if kind in (FORGET_LOAD, FORGET_LOADED)
-    }
-    held = {int.from_bytes(HELD_BATCH): 1}
-
-    found = [str(violation) for violation in check.run({}, loads, held)]
+    found = [str(violation) for violation in check.run({})]
 
     assert [text.split(":")[0] for text in found] == ["I10 q"]
     assert "batch 'live'" in found[0]

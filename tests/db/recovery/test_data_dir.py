@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.recovery.synced import write_synced
-from queueber.db.store.directory import ForeignDirectory, check_data_dir
+from queueber.db.recovery.opening import ForeignDirectory, check_data_dir
+from queueber.db.recovery.wal import write_synced
 from queueber.db.store.rocks import RocksStore
 from tests.support.foreign_stores import ORIGINAL, make_rocksdb, state_of
 
