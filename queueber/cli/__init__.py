@@ -9,20 +9,17 @@ import click
 from click.exceptions import Abort, Exit
 
 from queueber.cli.commands.add import add
-from queueber.cli.commands.cancel import cancel, purge
 from queueber.cli.commands.finish import complete, fail, release, remove
 from queueber.cli.commands.loads import loads
-from queueber.cli.commands.pause import pause, resume
+from queueber.cli.commands.operate import cancel, pause, purge, redrive, resume
 from queueber.cli.commands.peek import peek
 from queueber.cli.commands.poll import extend, poll
 from queueber.cli.commands.queues import queues
 from queueber.cli.commands.receipt import receipt
-from queueber.cli.commands.redrive import redrive
-from queueber.cli.commands.repair import repair
 from queueber.cli.commands.results import readers, results
 from queueber.cli.commands.serve import serve
 from queueber.cli.commands.stats import stats
-from queueber.cli.commands.verify import verify
+from queueber.cli.commands.store import repair, verify
 from queueber.cli.commands.work import work
 from queueber.cli.exits import (
     BROKEN_PIPE,

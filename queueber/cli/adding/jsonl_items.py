@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from queueber import Item
-from queueber.cli.flags.types import limit_in_seconds
-from queueber.cli.output.json_lines import field_name
+from queueber.cli.flags import limit_in_seconds
+from queueber.cli.output import field_name
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, KIB, SECOND_MS

@@ -1,41 +1,34 @@
 """`queueber receipt`: what became of the items of a batch."""
 
 import sys
-from collections.abc import Callable
-from typing import TypeVar
 
 import click
 from click.exceptions import Exit
 
 from queueber import Queue
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import Target, client_flags, queue_flag
-from queueber.cli.flags.types import seconds
-from queueber.cli.output.json_lines import echo_json, to_json
-from queueber.cli.output.progress import REFRESH_SECONDS
-from queueber.cli.output.text import echo_table
+from queueber.cli.flags import F, seconds
+from queueber.cli.output import number_rows
+from queueber.cli.progress import REFRESH_SECONDS, count_bar
+from queueber.cli.target import Target, queue_flags
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
 from queueber.model import Receipt
 
-F = TypeVar("F", bound=Callable[..., object])
-
 
 def wait_flags(command: F) -> F:
     """Give a command the flags `--wait` and `--timeout`."""
-    command = click.option("--timeout", type=seconds, help="With --wait: the longest wait.")(
-        command
-    )
-    return click.option("--wait", is_flag=True, help="Wait until the batch is complete.")(command)
+    wait = click.option("--wait", is_flag=True, help="Wait until the batch is complete.")
+    timeout = click.option("--timeout", type=seconds, help="With --wait: the longest wait.")
+    return wait(timeout(command))
 
 
 @click.command()
 @click.argument("batch")
 @wait_flags
-@queue_flag
-@client_flags
-def receipt(target: Target, queue: str, batch: str, wait: bool, timeout: float | None) -> None:
+@queue_flags
+def receipt(target: Target, batch: str, wait: bool, timeout: float | None) -> None:
     """Show what became of the items of a batch.
 
     \b
@@ -51,13 +44,9 @@ def receipt(target: Target, queue: str, batch: str, wait: bool, timeout: float |
     With --json: an object with "added", "done", "dead", "live", "complete" and digests of the ids.
     """
     check_wait(timeout, wait=wait)
-    with target.connect() as client:
-        asked = client.queue(queue, must_exist=True)
-        found = wait_receipt(asked, batch, timeout) if wait else asked.receipt(batch)
-    if target.use_json:
-        echo_json(to_json(found))
-    else:
-        echo_receipt(found)
+    with target.open_queue() as queue:
+        found = wait_receipt(queue, batch, timeout) if wait else queue.receipt(batch)
+    target.echo_table(("batch", found.batch), receipt_rows(found), found)
     if not found.complete:
         raise Exit(NEGATIVE)
 
@@ -69,20 +58,14 @@ def check_wait(timeout: float | None, *, wait: bool) -> None:
 
 def wait_receipt(queue: Queue, batch: str, timeout: float | None) -> Receipt:
     """Wait until the batch is complete or the time is up; on a terminal, with a progress bar."""
-    if sys.stderr.isatty():
-        return _wait_and_show(queue, batch, timeout)
-    return queue.wait_for_batch(batch, timeout)
-
-
-def _wait_and_show(queue: Queue, batch: str, timeout: float | None) -> Receipt:
-    from queueber.cli.output.progress_bars import CountBar
-
+    if not sys.stderr.isatty():
+        return queue.wait_for_batch(batch, timeout)
     clock = SystemClock()
     found = queue.receipt(batch)
     give_up_ms = None if timeout is None else clock.now_ms() + timeout * SECOND_MS
-    with CountBar(batch) as bar:
+    with count_bar(batch) as show:
         while True:
-            bar.show(found.done + found.dead, found.added)
+            show(found.done + found.dead, found.added)
             left = REFRESH_SECONDS
             if give_up_ms is not None:
                 left = min(left, (give_up_ms - clock.now_ms()) / SECOND_MS)
@@ -91,9 +74,6 @@ def _wait_and_show(queue: Queue, batch: str, timeout: float | None) -> Receipt:
             found = queue.wait_for_batch(batch, left)
 
 
-def echo_receipt(found: Receipt, *more: tuple[str, str]) -> None:
-    """Print a table that begins with the rows `more`."""
-    rows = [*more]
-    rows += [(word, f"{getattr(found, word):,}") for word in ("added", "done", "dead", "live")]
-    rows.append(("complete", "yes" if found.complete else "no"))
-    echo_table(("batch", found.batch), rows)
+def receipt_rows(found: Receipt) -> list[tuple[str, str]]:
+    complete = ("complete", "yes" if found.complete else "no")
+    return [*number_rows(found, "added", "done", "dead", "live"), complete]

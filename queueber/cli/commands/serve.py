@@ -1,17 +1,14 @@
 """`queueber serve`: run a server."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import click
 from click.exceptions import Exit
 
 from queueber.cli.exits import OUR_FAULT, STORE, USAGE, Failure
+from queueber.cli.flags import F
 from queueber.config import OPTIONS, Option, load_config
 from queueber.errors import InvalidArgument, QueueberError
-
-F = TypeVar("F", bound=Callable[..., object])
 
 
 def _config_flags(command: F) -> F:

@@ -3,13 +3,13 @@
 import click
 from click.exceptions import Exit
 
-from queueber.cli.commands.receipt import check_wait, echo_receipt, wait_flags, wait_receipt
+from queueber.cli.commands.receipt import check_wait, receipt_rows, wait_flags, wait_receipt
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import Target, client_flags, queue_flag
-from queueber.cli.output.json_lines import echo_json, to_json
-from queueber.cli.output.text import echo_table
-from queueber.cli.spark.session import SparkFlags, check_installed, spark_flags, with_task_bar
+from queueber.cli.output import number_rows
+from queueber.cli.spark.session import check_installed, spark_flags, started, with_task_bar
+from queueber.cli.target import Target, queue_flags
 from queueber.errors import InvalidArgument
+from queueber.spark.jobs.settings import QueueRef, SparkSettings
 
 
 @click.command()
@@ -23,12 +23,10 @@ from queueber.errors import InvalidArgument
 @click.option("--overwrite", is_flag=True, help="Replace PATH if it exists.")
 @wait_flags
 @spark_flags
-@queue_flag
-@client_flags
+@queue_flags
 def export(
     target: Target,
-    queue: str,
-    spark: SparkFlags,
+    spark: SparkSettings,
     target_path: str,
     batch: str | None,
     status: str | None,
@@ -56,20 +54,18 @@ def export(
     if wait and batch is None:
         raise InvalidArgument("--wait is for a batch; give --batch, too")
     check_installed()
-    from queueber.spark.jobs.jobs import QueueRef
     from queueber.spark.jobs.jobs import export as export_results
 
-    source = QueueRef(target.address, queue, batch)
-    with target.connect() as client:
-        asked = client.queue(queue, must_exist=True)
-        asked.stats()  # Spark takes seconds to start; a missing queue is known at once.
-        found = None if batch is None else asked.receipt(batch)
+    source = QueueRef(target.address, target.queue, batch)
+    with target.open_queue() as queue:
+        queue.stats()  # Spark takes seconds to start; a missing queue is known at once.
+        found = None if batch is None else queue.receipt(batch)
         if wait and batch is not None:
-            found = wait_receipt(asked, batch, timeout)
+            found = wait_receipt(queue, batch, timeout)
             if not found.complete:
-                echo_json({"receipt": to_json(found)}) if target.use_json else echo_receipt(found)
+                target.echo_table(("batch", batch), receipt_rows(found), {"receipt": found})
                 raise Exit(NEGATIVE)
-        with spark.session(f"export {queue}") as session:
+        with started(spark, f"export {target.queue}") as session:
             exported = with_task_bar(
                 session,
                 "writing results, in tasks",
@@ -77,10 +73,5 @@ def export(
                     session, source, target_path, status=status, overwrite=overwrite
                 ),
             )
-    if target.use_json:
-        echo_json({"done": exported.done, "dead": exported.dead, "receipt": to_json(found)})
-        return
-    echo_table(
-        ("written to", target_path),
-        [("done", f"{exported.done:,}"), ("dead", f"{exported.dead:,}")],
-    )
+    counts = {"done": exported.done, "dead": exported.dead, "receipt": found}
+    target.echo_table(("written to", target_path), number_rows(exported, "done", "dead"), counts)

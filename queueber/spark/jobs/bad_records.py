@@ -8,7 +8,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StringType, StructField, StructType
 
-from queueber.spark.jobs.input import ATTRIBUTES_TYPE, Input, load_files, named
+from queueber.spark.jobs.input import ATTRIBUTES_TYPE, load_files, named
+from queueber.spark.jobs.settings import Input
 
 _BAD, _FIELD, _VALUE = "__bad_record", "__field", "__value"
 _FILE, _BLOCK, _ID = "__file", "__block", "__id"

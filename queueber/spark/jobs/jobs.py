@@ -8,22 +8,10 @@ from pyspark.sql import functions as sql
 from queueber.errors import InvalidArgument
 from queueber.spark.jobs.bad_records import find_bad_record
 from queueber.spark.jobs.faults import is_unreadable_input
-from queueber.spark.jobs.input import Input, read_items
+from queueber.spark.jobs.input import read_items
+from queueber.spark.jobs.settings import Input, QueueRef
 
 FORMAT = "queueber"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRef:
-    """A queue on a server, and a batch in it; None: no batch, or all of them."""
-
-    address: str
-    queue: str
-    batch: str | None = None
-
-    def options(self) -> dict[str, str]:
-        named = {"address": self.address, "queue": self.queue, "batch": self.batch}
-        return {name: value for name, value in named.items() if value is not None}
 
 
 def enqueue(

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from queueber.errors import InvalidArgument
 from queueber.spark.jobs.bad_records import find_bad_record
-from queueber.spark.jobs.input import Input, InputColumns
-from queueber.spark.jobs.jobs import QueueRef, enqueue
-from queueber.spark.jobs.session import SparkSettings, spark_session
+from queueber.spark.jobs.jobs import enqueue
+from queueber.spark.jobs.session import spark_session
+from queueber.spark.jobs.settings import Input, InputColumns, QueueRef, SparkSettings
 from tests.support.spark_sink import Sink
 
 GOOD_JSON = '{"a": 1}\n'

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from queueber.errors import InvalidArgument
-from queueber.spark.jobs.input import Input, InputColumns, read_items
+from queueber.spark.jobs.input import read_items
+from queueber.spark.jobs.settings import Input, InputColumns
 
 
 def rows_of(spark: SparkSession, path: Path, **given: object) -> list[dict[str, object]]:
