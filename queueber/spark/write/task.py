@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Thread
 from uuid import uuid4
 
@@ -47,7 +47,7 @@ class Task:
 def begin(queue: Queue, ref: LoadRef, options: WriteOptions) -> Load:
     """Begin a load on the driver, perhaps long before the first task starts."""
     timeout = max(options.stage_timeout, _FIRST_TASK_SECONDS)
-    return queue.load(ref.name, epoch=ref.epoch, batch=options.batch, timeout=timeout)
+    return join(queue, ref, replace(options, stage_timeout=timeout))
 
 
 def join(queue: Queue, ref: LoadRef, options: WriteOptions, *, must_exist: bool = False) -> Load:
