@@ -120,10 +120,14 @@ def count_flag(
 
 
 def pairs_flag(*names: str, help: str) -> Callable[[F], F]:
-    """A flag for a name and a value, as often as somebody likes."""
-    text = f"{help} May be repeated."
+    """A flag for a name and a value, as often as somebody likes: a dictionary of all of them."""
     return click.option(
-        *names, type=_name_and_value, multiple=True, metavar="NAME=VALUE", help=text
+        *names,
+        type=_name_and_value,
+        multiple=True,
+        callback=lambda _context, _flag, pairs: dict(pairs),
+        metavar="NAME=VALUE",
+        help=f"{help} May be repeated.",
     )
 
 
@@ -133,7 +137,7 @@ def state_flag(**more: Any) -> Callable[[F], F]:
     return click.option("--state", type=_state, metavar="STATE", help=text, **more)
 
 
-def gathered(name: str, kind: type, *flags: Callable[[F], F]) -> Callable[[F], F]:
+def gathered(name: str, kind: type, *flags: Callable[[Any], Any]) -> Callable[[F], F]:
     """Give a command these flags, and pass it one object of a dataclass with their values.
 
     Other flags of the command that have the name of a field are gathered, too.

@@ -1,27 +1,20 @@
 """Settings of a queue: their flags, and how they are printed."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import click
 
 from queueber import Backoff
-from queueber.cli.flags import (
-    delay_seconds,
-    lease_seconds,
-    number,
-    seconds_up_to,
-    whole_number,
-)
+from queueber.cli.flags import F, delay_seconds, lease_seconds, number, seconds_up_to, whole_number
 from queueber.cli.output import to_duration
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.errors import InvalidArgument
 from queueber.limits import DEDUP_WINDOW_MS_MAX, RESULT_AGE_MS_MAX, SECOND_MS
 from queueber.model import QueueSettings
 
-F = TypeVar("F", bound=Callable[..., object])
-
 _dedup_window = seconds_up_to(DEDUP_WINDOW_MS_MAX)
+_result_age = seconds_up_to(RESULT_AGE_MS_MAX)
 
 
 def _delays(value: object) -> list[float]:
@@ -29,7 +22,7 @@ def _delays(value: object) -> list[float]:
     return [delay_seconds(each) for each in str(value).split(",")]
 
 
-_delays.__name__ = "list"
+_delays.__name__ = "list"  # The help shows it as the kind of value.
 
 _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--items-max", whole_number, "Most items in the queue; 0: no limit."),
@@ -43,7 +36,7 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--backoff-cap", delay_seconds, "up to this many seconds,"),
     ("--backoff-jitter", number, "minus a random part of up to this fraction."),
     ("--dedup-window", _dedup_window, "How long a used key keeps items from being added."),
-    ("--result-age", seconds_up_to(RESULT_AGE_MS_MAX), "How long results are kept; 0: no limit."),
+    ("--result-age", _result_age, "How long results are kept; 0: no limit."),
     ("--result-bytes-max", whole_number, "Most bytes of results; 0: no limit."),
 )
 

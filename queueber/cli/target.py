@@ -9,18 +9,9 @@ import click
 from click.exceptions import Exit
 
 from queueber import Client, Item, Queue, connect
+from queueber.cli import output
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import check_exclusive, gathered, seconds
-from queueber.cli.output import (
-    contents_of,
-    counted,
-    echo_json,
-    echo_lines,
-    echo_table,
-    item_lines,
-    item_to_json,
-    to_camel_case,
-)
 from queueber.config import DEFAULT_LISTEN
 from queueber.model import ItemInfo, Result
 
@@ -59,29 +50,31 @@ class Target:
 
     def echo(self, value: object, text: str) -> None:
         """Print the value as JSON, or the text."""
-        echo_json(value) if self.use_json else click.echo(text)
+        output.echo_json(value) if self.use_json else click.echo(text)
 
     def echo_table(
         self, headings: Sequence[str], rows: Iterable[Sequence[str]], *values: object
     ) -> None:
         """Print a table; as JSON the values, which have the same in them."""
         if not self.use_json:
-            echo_table(headings, rows)
+            output.echo_table(headings, rows)
             return
         for value in values:
-            echo_json(value)
+            output.echo_json(value)
 
     def echo_items(
         self, items: Sequence[Shown], details: Callable[[Shown], Iterable[str]] = lambda _: ()
     ) -> None:
         """Print items or results; `details` are words about one, for people."""
         if self.raw:
-            click.echo(b"".join(contents_of(item) + b"\n" for item in items), nl=False)
+            click.echo(b"".join(output.contents_of(item) + b"\n" for item in items), nl=False)
         elif self.use_json:
             for item in items:
-                echo_json(item_to_json(item))
+                output.echo_json(output.item_to_json(item))
         else:
-            echo_lines(line for item in items for line in item_lines(item, *details(item)))
+            output.echo_lines(
+                line for item in items for line in output.item_lines(item, *details(item))
+            )
 
     def echo_outcomes(
         self, ids: Sequence[bytes], outcomes: Sequence[str], reason: str, words: Sequence[str]
@@ -94,13 +87,13 @@ class Target:
         *_, negative = words
         pairs = list(zip(ids, outcomes, strict=True))
         if self.use_json:
-            by_word: dict[str, list[bytes]] = {to_camel_case(word): [] for word in words}
+            by_word: dict[str, list[str]] = {word: [] for word in words}
             for item_id, word in pairs:
-                by_word[to_camel_case(word)].append(item_id)
-            echo_json(by_word)
+                by_word[word].append(item_id.hex())
+            output.echo_json({output.to_camel_case(word): each for word, each in by_word.items()})
         else:
             shown = {word: word for word in words} | {negative: f"{negative}: {reason}"}
-            echo_lines(f"{item_id.hex()}  {shown[word]}" for item_id, word in pairs)
+            output.echo_lines(f"{item_id.hex()}  {shown[word]}" for item_id, word in pairs)
         if negative in outcomes:
             raise Exit(NEGATIVE)
 
@@ -112,7 +105,9 @@ class Target:
 
     def echo_count(self, word: str, count: int, reason: str) -> None:
         """`3 items purged`; `reason` says why there were not more, if there is something to say."""
-        self.echo({word: count}, f"{counted(count, 'item')} {word}{reason and f': {reason}'}")
+        self.echo(
+            {word: count}, f"{output.counted(count, 'item')} {word}{reason and f': {reason}'}"
+        )
 
 
 raw_flag = click.option(

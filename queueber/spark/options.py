@@ -5,19 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from queueber import Queue, connect
+from queueber import Queue, connect, limits
 from queueber.client.arguments.values import to_batch, to_reader, to_text
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument, Unavailable
-from queueber.limits import (
-    LOAD_NAME_BYTES_MAX,
-    LOAD_TIMEOUT_MS,
-    LOAD_TIMEOUT_MS_MAX,
-    PARTITIONS_MAX,
-    PRODUCER_ID_BYTES_MAX,
-    SECOND_MS,
-    SPLIT_PARTS_MAX,
-)
 
 COMMON = ("address", "queue", "batch")
 READ_ONLY = ("table", "status", "splits", "push_filters", "reader", "start", "max_rows")
@@ -26,17 +17,16 @@ WRITE_ONLY = ("method", "write_id", "stage_timeout", "transfer")
 OF_SPARK = ("checkpointlocation", "queryname", "outputmode", "__partition_columns")
 """Options that Spark itself adds; they are not for this source."""
 
-TABLES = ("results", "items")
 STATUSES = ("done", "dead")
-STARTS = ("earliest", "latest")
-METHODS = ("bulk", "rpc")
-TRANSFERS = ("auto", "stream")
 
-_WRITE_ID_BYTES_MAX = min(LOAD_NAME_BYTES_MAX, PRODUCER_ID_BYTES_MAX - len(f"/{PARTITIONS_MAX}"))
+_WRITE_ID_BYTES_MAX = min(
+    limits.LOAD_NAME_BYTES_MAX, limits.PRODUCER_ID_BYTES_MAX - len(f"/{limits.PARTITIONS_MAX}")
+)
 """It names the load and, with the number of a partition, the producers of the method rpc."""
 
 SPLITS_DEFAULT = 16
-_TIMEOUT = LOAD_TIMEOUT_MS // SECOND_MS
+_TIMEOUT = limits.LOAD_TIMEOUT_MS // limits.SECOND_MS
+_TIMEOUT_MAX = limits.LOAD_TIMEOUT_MS_MAX // limits.SECOND_MS
 
 D = TypeVar("D", bound=str | int | None)
 
@@ -83,9 +73,14 @@ class WriteOptions(CommonOptions):
     """Whether tasks that see the server's disk may put their files there."""
 
 
-def common_options(options: Mapping[str, str]) -> CommonOptions:
-    """The options of every use of the source. Refuses unknown names."""
-    given = _given(options)
+def check_options(options: Mapping[str, str]) -> None:
+    """Refuses unknown names, and what is wrong for every use of the source."""
+    _common(options)
+
+
+def _common(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, str, str | None]]:
+    """What is given, under names in lower case because Spark ignores case; and `CommonOptions`."""
+    given = {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
     if "mode" in given:
         raise InvalidArgument(
             "option 'mode': say how rows reach the server with the option 'method' (bulk or rpc); "
@@ -102,16 +97,15 @@ def common_options(options: Mapping[str, str]) -> CommonOptions:
     address = given.get("address", DEFAULT_LISTEN)
     if ":" not in address:
         raise InvalidArgument(f"option 'address': {address!r} is not host:port")
-    return CommonOptions(address, given["queue"], _checked(given, "batch", to_batch))
+    return given, (address, given["queue"], _checked(given, "batch", to_batch))
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> ReadOptions:
-    common = common_options(options)
-    given = _given(options)
+    given, common = _common(options)
     refuse(given, WRITE_ONLY, "is for writing only")
     if not is_streaming:
         refuse(given, STREAM_READ_ONLY, "is for streaming reads only")
-    table = choice(given, "table", TABLES, "results")
+    table = choice(given, "table", ("results", "items"), "results")
     status = choice(given, "status", STATUSES, None)
     if table == "items" and status:
         raise InvalidArgument("option 'status' is of the table 'results'; items have a 'state'")
@@ -124,34 +118,28 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> R
                 "read them as a batch"
             )
     return ReadOptions(
-        common.address,
-        common.queue,
-        common.batch,
+        *common,
         table=table,
         statuses=(status,) if status else STATUSES,
-        splits=number(given, "splits", SPLITS_DEFAULT, SPLIT_PARTS_MAX),
+        splits=number(given, "splits", SPLITS_DEFAULT, limits.SPLIT_PARTS_MAX),
         push_filters=choice(given, "push_filters", ("true", "false"), "false") == "true",
         reader=_checked(given, "reader", to_reader),
-        start=choice(given, "start", STARTS, None),
+        start=choice(given, "start", ("earliest", "latest"), None),
         max_rows=number(given, "max_rows", None, 1 << 53),
     )
 
 
 def write_options(options: Mapping[str, str], *, is_streaming: bool = False) -> WriteOptions:
-    common = common_options(options)
-    given = _given(options)
+    given, common = _common(options)
     refuse(given, READ_ONLY, "is for reading only")
     if is_streaming:
         refuse(given, ("write_id",), "is for batch writes only; a stream names its own writes")
-    timeout = number(given, "stage_timeout", _TIMEOUT, LOAD_TIMEOUT_MS_MAX // SECOND_MS)
     return WriteOptions(
-        common.address,
-        common.queue,
-        common.batch,
-        method=choice(given, "method", METHODS, "bulk"),
+        *common,
+        method=choice(given, "method", ("bulk", "rpc"), "bulk"),
         write_id=_checked(given, "write_id", _to_write_id),
-        stage_timeout=timeout,
-        may_share=choice(given, "transfer", TRANSFERS, "auto") == "auto",
+        stage_timeout=number(given, "stage_timeout", _TIMEOUT, _TIMEOUT_MAX),
+        may_share=choice(given, "transfer", ("auto", "stream"), "auto") == "auto",
     )
 
 
@@ -184,11 +172,6 @@ def number(given: Mapping[str, str], name: str, default: D, most: int) -> int | 
     if not text.strip().isdecimal() or not 1 <= int(text) <= most:
         raise InvalidArgument(f"option {name!r}: {text!r} is not a number from 1 to {most}")
     return int(text)
-
-
-def _given(options: Mapping[str, str]) -> dict[str, str]:
-    """The options under their names in lower case: Spark ignores case."""
-    return {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
 
 
 def _checked(given: Mapping[str, str], name: str, check: Callable[[object], str]) -> str | None:

@@ -14,7 +14,7 @@ from queueber.errors import InvalidArgument
 from queueber.spark.options import (
     ReadOptions,
     WriteOptions,
-    common_options,
+    check_options,
     read_options,
     write_options,
 )
@@ -30,7 +30,7 @@ class QueueberDataSource(datasource.DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        common_options(options)
+        check_options(options)
 
     @classmethod
     def name(cls) -> str:

@@ -75,14 +75,11 @@ Values = Mapping[str, Callable[[], Sequence[Any]]]
 def results_page(page: ResultColumns, names: Sequence[str]) -> pa.RecordBatch:
     """Completed items as rows of the table of results."""
     values: Values = {
-        "key": lambda: _texts(page.keys),
-        "batch": lambda: _texts(page.batches),
+        **_of_both(page),
         "status": lambda: ["done"] * len(page.ids),
         "result": lambda: page.results,
         "error": lambda: [None] * len(page.ids),
-        "attempts": lambda: page.attempts,
         "finished_at": lambda: _micros(page.completed_at_ms),
-        "attributes": lambda: _maps(page.attributes),
     }
     return _record_batch(RESULTS, names, page.ids, values)
 
@@ -90,7 +87,7 @@ def results_page(page: ResultColumns, names: Sequence[str]) -> pa.RecordBatch:
 def dead_page(page: ItemColumns, names: Sequence[str]) -> pa.RecordBatch:
     """Dead letters as rows of the table of results."""
     values: Values = {
-        **_of_items(page),
+        **_of_both(page),
         "status": lambda: ["dead"] * len(page.ids),
         "result": lambda: [None] * len(page.ids),
         # An item whose worker died has no error of its own.
@@ -108,7 +105,7 @@ def items_page(
 ) -> pa.RecordBatch:
     """Items of one state as rows of the table of items. Ages are those at `taken_at_ms`."""
     values: Values = {
-        **_of_items(page),
+        **_of_both(page),
         "state": lambda: [state.value] * len(page.ids),
         "contents": lambda: page.contents,
         "priority": lambda: page.priorities,
@@ -121,7 +118,7 @@ def items_page(
     return _record_batch(ITEMS, names, page.ids, values)
 
 
-def _of_items(page: ItemColumns) -> Values:
+def _of_both(page: ItemColumns | ResultColumns) -> Values:
     return {
         "key": lambda: _texts(page.keys),
         "batch": lambda: _texts(page.batches),

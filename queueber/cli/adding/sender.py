@@ -24,7 +24,7 @@ class Sender:
     is_idle: Callable[[], bool]
     """Whether the input has nothing to read now; then the sender waits for answers instead."""
 
-    on_ids: Callable[[AddedIds], None]
+    on_ids: Callable[[AddedIds], None] | None
     """Called with the ids of each batch, in order."""
 
     on_progress: Callable[[int, int], None] | None
@@ -78,7 +78,7 @@ class Sender:
         else:
             self.duplicates += sum(ids.duplicates)
             self.added += len(ids) - sum(ids.duplicates)
-        if ids:
+        if ids and self.on_ids is not None:
             self.on_ids(ids)
         if self.on_progress is not None:
             self.on_progress(len(batch.contents), batch.input_bytes)

@@ -33,8 +33,6 @@ class Sources:
     lines: bool
     null: bool
     jsonl: bool
-    fills_batches: bool
-    """Wait until a batch is full, so that the same input always forms the same batches."""
 
     def check(self, defaults: ItemDefaults) -> None:
         check_exclusive(lines=self.lines, null=self.null, jsonl=self.jsonl)
@@ -58,8 +56,14 @@ class Sources:
         """Whether a read of standard input would block. A read of a file never blocks."""
         return self.has_stream and not select.select([sys.stdin.buffer], [], [], 0)[0]
 
-    def batches(self, server: ServerInfo, defaults: ItemDefaults) -> Iterator[NewBatch]:
-        """All items: arguments first, then files, then standard input."""
+    def batches(
+        self, server: ServerInfo, defaults: ItemDefaults, *, fills: bool
+    ) -> Iterator[NewBatch]:
+        """All items: arguments first, then files, then standard input.
+
+        Items of standard input share a batch if they come in one read; with `fills`, whenever they
+        come, so that the same input always forms the same batches.
+        """
         bytes_max = batch_bytes_max(server.message_bytes_max)
         item_bytes_max = server.item_bytes_max
         files = (_read_file(file, item_bytes_max) for file in self.files)
@@ -67,16 +71,16 @@ class Sources:
         yield from plain_batches(given, defaults, bytes_max)
         if self.jsonl:
             numbers = count(1)
-            for lines in self._stream(b"\n", line_bytes_max(item_bytes_max)):
+            for lines in _stream(b"\n", line_bytes_max(item_bytes_max), fills=fills):
                 yield from jsonl_batches(read_jsonl(lines, numbers), defaults, bytes_max)
         elif self.has_stream:
-            for items in self._stream(b"\0" if self.null else b"\n", item_bytes_max):
+            for items in _stream(b"\0" if self.null else b"\n", item_bytes_max, fills=fills):
                 yield from plain_batches(items, defaults, bytes_max)
 
-    def _stream(self, end: bytes, bytes_max: int) -> Iterator[Iterable[bytes]]:
-        """Items that may share a batch: those of one read, or all of them."""
-        blocks = _split_stream(cast("BufferedReader", sys.stdin.buffer), end, bytes_max)
-        return iter([chain.from_iterable(blocks)]) if self.fills_batches else blocks
+
+def _stream(end: bytes, bytes_max: int, *, fills: bool) -> Iterator[Iterable[bytes]]:
+    blocks = _split_stream(cast("BufferedReader", sys.stdin.buffer), end, bytes_max)
+    return iter([chain.from_iterable(blocks)]) if fills else blocks
 
 
 def _split_stream(stream: BufferedReader, end: bytes, item_bytes_max: int) -> Iterator[list[bytes]]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from queueber import AddedIds
 from queueber.cli.adding.batches import ItemDefaults
 from queueber.cli.adding.sender import Sender
 from queueber.cli.adding.sources import Sources
-from queueber.cli.flags import count_flag, delay_seconds, pairs_flag, whole_number
+from queueber.cli.flags import count_flag, delay_seconds, gathered, pairs_flag, whole_number
 from queueber.cli.output import counted, echo_json
 from queueber.cli.progress import input_bar
 from queueber.cli.target import Target, new_queue_flags
@@ -52,19 +53,13 @@ from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
     help="Of the producer; a higher one starts from scratch. [default: 1]",
 )
 @click.option("--quiet", is_flag=True, help="Print how many items were added, not their ids.")
+@gathered("sources", Sources)
+@gathered("defaults", ItemDefaults)
 @new_queue_flags
 def add(
     target: Target,
-    contents: tuple[str, ...],
-    lines: bool,
-    null: bool,
-    jsonl: bool,
-    files: tuple[Path, ...],
-    delay: float,
-    priority: int,
-    key: str | None,
-    attributes: tuple[tuple[str, str], ...],
-    batch: str | None,
+    sources: Sources,
+    defaults: ItemDefaults,
     producer: str | None,
     epoch: int | None,
     quiet: bool,
@@ -106,23 +101,18 @@ def add(
     """
     if epoch is not None and producer is None:
         raise InvalidArgument("--epoch belongs to a producer; give --producer, too")
-    defaults = ItemDefaults(delay, priority, dict(attributes), batch, key)
-    sources = Sources(contents, files, lines, null, jsonl, fills_batches=producer is not None)
     sources.check(defaults)
     with target.connect() as client, contextlib.ExitStack() as stack:
         # Ids printed on the same terminal would break the bar.
         has_bar = sources.has_stream and sys.stderr.isatty() and (quiet or not sys.stdout.isatty())
         on_progress = stack.enter_context(input_bar()) if has_bar else None
-
-        def on_ids(ids: AddedIds) -> None:
-            if not quiet:
-                _echo_ids(ids, use_json=target.use_json)
-
+        on_ids = None if quiet else partial(_echo_ids, use_json=target.use_json)
         queue = client.queue(target.queue, must_exist=target.must_exist)
         epoch = 1 if epoch is None else epoch
         adder = queue if producer is None else queue.producer(producer, epoch)
         sender = Sender(adder, sources.is_idle, on_ids, on_progress)
-        sender.run(sources.batches(client.server(), defaults))
+        # A producer must form the same batches of the same input, however fast it arrives.
+        sender.run(sources.batches(client.server(), defaults, fills=producer is not None))
     if quiet:
         _echo_counts(sender, use_json=target.use_json)
     if not (quiet and target.use_json):

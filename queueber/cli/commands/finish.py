@@ -122,9 +122,7 @@ def _read_results(results: tuple[str, ...], files: tuple[Path, ...], *, lines: b
 @some_ids_argument
 @click.option("--error", default="", metavar="TEXT", help="What went wrong; 'peek' shows it.")
 @click.option(
-    "--delay",
-    type=delay_seconds,
-    help="How long before the retry. [default: the queue's backoff]",
+    "--delay", type=delay_seconds, help="How long before the retry. [default: the queue's backoff]"
 )
 @queue_flags
 def fail(target: Target, lease: bytes, ids: Ids, error: str, delay: float | None) -> None:

@@ -3,15 +3,8 @@
 import click
 from click.exceptions import Exit
 
+from queueber.cli import flags
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags import (
-    confirm,
-    ids_argument,
-    seconds_up_to,
-    some_ids_argument,
-    state_flag,
-    yes_flag,
-)
 from queueber.cli.output import counted, to_duration
 from queueber.cli.progress import with_progress
 from queueber.cli.target import Target, queue_flags
@@ -24,7 +17,7 @@ from queueber.model import ItemState
 @click.option(
     "--for",
     "for_seconds",
-    type=seconds_up_to(DELAY_MS_MAX, is_zero_allowed=False),
+    type=flags.seconds_up_to(DELAY_MS_MAX, is_zero_allowed=False),
     help="Length of the pause. [default: until 'resume']",
 )
 @queue_flags
@@ -61,7 +54,7 @@ def resume(target: Target) -> None:
 
 
 @click.command()
-@ids_argument
+@flags.ids_argument
 @queue_flags
 def cancel(target: Target, ids: tuple[bytes, ...]) -> None:
     """Delete items by their ids, in any state, even leased ones.
@@ -81,8 +74,8 @@ def cancel(target: Target, ids: tuple[bytes, ...]) -> None:
 
 
 @click.command()
-@state_flag(required=True)
-@yes_flag
+@flags.state_flag(required=True)
+@flags.yes_flag
 @queue_flags
 def purge(target: Target, state: ItemState, yes: bool) -> None:
     """Delete all items that are in a state.
@@ -100,7 +93,7 @@ def purge(target: Target, state: ItemState, yes: bool) -> None:
         # Each state is the name of its count.
         total: int = getattr(queue.stats(), state.value)
         items = counted(total, f"{state.value} item")
-        if not yes and not confirm(f"Delete {items} of queue {target.queue!r}?"):
+        if not yes and not flags.confirm(f"Delete {items} of queue {target.queue!r}?"):
             target.echo({"purged": 0}, "nothing was purged")
             raise Exit(NEGATIVE)
         purged = with_progress(
@@ -110,7 +103,7 @@ def purge(target: Target, state: ItemState, yes: bool) -> None:
 
 
 @click.command()
-@some_ids_argument
+@flags.some_ids_argument
 @click.option("--all", "every", is_flag=True, help="All dead letters of the queue.")
 @queue_flags
 def redrive(target: Target, ids: tuple[bytes, ...], every: bool) -> None:

@@ -1,13 +1,14 @@
 """`queueber receipt`: what became of the items of a batch."""
 
 import sys
+from dataclasses import dataclass
 
 import click
 from click.exceptions import Exit
 
 from queueber import Queue
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags import F, seconds
+from queueber.cli.flags import gathered, seconds
 from queueber.cli.output import number_rows
 from queueber.cli.progress import REFRESH_SECONDS, count_bar
 from queueber.cli.target import Target, queue_flags
@@ -17,18 +18,50 @@ from queueber.limits import SECOND_MS
 from queueber.model import Receipt
 
 
-def wait_flags(command: F) -> F:
-    """Give a command the flags `--wait` and `--timeout`."""
-    wait = click.option("--wait", is_flag=True, help="Wait until the batch is complete.")
-    timeout = click.option("--timeout", type=seconds, help="With --wait: the longest wait.")
-    return wait(timeout(command))
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Whether to wait until a batch is complete, and how long at most."""
+
+    wait: bool
+    timeout: float | None
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not self.wait:
+            raise InvalidArgument("--timeout is how long to wait; give --wait, too")
+
+    def receipt(self, queue: Queue, batch: str) -> Receipt:
+        """The receipt when the wait is over; on a terminal, with a progress bar meanwhile."""
+        if not self.wait:
+            return queue.receipt(batch)
+        if not sys.stderr.isatty():
+            return queue.wait_for_batch(batch, self.timeout)
+        clock = SystemClock()
+        found = queue.receipt(batch)
+        give_up_ms = None if self.timeout is None else clock.now_ms() + self.timeout * SECOND_MS
+        with count_bar(batch) as show:
+            while True:
+                show(found.done + found.dead, found.added)
+                left = REFRESH_SECONDS
+                if give_up_ms is not None:
+                    left = min(left, (give_up_ms - clock.now_ms()) / SECOND_MS)
+                if found.complete or left <= 0:
+                    return found
+                found = queue.wait_for_batch(batch, left)
+
+
+wait_flags = gathered(
+    "waiting",
+    Waiting,
+    click.option("--wait", is_flag=True, help="Wait until the batch is complete."),
+    click.option("--timeout", type=seconds, help="With --wait: the longest wait."),
+)
 
 
 @click.command()
 @click.argument("batch")
 @wait_flags
 @queue_flags
-def receipt(target: Target, batch: str, wait: bool, timeout: float | None) -> None:
+def receipt(target: Target, batch: str, waiting: Waiting) -> None:
     """Show what became of the items of a batch.
 
     \b
@@ -43,35 +76,11 @@ def receipt(target: Target, batch: str, wait: bool, timeout: float | None) -> No
     Ends with 0 if the batch is complete, else with 1. On a terminal, --wait shows a progress bar.
     With --json: an object with "added", "done", "dead", "live", "complete" and digests of the ids.
     """
-    check_wait(timeout, wait=wait)
     with target.open_queue() as queue:
-        found = wait_receipt(queue, batch, timeout) if wait else queue.receipt(batch)
+        found = waiting.receipt(queue, batch)
     target.echo_table(("batch", found.batch), receipt_rows(found), found)
     if not found.complete:
         raise Exit(NEGATIVE)
-
-
-def check_wait(timeout: float | None, *, wait: bool) -> None:
-    if timeout is not None and not wait:
-        raise InvalidArgument("--timeout is how long to wait; give --wait, too")
-
-
-def wait_receipt(queue: Queue, batch: str, timeout: float | None) -> Receipt:
-    """Wait until the batch is complete or the time is up; on a terminal, with a progress bar."""
-    if not sys.stderr.isatty():
-        return queue.wait_for_batch(batch, timeout)
-    clock = SystemClock()
-    found = queue.receipt(batch)
-    give_up_ms = None if timeout is None else clock.now_ms() + timeout * SECOND_MS
-    with count_bar(batch) as show:
-        while True:
-            show(found.done + found.dead, found.added)
-            left = REFRESH_SECONDS
-            if give_up_ms is not None:
-                left = min(left, (give_up_ms - clock.now_ms()) / SECOND_MS)
-            if found.complete or left <= 0:
-                return found
-            found = queue.wait_for_batch(batch, left)
 
 
 def receipt_rows(found: Receipt) -> list[tuple[str, str]]:

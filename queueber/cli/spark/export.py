@@ -1,15 +1,16 @@
 """`queueber spark export`: results become Parquet files. They stay in the queue."""
 
+from typing import Any
+
 import click
 from click.exceptions import Exit
 
-from queueber.cli.commands.receipt import check_wait, receipt_rows, wait_flags, wait_receipt
+from queueber.cli.commands.receipt import Waiting, receipt_rows, wait_flags
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.output import number_rows
-from queueber.cli.spark.session import check_installed, spark_flags, started, with_task_bar
+from queueber.cli.spark.session import check_installed, run_job, spark_flags
 from queueber.cli.target import Target, queue_flags
 from queueber.errors import InvalidArgument
-from queueber.spark.jobs.settings import QueueRef, SparkSettings
+from queueber.spark.jobs.settings import SparkSettings
 
 
 @click.command()
@@ -31,8 +32,7 @@ def export(
     batch: str | None,
     status: str | None,
     overwrite: bool,
-    wait: bool,
-    timeout: float | None,
+    waiting: Waiting,
 ) -> None:
     """Write results into a folder of Parquet files.
 
@@ -50,28 +50,24 @@ def export(
     Prints how many rows were written. With --json: {"done": 3, "dead": 0, "receipt": {...}}, where
     the receipt is null without --batch.
     """
-    check_wait(timeout, wait=wait)
-    if wait and batch is None:
+    if waiting.wait and batch is None:
         raise InvalidArgument("--wait is for a batch; give --batch, too")
     check_installed()
     from queueber.spark.jobs.jobs import export as export_results
 
-    source = QueueRef(target.address, target.queue, batch)
+    def job(session: Any) -> dict[str, int]:
+        source = {"address": target.address, "queue": target.queue, "batch": batch}
+        return export_results(session, target_path, overwrite=overwrite, status=status, **source)
+
     with target.open_queue() as queue:
         queue.stats()  # Spark takes seconds to start; a missing queue is known at once.
         found = None if batch is None else queue.receipt(batch)
-        if wait and batch is not None:
-            found = wait_receipt(queue, batch, timeout)
+        if waiting.wait and batch is not None:
+            found = waiting.receipt(queue, batch)
             if not found.complete:
-                target.echo_table(("batch", batch), receipt_rows(found), {"receipt": found})
+                target.echo_table(("batch", found.batch), receipt_rows(found), {"receipt": found})
                 raise Exit(NEGATIVE)
-        with started(spark, f"export {target.queue}") as session:
-            exported = with_task_bar(
-                session,
-                "writing results, in tasks",
-                lambda: export_results(
-                    session, source, target_path, status=status, overwrite=overwrite
-                ),
-            )
-    counts = {"done": exported.done, "dead": exported.dead, "receipt": found}
-    target.echo_table(("written to", target_path), number_rows(exported, "done", "dead"), counts)
+        name = f"export {target.queue}"
+        exported = run_job(spark, name, "writing results, in tasks", job)
+    rows = [(word, f"{count:,}") for word, count in exported.items()]
+    target.echo_table(("written to", target_path), rows, {**exported, "receipt": found})

@@ -30,30 +30,29 @@ spark_flags = gathered(
 )
 
 
-@contextlib.contextmanager
-def started(spark: SparkSettings, name: str) -> Iterator[Any]:
-    """A session of Spark."""
+def run_job(spark: SparkSettings, name: str, title: str, job: Callable[[Any], T]) -> T:
+    """Start Spark and run `job` with its session; on a terminal, with a bar of its tasks."""
     from queueber.spark.jobs.session import spark_session
 
     with contextlib.ExitStack() as stack:
         with _status("starting Spark"):
             session = stack.enter_context(spark_session(name, spark))
-        yield session
+        if sys.stderr.isatty():
+            stack.enter_context(_task_bar(session, title))
+        # The job stays in this thread: only it gets Ctrl-C, and the session belongs to it.
+        return job(session)
 
 
 def check_installed() -> None:
-    missing = [each for each in ("pyspark", "pyarrow") if not _can_import(each)]
+    missing = []
+    for name in ("pyspark", "pyarrow"):
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            missing.append(name)
     if missing:
         words = " and ".join(missing) + (" is" if len(missing) == 1 else " are")
         raise Failure(f"{words} not installed; run: pip install 'queueber[spark]'", USAGE)
-
-
-def _can_import(name: str) -> bool:
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError:
-        return False
-    return True
 
 
 @contextlib.contextmanager
@@ -72,10 +71,9 @@ def _status(text: str) -> Iterator[None]:
         yield
 
 
-def with_task_bar(session: Any, title: str, work: Callable[[], T]) -> T:
-    """Run `work`; on a terminal, show how many of its Spark tasks are done."""
-    if not sys.stderr.isatty():
-        return work()
+@contextlib.contextmanager
+def _task_bar(session: Any, title: str) -> Iterator[None]:
+    """Show how many of Spark's tasks are done, until the block ends."""
     tracker = session.sparkContext.statusTracker()
     is_over = threading.Event()
 
@@ -93,9 +91,8 @@ def with_task_bar(session: Any, title: str, work: Callable[[], T]) -> T:
             show(total - left, total or None)
 
     with count_bar(title) as show, ThreadPoolExecutor(1) as pool:
-        # The work stays in this thread: only it gets Ctrl-C, and the session belongs to it.
         pool.submit(show_tasks)
         try:
-            return work()
+            yield
         finally:
             is_over.set()

@@ -87,7 +87,7 @@ def _bad_fields(rows: DataFrame, given: Input) -> Iterator[tuple[str, Column, Co
     if _BAD in rows.columns:
         yield _BAD, sql.col(_BAD), sql.col(_BAD).isNotNull()
     for name, (kind, _) in _MUST_BE.items():
-        column_name = getattr(given.columns, name)
+        column_name = getattr(given, f"{name}_column")
         if column_name is None:
             continue
         column = named(rows, column_name)

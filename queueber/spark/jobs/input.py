@@ -12,7 +12,7 @@ from pyspark.sql import functions as sql
 
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
-from queueber.spark.jobs.settings import Input, InputColumns
+from queueber.spark.jobs.settings import Input
 
 # A record that cannot be read fails the job. By default Spark would make a row of nulls of it.
 _STRICT = {"mode": "FAILFAST"}
@@ -33,7 +33,7 @@ _NESTED = (types.StructType, types.MapType, types.ArrayType, types.VariantType)
 def read_items(spark: SparkSession, given: Input) -> DataFrame:
     """The rows of the files, in the columns that the data source writes."""
     rows = load_files(spark, given, given.paths)
-    _check_columns(rows, given.columns)
+    _check_columns(rows, given)
     return rows.select(*_items(rows, given))
 
 
@@ -51,32 +51,30 @@ def load_files(
     return (reader if schema is None else reader.schema(schema)).load(list(paths))
 
 
-def _check_columns(rows: DataFrame, columns: InputColumns) -> None:
-    for each in fields(columns):
-        name = getattr(columns, each.name)
+def _check_columns(rows: DataFrame, given: Input) -> None:
+    for option in (each.name for each in fields(given) if each.name.endswith("_column")):
+        name = getattr(given, option)
         if name is not None and name not in rows.columns:
             raise InvalidArgument(
-                f"{each.name}_column: the input has no column {name!r}; it has "
-                f"{', '.join(rows.columns)}"
+                f"{option}: the input has no column {name!r}; it has {', '.join(rows.columns)}"
             )
 
 
 def _items(rows: DataFrame, given: Input) -> list[Column]:
-    columns = given.columns
     made = {
-        "contents": _contents(rows, given.format_name, columns.contents),
-        "key": _maybe(rows, columns.key, "string"),
-        "priority": _maybe(rows, columns.priority, "int"),
-        "visible_at": _maybe(rows, columns.visible_at, "timestamp"),
-        "attributes": _attributes(rows, columns.attributes),
+        "contents": _contents(rows, given.format_name, given.contents_column),
+        "key": _maybe(rows, given.key_column, "string"),
+        "priority": _maybe(rows, given.priority_column, "int"),
+        "visible_at": _maybe(rows, given.visible_at_column, "timestamp"),
+        "attributes": _attributes(rows, given.attributes_column),
     }
     if given.priority is not None:
         made["priority"] = sql.lit(given.priority).cast("int")
     if given.delay_seconds is not None:
         made["delay_ms"] = sql.lit(round(given.delay_seconds * SECOND_MS)).cast("long")
-    elif columns.delay is not None:
+    elif given.delay_column is not None:
         # A decimal is exact: 0.1 as a double is not.
-        seconds = named(rows, columns.delay).cast("decimal(20, 6)")
+        seconds = named(rows, given.delay_column).cast("decimal(20, 6)")
         made["delay_ms"] = sql.round(seconds * SECOND_MS).cast("long")
     return [column.alias(name) for name, column in made.items() if column is not None]
 

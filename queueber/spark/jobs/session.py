@@ -65,7 +65,7 @@ def _start(name: str, settings: SparkSettings) -> SparkSession:
     builder = SparkSession.builder.appName(name)
     if settings.master is not None:
         builder = builder.master(settings.master)
-    for key, value in {**_SETTINGS, **dict(settings.conf)}.items():
+    for key, value in {**_SETTINGS, **settings.conf}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.dataSource.register(QueueberDataSource)

@@ -1,9 +1,9 @@
-"""What a job is told: its input, its queue, how to start Spark. Needs no Spark itself.
+"""What a job is told: its input, and how to start Spark. Needs no Spark itself.
 
 So a wrong name of a file, for example, is an error before Spark starts, which takes seconds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -48,29 +48,22 @@ def _suffix(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class InputColumns:
-    """Names of columns of the input; None: no column."""
-
-    contents: str | None = None
-    """None: the column "contents"; without one the line of a text file, or the row as JSON."""
-    key: str | None = None
-    priority: str | None = None
-    delay: str | None = None
-    """In seconds."""
-    visible_at: str | None = None
-    attributes: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Input:
-    """The files to read, and what of their rows makes an item."""
+    """The files to read, and which of their columns makes what of an item; None: no column."""
 
     paths: Sequence[str]
     format: str | None = None
     """None: the names of the files say it."""
     options: Mapping[str, str] = field(default_factory=dict)
     """For Spark's reader; they override ours."""
-    columns: InputColumns = field(default_factory=InputColumns)
+    contents_column: str | None = None
+    """None: the column "contents"; without one the line of a text file, or the row as JSON."""
+    key_column: str | None = None
+    priority_column: str | None = None
+    delay_column: str | None = None
+    """In seconds."""
+    visible_at_column: str | None = None
+    attributes_column: str | None = None
     priority: int | None = None
     """Of all rows."""
     delay_seconds: float | None = None
@@ -82,20 +75,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRef:
-    """A queue on a server, and a batch in it; None: no batch, or all of them."""
-
-    address: str
-    queue: str
-    batch: str | None = None
-
-    def options(self) -> dict[str, str]:
-        named = {"address": self.address, "queue": self.queue, "batch": self.batch}
-        return {name: value for name, value in named.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
 class SparkSettings:
     master: str | None = None
     """None: what spark-submit or Spark's own settings say."""
-    conf: Mapping[str, str] | Iterable[tuple[str, str]] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)

@@ -13,13 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from queueber import Snapshot
 from queueber.model import Column, ItemColumns, ItemState, SnapshotInfo, SnapshotRange
 from queueber.spark.options import ReadOptions
-from queueber.spark.read.plan import (
-    PushedFilters,
-    open_snapshot,
-    planning,
-    split_items,
-    wanted_values,
-)
+from queueber.spark.read import plan
 from queueber.tables.pages import items_page, unwanted
 
 
@@ -43,11 +37,11 @@ class ItemsReader(DataSourceReader):
         self._is_empty = False
 
     @property
-    def pushFilters(self) -> PushedFilters:  # noqa: N802  Spark's name
-        return PushedFilters(self._push, is_on=self._options.push_filters)
+    def pushFilters(self) -> plan.PushedFilters:  # noqa: N802  Spark's name
+        return plan.PushedFilters(self._push, is_on=self._options.push_filters)
 
     def _push(self, condition: Filter) -> bool:
-        column, values = wanted_values(condition)
+        column, values = plan.wanted_values(condition)
         if column == "state":
             self._states &= values
             return True
@@ -61,14 +55,14 @@ class ItemsReader(DataSourceReader):
         return False
 
     def partitions(self) -> Sequence[InputPartition]:
-        with planning(self._options) as queue:
-            snapshot = open_snapshot(queue)
+        with plan.planning(self._options) as queue:
+            snapshot = plan.open_snapshot(queue)
             info = snapshot.info
             states = [] if self._is_empty else [s for s in ItemState if s.value in self._states]
             parts = [
                 ItemsPart(info, state, each)
                 for state in states
-                for each in split_items(snapshot, state, self._options.splits)
+                for each in plan.split_items(snapshot, state, self._options.splits)
             ]
             if not parts:
                 snapshot.close()

@@ -16,15 +16,8 @@ from queueber.errors import NotFound
 from queueber.limits import READ_ITEMS_MAX
 from queueber.model import Column, ItemState, ResultColumns, SnapshotInfo, SnapshotRange
 from queueber.spark.options import ReadOptions
+from queueber.spark.read import plan
 from queueber.spark.read.items import scan
-from queueber.spark.read.plan import (
-    PushedFilters,
-    open_snapshot,
-    planning,
-    split_items,
-    split_offsets,
-    wanted_values,
-)
 from queueber.tables.pages import dead_page, results_page, unwanted
 
 _BATCHES_PUSHED_MAX = 4
@@ -74,11 +67,11 @@ class ResultsReader(DataSourceReader):
         self._batches: list[str | None] = [options.batch]
 
     @property
-    def pushFilters(self) -> PushedFilters:  # noqa: N802  Spark's name
-        return PushedFilters(self._push, is_on=self._options.push_filters)
+    def pushFilters(self) -> plan.PushedFilters:  # noqa: N802  Spark's name
+        return plan.PushedFilters(self._push, is_on=self._options.push_filters)
 
     def _push(self, condition: Filter) -> bool:
-        column, values = wanted_values(condition)
+        column, values = plan.wanted_values(condition)
         if column == "status":
             self._statuses &= values
             return True
@@ -91,20 +84,18 @@ class ResultsReader(DataSourceReader):
         return False
 
     def partitions(self) -> Sequence[InputPartition]:
-        with planning(self._options) as queue:
-            snapshot = open_snapshot(queue)
+        with plan.planning(self._options) as queue:
+            snapshot = plan.open_snapshot(queue)
             parts: list[InputPartition] = []
             info, splits = snapshot.info, self._options.splits
             for batch in self._batches:
                 if "done" in self._statuses:
-                    parts += [
-                        DonePart(info, batch, first, end)
-                        for first, end in split_offsets(info.first_offset, info.next_offset, splits)
-                    ]
+                    ranges = plan.split_offsets(info.first_offset, info.next_offset, splits)
+                    parts += [DonePart(info, batch, first, end) for first, end in ranges]
                 if "dead" in self._statuses:
                     parts += [
                         DeadPart(info, batch, each)
-                        for each in split_items(snapshot, ItemState.DEAD, splits)
+                        for each in plan.split_items(snapshot, ItemState.DEAD, splits)
                     ]
             if not parts:
                 snapshot.close()

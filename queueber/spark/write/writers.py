@@ -17,9 +17,8 @@ from queueber.errors import Aborted
 from queueber.model import LoadRef, PartRef
 from queueber.spark.options import WriteOptions
 from queueber.spark.write.parts import add_rows, stage_files
-from queueber.spark.write.task import Task, begin, find, join, kept_alive
+from queueber.spark.write.task import begin, find, join, kept_alive, this_micro_batch, this_part
 
-Find = Callable[[Queue, LoadRef, WriteOptions], Load]
 Message = datasource.WriterCommitMessage
 
 
@@ -40,24 +39,24 @@ class Loading:
     """How both kinds of writers stage, commit and abort a load."""
 
     options: WriteOptions
+    find: Callable[[Queue, LoadRef, WriteOptions], Load]
+    """Finds the load or, for a stream, begins it."""
 
-    def stage(
-        self, find_load: Find, ref: LoadRef, task: Task, batches: Iterator[pa.RecordBatch]
-    ) -> Staged:
+    def stage(self, ref: LoadRef, part: PartRef, batches: Iterator[pa.RecordBatch]) -> Staged:
         options = self.options
         with options.connected(must_exist=False) as queue:
-            load = find_load(queue, ref, options)
+            load = self.find(queue, ref, options)
             if load.is_committed:
                 return Staged(ref, None, 0, is_committed=True)
             with kept_alive(queue, ref, options):
                 if options.method == "rpc":
-                    return Staged(ref, None, add_rows(queue, load, task.part, batches))
-                rows = stage_files(load, task.part, batches, may_share=options.may_share)
-                return Staged(ref, task.part if rows else None, rows)
+                    return Staged(ref, None, add_rows(queue, load, part, batches))
+                rows = stage_files(load, part, batches, may_share=options.may_share)
+                return Staged(ref, part if rows else None, rows)
 
-    def commit(self, find_load: Find, ref: LoadRef, messages: list[Staged]) -> None:
+    def commit(self, ref: LoadRef, messages: list[Staged]) -> None:
         with self.options.connected(must_exist=False) as queue:
-            load = find_load(queue, ref, self.options)
+            load = self.find(queue, ref, self.options)
             if load.is_committed:
                 return
             if any(message.is_committed for message in messages):
@@ -76,7 +75,7 @@ class BatchWriter(datasource.DataSourceArrowWriter):
 
     def __init__(self, options: WriteOptions, name: str) -> None:
         """Begins the load."""
-        self._loading = Loading(options)
+        self._loading = Loading(options, find)
         self._ref = LoadRef(name)
         with options.connected(must_exist=False) as queue:
             self._is_committed = begin(queue, self._ref, options).is_committed
@@ -84,12 +83,12 @@ class BatchWriter(datasource.DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
         if self._is_committed:
             return Staged(self._ref, None, 0, is_committed=True)
-        return self._loading.stage(find, self._ref, Task.current(), iterator)
+        return self._loading.stage(self._ref, this_part(), iterator)
 
     def commit(self, messages: list[Message | None]) -> None:
         if not self._is_committed:
             staged = [each for each in messages if isinstance(each, Staged)]
-            self._loading.commit(find, self._ref, staged)
+            self._loading.commit(self._ref, staged)
 
     def abort(self, messages: list[Message | None]) -> None:
         self._loading.abort(self._ref)
@@ -102,17 +101,15 @@ class StreamWriter(datasource.DataSourceStreamArrowWriter):
     """
 
     def __init__(self, options: WriteOptions) -> None:
-        self._loading = Loading(options)
+        self._loading = Loading(options, join)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
-        task = Task.current()
-        ref = LoadRef(f"stream {task.query_id}", task.batch_id)
-        return self._loading.stage(join, ref, task, iterator)
+        return self._loading.stage(this_micro_batch(), this_part(), iterator)
 
     def commit(self, messages: list[Message | None], batchId: int) -> None:  # noqa: N803
         staged = [each for each in messages if isinstance(each, Staged)]
         if staged:
-            self._loading.commit(join, staged[0].load, staged)
+            self._loading.commit(staged[0].load, staged)
 
     def abort(self, messages: list[Message | None], batchId: int) -> None:  # noqa: N803
         # Without a message the name of the load is not known. The next attempt at the micro-batch
