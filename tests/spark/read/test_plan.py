@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.spark.read.splits import ROWS_LEAST, split_offsets
+from queueber.spark.read.plan import ROWS_LEAST, split_offsets
 
 
 @given(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from queueber.errors import InvalidArgument
-from queueber.spark.jobs.formats import format_of
+from queueber.spark.jobs.settings import format_of
 from tests.support.spark_driver import ROOT
 
 

@@ -1,75 +1,44 @@
 """Settings of a queue: their flags, and how they are printed."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import click
 
 from queueber import Backoff
-from queueber.cli.flags.types import number, seconds_up_to, whole_number
-from queueber.cli.output.text import to_duration
+from queueber.cli.flags import F, delay_seconds, lease_seconds, number, seconds_up_to, whole_number
+from queueber.cli.output import to_duration
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.errors import InvalidArgument
-from queueber.limits import (
-    DEDUP_WINDOW_MS_MAX,
-    DELAY_MS_MAX,
-    LEASE_MS_MAX,
-    RESULT_AGE_MS_MAX,
-    SECOND_MS,
-)
+from queueber.limits import DEDUP_WINDOW_MS_MAX, RESULT_AGE_MS_MAX, SECOND_MS
 from queueber.model import QueueSettings
 
-F = TypeVar("F", bound=Callable[..., object])
-
-
-_delay = seconds_up_to(DELAY_MS_MAX)
-_lease = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
 _dedup_window = seconds_up_to(DEDUP_WINDOW_MS_MAX)
 _result_age = seconds_up_to(RESULT_AGE_MS_MAX)
 
 
-def delays(value: object) -> list[float]:
+def _delays(value: object) -> list[float]:
     """Seconds, separated by commas."""
-    return [_delay(each) for each in str(value).split(",")]
+    return [delay_seconds(each) for each in str(value).split(",")]
 
 
-_FLAGS: tuple[tuple[str, Callable[[object], Any], str, str], ...] = (
-    ("--items-max", whole_number, "NUMBER", "Most items in the queue; 0: no limit."),
-    ("--bytes-max", whole_number, "NUMBER", "Most bytes of contents in the queue; 0: no limit."),
-    (
-        "--item-bytes-max",
-        whole_number,
-        "NUMBER",
-        "Largest contents of one item; 0: the server's limit.",
-    ),
-    ("--lease", _lease, "SECONDS", "Length of leases, if a poll does not say."),
-    (
-        "--attempts-max",
-        whole_number,
-        "NUMBER",
-        "Failures that make an item a dead letter; 0: no limit.",
-    ),
-    ("--backoff", delays, "LIST", "Seconds before each retry, as in 1,10,60; the last repeats."),
-    ("--backoff-base", _delay, "SECONDS", "Or a formula: seconds before the first retry,"),
-    ("--backoff-factor", number, "NUMBER", "multiplied by this for each further retry,"),
-    ("--backoff-cap", _delay, "SECONDS", "up to this many seconds,"),
-    ("--backoff-jitter", number, "NUMBER", "minus a random part of up to this fraction."),
-    (
-        "--dedup-window",
-        _dedup_window,
-        "SECONDS",
-        "How long a used key keeps items from being added.",
-    ),
-    ("--result-age", _result_age, "SECONDS", "How long results are kept; 0: no limit."),
-    ("--result-bytes-max", whole_number, "NUMBER", "Most bytes of results; 0: no limit."),
+_delays.__name__ = "list"  # The help shows it as the kind of value.
+
+_FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
+    ("--items-max", whole_number, "Most items in the queue; 0: no limit."),
+    ("--bytes-max", whole_number, "Most bytes of contents in the queue; 0: no limit."),
+    ("--item-bytes-max", whole_number, "Largest contents of one item; 0: the server's limit."),
+    ("--lease", lease_seconds, "Length of leases, if a poll does not say."),
+    ("--attempts-max", whole_number, "Failures that make an item a dead letter; 0: no limit."),
+    ("--backoff", _delays, "Seconds before each retry, as in 1,10,60; the last repeats."),
+    ("--backoff-base", delay_seconds, "Or a formula: seconds before the first retry,"),
+    ("--backoff-factor", number, "multiplied by this for each further retry,"),
+    ("--backoff-cap", delay_seconds, "up to this many seconds,"),
+    ("--backoff-jitter", number, "minus a random part of up to this fraction."),
+    ("--dedup-window", _dedup_window, "How long a used key keeps items from being added."),
+    ("--result-age", _result_age, "How long results are kept; 0: no limit."),
+    ("--result-bytes-max", whole_number, "Most bytes of results; 0: no limit."),
 )
-
-_BACKOFF_FLAGS = {
-    "backoff_base": "base",
-    "backoff_factor": "factor",
-    "backoff_cap": "cap",
-    "backoff_jitter": "jitter",
-}
 
 
 def settings_flags(command: F) -> F:
@@ -79,24 +48,24 @@ def settings_flags(command: F) -> F:
         default=None,
         help="Whether items of an expired lease are retried apart from each other.  [default: on]",
     )(command)
-    for flag, kind, metavar, text in reversed(_FLAGS):
-        command = click.option(flag, type=kind, metavar=metavar, help=text)(command)
+    for flag, kind, text in reversed(_FLAGS):
+        command = click.option(flag, type=kind, help=text)(command)
     return command
 
 
 def to_arguments(given: dict[str, Any], present: QueueSettings) -> SettingsArguments:
     """Arguments for the client. A backoff is sent whole, so missing parts come from `present`."""
     named = {name: value for name, value in given.items() if value is not None}
-    parts = {_BACKOFF_FLAGS[name]: named.pop(name) for name in _BACKOFF_FLAGS if name in named}
+    stays = {
+        "base": present.backoff_base_ms / SECOND_MS,
+        "factor": present.backoff_factor,
+        "cap": present.backoff_cap_ms / SECOND_MS,
+        "jitter": present.backoff_jitter,
+    }
+    parts = {name: named.pop(f"backoff_{name}") for name in stays if f"backoff_{name}" in named}
     if parts and "backoff" in named:
         raise InvalidArgument("give --backoff, a list, or --backoff-base and the like, not both")
     if parts:
-        stays = {
-            "base": present.backoff_base_ms / SECOND_MS,
-            "factor": present.backoff_factor,
-            "cap": present.backoff_cap_ms / SECOND_MS,
-            "jitter": present.backoff_jitter,
-        }
         wanted = stays | parts
         if wanted["cap"] < wanted["base"] and parts.keys() & {"base", "cap"}:
             raise InvalidArgument(
