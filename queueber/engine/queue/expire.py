@@ -17,9 +17,8 @@ from queueber.db.records.keys import (
 )
 from queueber.db.records.leases import HELD_BYTES, split_held
 from queueber.db.records.marks import Entry
-from queueber.engine.kernel.due_scan import look_ahead
-from queueber.engine.kernel.duties import Done
-from queueber.engine.queue.attempts import Failure, charge
+from queueber.engine.kernel.due_scan import Done, look_ahead
+from queueber.engine.queue.fail import Failure, charge
 from queueber.engine.queue.isolation import quarantine
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueTx

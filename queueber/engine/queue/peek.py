@@ -18,8 +18,7 @@ from queueber.db.records.leases import decode_lease, split_held
 from queueber.db.records.marks import decode_mark, mark_attempts, mark_batch
 from queueber.db.store.contract import Store
 from queueber.engine.queue.lifecycle import DeathReason
-from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.queue.view import View, level_end, live_view
+from queueber.engine.queue.queue_state import QueueState, View, level_end, live_view
 from queueber.ids import made_at_ms
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState

@@ -8,9 +8,9 @@ from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
 from queueber.db.records.leases import LeaseOf, decode_lease, split_held
 from queueber.db.records.marks import Entry, HeldItem
-from queueber.engine.queue.delayed import take_delayed
-from queueber.engine.queue.finish import finish
+from queueber.engine.queue.places import take_delayed
 from queueber.engine.queue.queue_state import QueueTx
+from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 from queueber.ids import LeaseId
 from queueber.model import ItemState
@@ -22,13 +22,8 @@ def purge(tx: QueueTx, state: ItemState, limit: int) -> tuple[int, bool]:
     if items:
         finish(tx, items, None if state is ItemState.DEAD else Side.DEAD)
         tx.counters.cancelled_total += len(items)
-    left = {
-        ItemState.READY: tx.counters.ready,
-        ItemState.DELAYED: tx.counters.delayed,
-        ItemState.LEASED: tx.counters.leased,
-        ItemState.DEAD: tx.counters.dead,
-    }
-    return len(items), left[state] > 0
+    left: int = getattr(tx.counters, state.value)
+    return len(items), left > 0
 
 
 def _take_ready(tx: QueueTx, limit: int) -> list[HeldItem]:

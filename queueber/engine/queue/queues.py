@@ -1,15 +1,17 @@
 """Queues: create, configure, delete, and their statistics."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import partial
 
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.counters import Counters, encode_counters
 from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
 from queueber.db.records.queues import encode_queue
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.kernel.transaction import Transaction
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
-from queueber.engine.queue.recent_contents import RecentContents
+from queueber.engine.queue.ready_index import RecentContents
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, QUEUES_MAX
@@ -19,6 +21,9 @@ NEXT_QUEUE_KEY = b"next_queue"
 LAST_ID_KEY = b"last_id"
 RECLAIM_KEY = b"reclaim"
 HIGHEST_PREFIX = b"\xff" * 4
+
+_COUNTED = [each.name for each in fields(Stats) if each.name in {c.name for c in fields(Counters)}]
+"""What statistics have of the counters, by the same name."""
 
 OnQueue = Callable[[QueueState], None]
 
@@ -116,7 +121,7 @@ class Queues:
         """Delete the queue with all its items; False when there is none.
 
         One range deletion for each family: the cost does not depend on how many items there are.
-        The disk space is reclaimed later, see `reclaim.py`.
+        The disk space is reclaimed later, see `reclaim_slices`.
         """
         queue = self.by_name.get(name)
         if queue is None:
@@ -146,6 +151,19 @@ class Queues:
         tx.after_write(self.reclaims.remove, prefix)
 
 
+def reclaim_slices(store: Store, prefix: bytes) -> Iterator[Callable[[], None]]:
+    """Free the disk space of a deleted queue, slice by slice.
+
+    A range deletion takes effect at once, but files shrink only when RocksDB compacts them, which
+    may never happen if nothing else is written there. A slice is one family and a few files; it may
+    run in any thread while the server answers calls. After a restart the rest is done.
+    """
+    bounds = store.slices(prefix, prefix_end(prefix))
+    for family in QUEUE_FAMILIES:
+        for start, stop in bounds:
+            yield partial(store.reclaim, family, start, stop)
+
+
 def configure(tx: QueueTx, settings: QueueSettings) -> None:
     """Replace the settings. They apply to later calls; stored items stay as they are."""
     queue = tx.queue
@@ -154,35 +172,17 @@ def configure(tx: QueueTx, settings: QueueSettings) -> None:
 
 
 def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
-    c, head = queue.counters, queue.results.head
+    counters, head = queue.counters, queue.results.head
     return Stats(
         name=queue.name,
         settings=queue.settings,
         created_at_ms=queue.created_at_ms,
-        ready=c.ready,
-        delayed=c.delayed,
-        leased=c.leased,
-        dead=c.dead,
-        leases=c.leases,
-        contents_bytes=c.contents_bytes,
         oldest_claimable_age_ms=_oldest_claimable_age_ms(queue, now_ms),
         waiting_polls=waiting_polls,
         paused_until_ms=queue.paused_until_ms if queue.is_paused(now_ms) else 0,
         results=head.next_offset - head.first_offset,
         result_bytes=head.kept_bytes,
-        batches=c.batches,
-        added_total=c.added_total,
-        polled_total=c.polled_total,
-        removed_total=c.removed_total,
-        completed_total=c.completed_total,
-        failed_total=c.failed_total,
-        released_total=c.released_total,
-        expired_total=c.expired_total,
-        extended_total=c.extended_total,
-        died_total=c.died_total,
-        redriven_total=c.redriven_total,
-        cancelled_total=c.cancelled_total,
-        duplicates_total=c.duplicates_total,
+        **{name: getattr(counters, name) for name in _COUNTED},
     )
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from queueber.db.families import Family
 from queueber.db.records.keys import DUE_BYTES, PREFIX_BYTES, level_part, prefix_end, time_part
-from queueber.engine.queue.view import View, level_end
+from queueber.engine.queue.queue_state import View, level_end
 from queueber.limits import ID_BYTES, SPLIT_SEEKS_MAX
 from queueber.model import ItemState
 

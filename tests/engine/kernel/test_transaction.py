@@ -11,7 +11,7 @@ from queueber.db.records.marks import Entry, MarkFields, encode_mark, plain_mark
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log.log import append
 from queueber.engine.queue.add import add
-from queueber.engine.queue.delayed import put_delayed, take_delayed
+from queueber.engine.queue.places import put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import Unavailable
 from queueber.ids import ItemId, made_at_ms

@@ -9,7 +9,7 @@ from queueber.db.records.dead_letters import decode_attempts, decode_dead, encod
 from queueber.db.records.keys import due_part
 from queueber.db.records.marks import MarkFields, decode_mark
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.queue.attempts import Failure, backoff_ms, charge
+from queueber.engine.queue.fail import Failure, backoff_ms, charge
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
@@ -210,7 +210,7 @@ def test_item_without_a_limit_of_attempts_never_dies_and_is_completed_however_of
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A mark counts up to 65,535; of the times of failures the last ones are kept."""
-    monkeypatch.setattr("queueber.engine.queue.attempts.MARK_ATTEMPTS_MAX", 5)
+    monkeypatch.setattr("queueber.engine.queue.fail.MARK_ATTEMPTS_MAX", 5)
     monkeypatch.setattr("queueber.engine.queue.complete.MARK_ATTEMPTS_MAX", 5)
     monkeypatch.setattr("queueber.engine.queue.poll.MARK_ATTEMPTS_MAX", 5)
     allow_attempts(rig, 0)
@@ -229,7 +229,7 @@ def test_item_without_a_limit_of_attempts_never_dies_and_is_completed_however_of
 def test_times_of_failures_are_kept_up_to_their_limit(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("queue.attempts", "integrity.check_items", "integrity.rebuild_items"):
+    for module in ("queue.fail", "integrity.check_items", "integrity.rebuild_items"):
         monkeypatch.setattr(f"queueber.engine.{module}.ATTEMPTS_CEILING", 3)
     allow_attempts(rig, 0)
     (item,) = rig.add(b"x")
