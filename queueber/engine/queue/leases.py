@@ -12,7 +12,14 @@ from itertools import chain, groupby
 from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import ID_BLOCK_BYTES, Due, due_part, id_block, time_part
+from queueber.db.records.keys import (
+    ID_BLOCK_BYTES,
+    Due,
+    due_part,
+    id_block,
+    split_due_part,
+    time_part,
+)
 from queueber.db.records.leases import (
     HELD_BYTES,
     LeaseOf,
@@ -138,7 +145,7 @@ class Leases:
         ):
             asked = [ids[position] for position in of_lease]
             if expires_at_ms > alive_at_ms:
-                marks += self._take_of(tx, lease_id, expires_at_ms, held, asked)
+                marks += self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
             else:
                 marks += [None] * len(asked)
         order = list(chain.from_iterable(positions.values()))
@@ -175,15 +182,7 @@ class Leases:
         ids, leases = zip(*held, strict=True)
         return held_items(ids, self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS))
 
-    def _take_of(
-        self,
-        tx: Transaction[Any],
-        lease_id: bytes,
-        expires_at_ms: int,
-        held: bytes,
-        ids: list[bytes],
-    ) -> Marks:
-        due = due_part(expires_at_ms, lease_id)
+    def _take_of(self, tx: Transaction[Any], due: Due, held: bytes, ids: list[bytes]) -> Marks:
         items = split_held(held)
         remaining: dict[bytes, Mark] = dict(items)
         if list(remaining) == ids:
@@ -194,6 +193,7 @@ class Leases:
         if not remaining:
             self.end(tx, [(due, taken)])
         elif taken:
+            expires_at_ms, lease_id = split_due_part(due)
             kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
             tx.batch.put(Family.LEASES, self._prefix + lease_id, encode_lease(expires_at_ms, kept))
             still = set(self._holder_keys(lease_id, remaining))

@@ -42,15 +42,15 @@ class QueueState:
     def __init__(
         self,
         store: Store,
-        queue_id: QueueId,
-        name: str,
-        settings: QueueSettings,
-        *,
-        created_at_ms: int,
-        counters: Counters,
         recent: RecentContents,
+        queue_id: QueueId,
+        counters: Counters,
+        name: str,
+        created_at_ms: int,
+        settings: QueueSettings,
         paused_until_ms: int = 0,
     ) -> None:
+        """The last four as in the queue's record."""
         self.queue_id = queue_id
         self.prefix = queue_prefix(queue_id)
         self.name = name
@@ -104,18 +104,8 @@ QueueTx = Transaction[QueueState]
 def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentContents) -> QueueState:
     number = split_queue_prefix(prefix)
     try:
-        name, created_at_ms, settings, paused_until_ms = decode_queue(record)
         counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
-        return QueueState(
-            store,
-            number,
-            name,
-            settings,
-            created_at_ms=created_at_ms,
-            counters=counters,
-            recent=recent,
-            paused_until_ms=paused_until_ms,
-        )
+        return QueueState(store, recent, number, counters, *decode_queue(record))
     except Exception as error:
         raise unreadable_queue(number) from error
 

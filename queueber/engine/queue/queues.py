@@ -6,7 +6,7 @@ from functools import partial
 
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.counters import Counters, encode_counters
-from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
+from queueber.db.records.keys import prefix_end, split_due_part
 from queueber.db.records.queues import encode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Kernel, Transaction
@@ -87,32 +87,17 @@ class Queues:
             raise ResourceExhausted(
                 f"the server has {QUEUES_MAX} queues, the limit; delete one first"
             )
-        queue_id, counters = self.next_id, Counters()
-        prefix = queue_prefix(queue_id)
-        tx.batch.put(Family.QUEUES, prefix, encode_queue(name, tx.now_ms, settings))
-        tx.batch.put(Family.COUNTERS, prefix, encode_counters(counters))
+        store, recent, queue_id = self._kernel.store, self._recent, self.next_id
+        queue = QueueState(store, recent, queue_id, Counters(), name, tx.now_ms, settings)
+        tx.batch.put(Family.QUEUES, queue.prefix, encode_queue(name, tx.now_ms, settings))
+        tx.batch.put(Family.COUNTERS, queue.prefix, encode_counters(queue.counters))
         # Numbers are never used again, so a new queue never has entries of a deleted one.
         tx.batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (queue_id + 1).to_bytes(4))
-        tx.after_write(self._created, queue_id, name, settings, tx.now_ms, counters)
+        tx.after_write(self._opened, queue)
         return True
 
-    def _created(
-        self, queue_id: QueueId, name: str, settings: QueueSettings, now_ms: int, counters: Counters
-    ) -> None:
-        self.next_id = QueueId(queue_id + 1)
-        self._opened(
-            QueueState(
-                self._kernel.store,
-                queue_id,
-                name,
-                settings,
-                created_at_ms=now_ms,
-                counters=counters,
-                recent=self._recent,
-            )
-        )
-
     def _opened(self, queue: QueueState) -> None:
+        self.next_id = max(self.next_id, QueueId(queue.queue_id + 1))
         self.by_name[queue.name] = self.by_id[queue.queue_id] = queue
         for tell in self._when_opened:
             tell(queue)
