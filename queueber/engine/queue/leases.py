@@ -139,18 +139,15 @@ class Leases:
         # Most calls name the items of a lease one after the other, and all of them.
         for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
             positions.setdefault(lease_id, []).extend(run)
-        marks: Marks = []
+        marks: Marks = [None] * len(ids)
         for (lease_id, of_lease), (expires_at_ms, held) in zip(
             positions.items(), self.read(list(positions)), strict=True
         ):
-            asked = [ids[position] for position in of_lease]
             if expires_at_ms > alive_at_ms:
-                marks += self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
-            else:
-                marks += [None] * len(asked)
-        order = list(chain.from_iterable(positions.values()))
-        if order != list(range(len(ids))):
-            marks = [mark for _, mark in sorted(zip(order, marks, strict=True))]
+                asked = [ids[position] for position in of_lease]
+                found = self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
+                for position, mark in zip(of_lease, found, strict=True):
+                    marks[position] = mark
         return marks
 
     def take_whole(

@@ -60,12 +60,9 @@ def look(
     If `batch` is named, a page has only its items. Then one call reads at most `SCAN_LOOKED_AT_MAX`
     entries, and a page may be empty though there is a next one.
     """
-    number = 0
-    if batch:
-        known = view.batches.number(batch)
-        if known is None:
-            return [], b""
-        number = known
+    number = view.batches.number(batch) if batch else 0
+    if number is None:
+        return [], b""
     looked_at_max = SCAN_LOOKED_AT_MAX if batch else limit
     found = _find(view, state, after, before, looked_at_max + 1)
     page: list[ItemInfo] = []

@@ -1,7 +1,8 @@
 """Poll: lease ready items. Only small entries are rewritten, never the contents."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import cast
 
 from queueber.db.families import Family
@@ -207,17 +208,12 @@ class Selection:
         marks = [mark for _, mark in group]
         needed = {mark: mark_size(mark) + ITEM_WIRE_BYTES for mark in set(marks)}
         self.is_plain = self.is_plain and all(map(is_plain, needed))
-        total = sum([needed[mark] for mark in marks])
-        fitting = len(group)
+        sizes = [needed[mark] for mark in marks]
+        total, fitting = sum(sizes), len(sizes)
         if total > self._bytes_left:
-            left, fitting = self._bytes_left, 0
-            for fitting, mark in enumerate(marks):
-                if needed[mark] > left and (fitting or not self._is_first):
-                    break
-                left -= needed[mark]
-            else:
-                fitting = len(group)
-            total = self._bytes_left - left
+            ends = list(accumulate(sizes))
+            fitting = max(bisect_right(ends, self._bytes_left), int(self._is_first))
+            total = ends[fitting - 1] if fitting else 0
         self._bytes_left -= total
         self._is_first = self._is_first and not fitting
         return fitting
