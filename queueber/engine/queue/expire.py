@@ -34,13 +34,9 @@ DISCONNECTED = "its worker lost the connection"
 def expire(tx: QueueTx, items_max: int) -> Done:
     """Expire due leases until `items_max` items have moved."""
     prefix, counters, now_ms = tx.prefix, tx.counters, tx.now_ms
-    due = tx.store.scan(
-        Family.LEASE_EXPIRY,
-        prefix + time_part(counters.lease_due_ms),
-        due_upper_bound(prefix, now_ms),
-        items_max,
-    )
-    dues = cast("list[Due]", [key[PREFIX_BYTES:] for key, _ in due])
+    start, stop = prefix + time_part(counters.lease_due_ms), due_upper_bound(prefix, now_ms)
+    found = tx.store.scan(Family.LEASE_EXPIRY, start, stop, items_max)
+    dues = cast("list[Due]", [key[PREFIX_BYTES:] for key, _ in found])
     chosen: list[Lease] = []
     items = 0
     held_of = tx.queue.leases.read([each[TIME_BYTES:] for each in dues])
@@ -51,7 +47,7 @@ def expire(tx: QueueTx, items_max: int) -> Done:
         chosen.append((expiry, split_held(held)))
         items += len(chosen[-1][1])
 
-    if len(chosen) < len(due) or len(due) == items_max:
+    if len(chosen) < len(dues) or len(dues) == items_max:
         low_ms = look_again_ms = split_due_part(chosen[-1][0])[0]
     elif len(chosen) == counters.leases:
         low_ms = look_again_ms = NEVER_MS
@@ -92,7 +88,7 @@ def _end(tx: QueueTx, leases: Sequence[Lease], *, error: str, together: int = 0)
     for _, held in leases:
         lost = together or len(held)
         if lost == 1:
-            failures += [Failure(i, m, error, None, DeathReason.EXPIRED) for i, m in held]
+            failures += [Failure(item, error, None, DeathReason.EXPIRED) for item in held]
         else:
             entries = [(now + i, mark) for i, mark in quarantine(tx, held, lost)]
             ready += cast("list[Entry]", entries)

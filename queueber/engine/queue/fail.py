@@ -12,14 +12,7 @@ from typing import cast
 from queueber.db.families import Family
 from queueber.db.records.dead_letters import decode_attempts, encode_attempts
 from queueber.db.records.keys import due_part
-from queueber.db.records.marks import (
-    MARK_ATTEMPTS_MAX,
-    Entry,
-    HeldItem,
-    Mark,
-    decode_mark,
-    encode_mark,
-)
+from queueber.db.records.marks import MARK_ATTEMPTS_MAX, Entry, HeldItem, decode_mark, encode_mark
 from queueber.engine.queue.isolation import end_quarantine
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.places import put_delayed
@@ -41,7 +34,7 @@ def fail(
     marks = tx.queue.leases.take(tx, ids, leases)
     item_ids = cast("Sequence[ItemId]", ids)
     failures = [
-        Failure(item_id, mark, error, delay_ms, DeathReason.FAILED)
+        Failure((item_id, mark), error, delay_ms, DeathReason.FAILED)
         for item_id, mark, error, delay_ms in zip(item_ids, marks, errors, delays_ms, strict=True)
         if mark is not None
     ]
@@ -60,8 +53,7 @@ def fail(
 class Failure:
     """An item that was taken out of its lease, because this attempt failed."""
 
-    item_id: ItemId
-    mark: Mark
+    item: HeldItem
     error: str
     delay_ms: int | None
     """None: the queue's backoff decides."""
@@ -73,7 +65,7 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
     """Count one more failed attempt of each; whether it is retried. If not, it is dead."""
     queue, counters, now_ms = tx.queue, tx.counters, tx.now_ms
     attempts_max = queue.settings.attempts_max
-    keys = [tx.prefix + failure.item_id for failure in failures]
+    keys = [tx.prefix + failure.item[0] for failure in failures]
     histories = tx.store.get_many(Family.ATTEMPTS, keys)
     ready: list[Entry] = []
     delayed: list[Entry] = []
@@ -81,7 +73,7 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
     reasons: list[int] = []
     comes_back = []
     for failure, key, history in zip(failures, keys, histories, strict=True):
-        mark = decode_mark(failure.mark)
+        item_id, mark = failure.item[0], decode_mark(failure.item[1])
         times_ms = [] if history is None else decode_attempts(history)[0]
         times_ms.append(now_ms)
         kept_ms = times_ms[-ATTEMPTS_CEILING:]
@@ -91,13 +83,13 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
         is_dead = bool(attempts_max) and attempts >= attempts_max
         comes_back.append(not is_dead)
         if is_dead:
-            dead.append((failure.item_id, counted))
+            dead.append((item_id, counted))
             reasons.append(failure.reason.value)
             continue
         delay_ms = failure.delay_ms
         if delay_ms is None:
-            delay_ms = backoff_ms(queue.settings, failure.item_id, attempts)
-        entry = (due_part(now_ms + delay_ms, failure.item_id), counted)
+            delay_ms = backoff_ms(queue.settings, item_id, attempts)
+        entry = (due_part(now_ms + delay_ms, item_id), counted)
         (delayed if delay_ms else ready).append(entry)
 
     if ready:

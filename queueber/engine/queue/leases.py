@@ -20,14 +20,7 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
-from queueber.db.records.leases import (
-    HELD_BYTES,
-    LeaseOf,
-    decode_lease,
-    encode_lease,
-    is_held,
-    split_held,
-)
+from queueber.db.records.leases import LeaseOf, decode_lease, encode_lease, is_held, split_held
 from queueber.db.records.marks import HeldItem, Mark
 from queueber.db.store.contract import Entries, Store
 from queueber.engine.kernel.transaction import Transaction
@@ -162,14 +155,13 @@ class Leases:
         for lease_id, count, (expires_at_ms, held) in zip(
             leases, counts, self.read(leases), strict=True
         ):
-            is_whole = len(held) == count * HELD_BYTES and expires_at_ms > tx.now_ms
-            if not is_whole or lease_id in ended:
-                taken.append([])
-                continue
-            ended.add(lease_id)
             items = split_held(held)
-            self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
-            taken.append(items)
+            if len(items) == count and expires_at_ms > tx.now_ms and lease_id not in ended:
+                ended.add(lease_id)
+                self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
+                taken.append(items)
+            else:
+                taken.append([])
         return taken
 
     def take_from_any(self, tx: Transaction[Any], held: Sequence[LeaseOf]) -> list[HeldItem]:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice, takewhile
 from typing import cast
 
 from queueber.db.families import Family
@@ -49,12 +49,7 @@ def poll(
     selection = Selection(
         queue, sum(counts), bytes_max=answer_bytes_max, holder=holder, now_ms=now_ms
     )
-    groups = []
-    for count in counts:
-        group = selection.take(count)
-        if not group:
-            break
-        groups.append(group)
+    groups = list(takewhile(bool, map(selection.take, counts)))
     if not groups:
         return [NOTHING_POLLED] * len(counts)
 
@@ -66,12 +61,10 @@ def poll(
     ids = list(chain.from_iterable(ids_of))
     contents, records = _read(tx, ids)
     answers: list[Polled] = []
-    start = 0
+    rest = iter(contents)
     for lease_id, of_lease, marks in zip(lease_ids, ids_of, marks_of, strict=True):
-        end = start + len(of_lease)
         details = NO_DETAILS if selection.is_plain else _details(tx, of_lease, marks, records)
-        answers.append(Polled(lease_id, of_lease, contents[start:end], details))
-        start = end
+        answers.append(Polled(lease_id, of_lease, list(islice(rest, len(of_lease))), details))
     for level, taken in selection.taken():
         queue.ready.take_first(tx, level, taken)
     tx.counters.polled_total += len(ids)
@@ -158,14 +151,12 @@ class Selection:
             group = self._levels[0][1][start : start + count]
         else:
             group, sources = self._merge(count, 0 if holder is None else holder.items)
-        fitting = self._count_fitting(group)
-        if fitting < len(group):
-            group = group[:fitting]
-        if len(self._levels) == 1:
-            self._at[0] += fitting
-        else:
-            for source in sources[:fitting]:
+        group = group[: self._count_fitting(group)]
+        if sources:
+            for source in sources[: len(group)]:
                 self._at[source] += 1
+        elif group:
+            self._at[0] += len(group)
         if holder is not None:
             holder.join(group)
         return group

@@ -132,14 +132,8 @@ class View:
 
 def live_view(store: Store, queue: QueueState) -> View:
     """The queue as it is. For one read: it may or may not see later changes."""
-    return View(
-        store,
-        queue.prefix,
-        queue.counters,
-        queue.results,
-        queue.dead_letters.low,
-        queue.batches.names,
-    )
+    low, names = queue.dead_letters.low, queue.batches.names
+    return View(store, queue.prefix, queue.counters, queue.results, low, names)
 
 
 def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:

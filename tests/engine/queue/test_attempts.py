@@ -120,8 +120,8 @@ def charge_held(rig: Rig, delay_ms: int | None) -> tuple[list[bytes], list[bool]
     tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
     marks = rig.queue.leases.take(tx, ids, [lease_id] * 2)
     failures = [
-        Failure(item_id, mark, f"error {at}", delay_ms, DeathReason.FAILED)
-        for at, (item_id, mark) in enumerate(held_items(ids, marks))
+        Failure(item, f"error {at}", delay_ms, DeathReason.FAILED)
+        for at, item in enumerate(held_items(ids, marks))
     ]
     comes_back = charge(tx, failures)
     tx.commit()
