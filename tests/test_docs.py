@@ -177,7 +177,7 @@ def test_the_families_are_those_of_the_code() -> None:
 def test_the_duties_are_those_of_the_code() -> None:
     listed = table("architecture.md", "## Duties")
 
-    assert [row[0] for row in listed] == [duty.name for duty in DUTIES._duties]
+    assert [row[0] for row in listed] == [duty.name for duty in DUTIES]
 
 
 def test_the_phases_of_a_load_are_those_of_the_code() -> None:

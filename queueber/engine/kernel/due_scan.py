@@ -1,4 +1,6 @@
-"""Find the next entry of a time index without reading through many deleted ones."""
+"""What is due: find it in a time index, without reading through many deleted entries."""
+
+from dataclasses import dataclass
 
 from queueber.db.families import Family
 from queueber.db.records.keys import (
@@ -12,6 +14,15 @@ from queueber.db.records.keys import (
 from queueber.db.store.contract import Entries, ScanIncomplete, Store
 from queueber.errors import invariant
 from queueber.limits import LOOKAHEAD_RETRY_MS, LOOKAHEAD_SKIPS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one slice of a duty did."""
+
+    moved: int
+    look_again_ms: int | None = None
+    """When to look again; `NEVER_MS`: nothing is left. None: ask when the duty is due."""
 
 
 def read_due(

@@ -18,16 +18,14 @@ from queueber.db.records import loads as codec
 from queueber.db.records.keys import due_part, mark_size
 from queueber.db.records.loads import Dropped, LoadedRecord, LoadRecord
 from queueber.db.records.remembered import decode_key_entry, ids_digest
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.kernel.steps import Step, Steps
-from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.kernel.transaction import Kernel, Step, Steps, Transaction
 from queueber.engine.loads.duplicates import DuplicateSearch
 from queueber.engine.loads.loads import AllLoads, Load, LoadPhase, Loads
 from queueber.engine.loads.staging import touch_load
+from queueber.engine.queue.add import check_quota
 from queueber.engine.queue.cancel import take_waiting
-from queueber.engine.queue.delayed import count_delayed
+from queueber.engine.queue.places import count_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.engine.queue.quota import check_quota
 from queueber.errors import Aborted, InvalidArgument, NotFound, Unavailable
 from queueber.ids import PARTITION_BYTES, ROW_BYTES
 from queueber.limits import LOAD_KEEP_MS, LOAD_PARTS_MAX, SWEEP_SLICE_ITEMS

@@ -18,9 +18,9 @@ from queueber.db.records.keys import (
 )
 from queueber.db.records.log import PLAIN_RESULT, encode_result
 from queueber.engine.log import append
-from queueber.engine.queue.finish import finish
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx
+from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 
 

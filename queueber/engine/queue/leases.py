@@ -12,14 +12,7 @@ from itertools import chain, groupby
 from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.items import (
-    HELD_BYTES,
-    LeaseOf,
-    decode_lease,
-    encode_lease,
-    is_held,
-    split_held,
-)
+from queueber.db.records.items import LeaseOf, decode_lease, encode_lease, is_held, split_held
 from queueber.db.records.keys import (
     ID_BLOCK_BYTES,
     Due,
@@ -27,6 +20,7 @@ from queueber.db.records.keys import (
     Mark,
     due_part,
     id_block,
+    split_due_part,
     time_part,
 )
 from queueber.db.store.contract import Entries, Store
@@ -139,18 +133,15 @@ class Leases:
         # Most calls name the items of a lease one after the other, and all of them.
         for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
             positions.setdefault(lease_id, []).extend(run)
-        marks: Marks = []
+        marks: Marks = [None] * len(ids)
         for (lease_id, of_lease), (expires_at_ms, held) in zip(
             positions.items(), self.read(list(positions)), strict=True
         ):
-            asked = [ids[position] for position in of_lease]
             if expires_at_ms > alive_at_ms:
-                marks += self._take_of(tx, lease_id, expires_at_ms, held, asked)
-            else:
-                marks += [None] * len(asked)
-        order = list(chain.from_iterable(positions.values()))
-        if order != list(range(len(ids))):
-            marks = [mark for _, mark in sorted(zip(order, marks, strict=True))]
+                asked = [ids[position] for position in of_lease]
+                found = self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
+                for position, mark in zip(of_lease, found, strict=True):
+                    marks[position] = mark
         return marks
 
     def take_whole(
@@ -165,14 +156,13 @@ class Leases:
         for lease_id, count, (expires_at_ms, held) in zip(
             leases, counts, self.read(leases), strict=True
         ):
-            is_whole = len(held) == count * HELD_BYTES and expires_at_ms > tx.now_ms
-            if not is_whole or lease_id in ended:
-                taken.append([])
-                continue
-            ended.add(lease_id)
             items = split_held(held)
-            self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
-            taken.append(items)
+            if len(items) == count and expires_at_ms > tx.now_ms and lease_id not in ended:
+                ended.add(lease_id)
+                self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
+                taken.append(items)
+            else:
+                taken.append([])
         return taken
 
     def take_from_any(self, tx: Transaction[Any], held: Sequence[LeaseOf]) -> list[HeldItem]:
@@ -182,15 +172,7 @@ class Leases:
         ids, leases = zip(*held, strict=True)
         return held_items(ids, self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS))
 
-    def _take_of(
-        self,
-        tx: Transaction[Any],
-        lease_id: bytes,
-        expires_at_ms: int,
-        held: bytes,
-        ids: list[bytes],
-    ) -> Marks:
-        due = due_part(expires_at_ms, lease_id)
+    def _take_of(self, tx: Transaction[Any], due: Due, held: bytes, ids: list[bytes]) -> Marks:
         items = split_held(held)
         remaining: dict[bytes, Mark] = dict(items)
         if list(remaining) == ids:
@@ -201,6 +183,7 @@ class Leases:
         if not remaining:
             self.end(tx, [(due, taken)])
         elif taken:
+            expires_at_ms, lease_id = split_due_part(due)
             kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
             tx.batch.put(Family.LEASES, self._prefix + lease_id, encode_lease(expires_at_ms, kept))
             still = set(self._holder_keys(lease_id, remaining))

@@ -4,9 +4,8 @@ from typing import cast
 
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, Entry
-from queueber.engine.kernel.due_scan import read_due
-from queueber.engine.kernel.duties import Done
-from queueber.engine.queue.delayed import take_delayed
+from queueber.engine.kernel.due_scan import Done, read_due
+from queueber.engine.queue.places import take_delayed
 from queueber.engine.queue.queue_state import QueueTx
 
 

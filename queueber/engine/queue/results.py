@@ -2,21 +2,11 @@
 
 from queueber.db.records.items import unpack_attributes
 from queueber.db.records.log import decode_result, is_of_batch
-from queueber.db.store.contract import Store
 from queueber.engine.log import acknowledge, read
 from queueber.engine.log import drop_reader as drop_from_log
-from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.engine.queue.view import View, live_view
+from queueber.engine.queue.queue_state import QueueState, QueueTx, View
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, READ_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Result, Results
-
-
-def read_results(
-    store: Store, queue: QueueState, offset: int, limit: int, bytes_max: int
-) -> Results:
-    """Up to `limit` results from `offset` on that fit into `bytes_max`; at least one, if there is
-    one."""
-    return results_of(live_view(store, queue), offset, limit, bytes_max)
 
 
 def results_of(
@@ -29,7 +19,8 @@ def results_of(
     batch: str = "",
     without: frozenset[Column] = ALL_COLUMNS,
 ) -> Results:
-    """As `read_results`, of a view; only results before an offset (0: all), or of a batch.
+    """Up to `limit` results from `offset` on that fit into `bytes_max`; at least one, if there is
+    one. Only results before an offset (0: all), or of a batch, if they are given.
 
     For a batch it reads at most `READ_LOOKED_AT_MAX` results, so it may return none though
     there are some: `next_offset` says where to go on.

@@ -10,8 +10,7 @@ from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES, due_part, split_due_part
-from queueber.engine.kernel.due_scan import read_due
-from queueber.engine.kernel.duties import Done
+from queueber.engine.kernel.due_scan import Done, read_due
 from queueber.engine.kernel.transaction import Transaction
 
 LookAt = Callable[[Transaction[Any], bytes], None]

@@ -17,7 +17,7 @@ from queueber.db.records.queues import decode_counters
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append
 from queueber.engine.queue.add import add
-from queueber.engine.queue.delayed import put_delayed, take_delayed
+from queueber.engine.queue.places import put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import Unavailable
 from queueber.ids import ItemId, made_at_ms

@@ -11,8 +11,7 @@ from queueber.db.records.log import LogHead, block_key
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine import log as log_module
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.log import Log, LogSlice, open_log, read, reader_offset
 from queueber.errors import (
     InvalidArgument,

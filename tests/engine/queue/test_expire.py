@@ -14,7 +14,7 @@ from queueber.db.records.keys import (
     encode_mark,
     level_part,
 )
-from queueber.engine.queue.attempts import backoff_ms
+from queueber.engine.queue.fail import backoff_ms
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
 from queueber.model import NewItems, QueueSettings

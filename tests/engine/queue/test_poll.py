@@ -204,7 +204,7 @@ def test_poll_gives_contents_back_exactly(rig: Rig, size: int) -> None:
 @pytest.fixture
 def nothing_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items whose contents are kept in memory are in the window, however many they are."""
-    monkeypatch.setattr("queueber.engine.queue.recent_contents.RECENT_BYTES_MAX", 0)
+    monkeypatch.setattr("queueber.engine.queue.ready_index.RECENT_BYTES_MAX", 0)
 
 
 @pytest.mark.usefixtures("nothing_fresh")

@@ -3,7 +3,7 @@
 What may go together is in `test_choice_company`.
 """
 
-from queueber.engine.queue.selection import Selection
+from queueber.engine.queue.poll import Selection
 from queueber.limits import ITEM_WIRE_BYTES, MIB, OLDEST_FIRST_EVERY
 from queueber.model import NewItems, Polled
 from tests.engine.making import make_quarantined

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.engine.queue.peek import look
+from queueber.engine.queue.queue_state import View, live_view, take_view
 from queueber.engine.queue.split import split
-from queueber.engine.queue.view import View, live_view, take_view
 from queueber.ids import ItemId
 from queueber.limits import MIB, SPLIT_SEEKS_MAX
 from queueber.model import ItemState, NewItems
