@@ -2,14 +2,14 @@
 
 import contextlib
 from collections.abc import Coroutine, Hashable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 import structlog
 
-from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.poll import poll
-from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.release import release_lease
 from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
@@ -148,13 +148,13 @@ class Polls:
         if asked.memory is not None:
             asked.memory.check()
         shell = self._shell
-        answers = shell.run(
-            queue,
-            _lease_items,
-            asked,
-            shell.limits.answer_bytes_max,
-            self._bound.held_together(queue, asked.connection),
+        lease = partial(
+            poll,
+            lease_ms=asked.lease_ms,
+            answer_bytes_max=shell.limits.answer_bytes_max,
+            holder=self._bound.held_together(queue, asked.connection),
         )
+        answers = shell.run(queue, lease, asked.counts)
         if answers[0].ids:
             if asked.memory is not None:
                 asked.memory.take(sum(len(each) for answer in answers for each in answer.contents))
@@ -266,15 +266,3 @@ def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
     lease_ms = lease_ms or queue.state.settings.lease_ms
     check_lease_ms(lease_ms)
     return lease_ms
-
-
-def _lease_items(
-    tx: QueueTx, asked: Asked, answer_bytes_max: int, holder: HeldTogether | None
-) -> list[Polled]:
-    return poll(
-        tx,
-        asked.counts,
-        lease_ms=asked.lease_ms,
-        answer_bytes_max=answer_bytes_max,
-        holder=holder,
-    )

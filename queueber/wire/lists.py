@@ -57,11 +57,6 @@ def read_columns(columns: Any) -> frozenset[Column]:
     return frozenset(column for column in Column if getattr(columns, column.value))
 
 
-def write_columns(target: Any, columns: frozenset[Column]) -> None:
-    for column in columns:
-        setattr(target, column.value, True)
-
-
 def read_duration_ms(secs: int, ms: int) -> int:
     return secs * SECOND_MS + ms
 

@@ -13,11 +13,9 @@ def promote(tx: QueueTx, items_max: int) -> Done:
     """Make up to `items_max` due items ready."""
     counters = tx.counters
     due, counters.delayed_due_ms, look_again_ms = read_due(
-        tx.store,
+        tx,
         Family.DELAYED,
-        tx.prefix,
         low_ms=counters.delayed_due_ms,
-        now_ms=tx.now_ms,
         limit=items_max,
         total=counters.delayed,
     )

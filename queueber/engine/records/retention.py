@@ -53,11 +53,9 @@ class Retention:
             return Done(0, NEVER_MS)
         counters = tx.counters
         due, counters.forget_due_ms, look_again_ms = read_due(
-            tx.store,
+            tx,
             Family.FORGET,
-            tx.prefix,
             low_ms=counters.forget_due_ms,
-            now_ms=tx.now_ms,
             limit=entries_max,
             total=counters.forgets,
         )
