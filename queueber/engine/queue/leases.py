@@ -8,7 +8,7 @@ lease of an item.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any, cast
 
 from queueber.db.families import Family
@@ -129,20 +129,23 @@ class Leases:
         the sweeper's timing.
         """
         alive_at_ms = tx.now_ms if now_ms is None else now_ms
-        positions: dict[bytes, list[int]] = {}
-        # Most calls name the items of a lease one after the other, and all of them.
-        for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
-            positions.setdefault(lease_id, []).extend(run)
-        marks: Marks = [None] * len(ids)
-        for (lease_id, of_lease), (expires_at_ms, held) in zip(
-            positions.items(), self.read(list(positions)), strict=True
+        ids_of: dict[bytes, list[bytes]] = {lease_id: [] for lease_id in leases}
+        if len(ids_of) == 1:
+            ids_of[leases[0]] = list(ids)
+        else:
+            for item_id, lease_id in zip(ids, leases, strict=True):
+                ids_of[lease_id].append(item_id)
+        found: dict[bytes, Iterator[Mark | None]] = {}
+        for (lease_id, asked), (expires_at_ms, held) in zip(
+            ids_of.items(), self.read(list(ids_of)), strict=True
         ):
+            marks: Marks = [None] * len(asked)
             if expires_at_ms > alive_at_ms:
-                asked = [ids[position] for position in of_lease]
-                found = self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
-                for position, mark in zip(of_lease, found, strict=True):
-                    marks[position] = mark
-        return marks
+                marks = self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
+            if len(ids_of) == 1:
+                return marks
+            found[lease_id] = iter(marks)
+        return [next(found[lease_id]) for lease_id in leases]
 
     def take_whole(
         self, tx: Transaction[Any], leases: Sequence[bytes], counts: Sequence[int]
