@@ -6,20 +6,108 @@ import os
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from bench.measure import bench_parser, progress, scratch, start_report
+from bench.measure import Shape, bench_parser, progress, scratch, start_report
+from bench.peers.contest import (
+    CALLERS,
+    SIZES,
+    Contender,
+    Plan,
+    run_deep,
+    run_short,
+    run_sustained,
+    started,
+)
+from bench.peers.ours import Queueber
 
-_DESCRIPTION = """Measure Queueber of this working tree and of another commit in turn, and print
-the ratio for each column, to see what a change costs or gains before it is merged. Server and
-client are those of each tree; the callers are those of this one."""
+_DESCRIPTION = """Measure Queueber of this working tree and of another commit, and print the ratio
+for each column, to see what a change costs or gains before it is merged. Server and client are
+those of each tree; the callers are those of this one. Both servers run the whole time, and each
+round of a column is measured in one tree right after the other, so that both meet the same
+machine."""
 
 _HERE = Path(__file__).parent.parent
-_RUN_SECONDS_MAX = 300
 
 Figures = dict[str, float]
+Step = dict[str, float | str]
+"""What is measured in one go, as it is sent to the process of a tree."""
+
+
+# --- in the process of a tree ---------------------------------------------------------------------
+
+
+def _take_steps(folder: Path) -> None:
+    """Read a step from each line, and answer with its figures."""
+    with started([Queueber()], folder) as (contender,):
+        for line in sys.stdin:
+            contender.rounds.clear()
+            contender.figures.clear()
+            _run(contender, **json.loads(line))
+            sys.stdout.write(json.dumps(_found(contender)) + "\n")
+            sys.stdout.flush()
+
+
+def _run(contender: Contender, kind: str, size: int, items: int, seconds: float) -> None:
+    if kind == "short":
+        run_short(contender, Shape(items, size), seconds)
+    elif kind == "sustained":
+        run_sustained(contender, size, seconds)
+    else:
+        plan = Plan(seconds, 1, {}, deep_items=items, deep_seconds=seconds, probe_rounds=1)
+        run_deep(contender, plan, to_the_end=True)
+
+
+def _found(contender: Contender) -> Figures:
+    """Items a second; milliseconds inverted, so that more is always better."""
+    found = {column: rates[-1] for column, rates in contender.rounds.items()}
+    for column, figures in contender.figures.items():
+        for name, figure in figures.items():
+            if name == "items/s":
+                found[column] = figure
+            elif name.endswith(" ms") and figure:
+                found[f"{column}: {name}"] = 1 / figure
+    return found
+
+
+# --- in the process that compares -----------------------------------------------------------------
+
+
+class _Tree:
+    """The process of one tree."""
+
+    def __init__(self, packages: Path, folder: Path) -> None:
+        folder.mkdir()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.quick", "--steps-in", str(folder.resolve())],
+            cwd=packages,
+            env={**os.environ, "PYTHONPATH": str(packages)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, step: Step) -> Figures:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(step) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise SystemExit("the process of a tree has ended; its error is above")
+        figures: Figures = json.loads(answer)
+        return figures
+
+    def __enter__(self) -> "_Tree":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
 
 @contextlib.contextmanager
@@ -47,66 +135,54 @@ def _packages(tree: Path) -> Iterator[Path]:
         yield path
 
 
-def _measure(packages: Path, folder: Path, seconds: float) -> Figures:
-    """Items a second; other figures inverted if less is better."""
-    with tempfile.TemporaryDirectory(dir=folder.resolve()) as own:
-        file = Path(own) / "figures.json"
-        command = [
-            sys.executable, "-m", "bench.peers", "--peers", "queueber", "--no-limit",
-            "--repeat", "1", "--seconds", str(seconds), "--sustain", str(3 * seconds),
-            "--deep", "50000", "--probe-rounds", "1", "--dir", own, "--json", str(file),
-        ]  # fmt: skip
-        environment = {**os.environ, "PYTHONPATH": str(packages)}
-        done = subprocess.run(
-            command, cwd=packages, env=environment, check=False, capture_output=True, text=True,
-            timeout=_RUN_SECONDS_MAX,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-        figures = json.loads(file.read_text())["peers"]["Queueber"]["figures"]
-    found: Figures = {}
-    for column, of_column in figures.items():
-        for name, figure in of_column.items():
-            if name == "items/s":
-                found[column] = figure
-            elif name.endswith(" ms") and figure:
-                found[f"{column}: {name}"] = 1 / figure
-    return found
+def _steps(arguments: Namespace) -> list[Step]:
+    seconds = arguments.seconds
+    one_round: list[Step] = [
+        {"kind": "short", "size": size, "items": items, "seconds": seconds}
+        for size in SIZES
+        for items in CALLERS
+    ]
+    one_round += [
+        {"kind": "sustained", "size": size, "items": 0, "seconds": 2 * seconds} for size in SIZES
+    ]
+    deep: Step = {"kind": "deep", "size": 0, "items": 50_000, "seconds": seconds}
+    repeat: int = arguments.repeat
+    return one_round * repeat + [deep] * min(3, repeat)
 
 
 def main() -> None:
     parser = bench_parser(_DESCRIPTION)
     parser.add_argument("commit", nargs="?", default="HEAD", help="what to compare with")
-    parser.add_argument("--seconds", type=float, default=0.6, help="of a short round")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds in each tree")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a short round")
+    parser.add_argument("--repeat", type=int, default=7, help="rounds of each column")
+    parser.add_argument("--steps-in", type=Path, help="be the process of a tree, in that folder")
     arguments = parser.parse_args()
-    here: list[Figures] = []
-    there: list[Figures] = []
+    if arguments.steps_in:
+        _take_steps(arguments.steps_in)
+        return
+    ratios: dict[str, list[float]] = {}
     with (
         scratch(arguments.dir) as folder,
         _checkout(arguments.commit) as tree,
         _packages(tree) as theirs,
         _packages(_HERE) as ours,
+        tempfile.TemporaryDirectory(dir=folder) as own,
+        _Tree(theirs, Path(own) / "theirs") as there,
+        _Tree(ours, Path(own) / "ours") as here,
         progress() as bar,
     ):
         report = start_report(f"This tree against {arguments.commit}", arguments, folder)
-        for number in bar.track(range(arguments.repeat), description="in turn"):
-            turns = [(theirs, there), (ours, here)]
-            # The second run finds disk and caches as the first left them, so the order alternates.
-            for packages, figures in turns if number % 2 else reversed(turns):
-                figures.append(_measure(packages, folder, arguments.seconds))
-    rows: list[dict[str, object]] = []
-    for column in here[0]:
-        # The two runs of a pair follow each other, so that the ratio depends less on the machine.
-        ratios = sorted(mine[column] / its[column] for mine, its in zip(here, there, strict=True))
-        rows.append(
-            {
-                "column": column,
-                "ratio": median(ratios),
-                "from": ratios[0],
-                "to": ratios[-1],
-            }
-        )
+        for number, step in enumerate(bar.track(_steps(arguments), description="in turn")):
+            # The second finds disk and caches as the first left them, so the order alternates.
+            first, second = (there, here) if number % 2 else (here, there)
+            found = {first: first.run(step), second: second.run(step)}
+            for column, figure in found[here].items():
+                if its := found[there].get(column):
+                    ratios.setdefault(column, []).append(figure / its)
+    rows: list[dict[str, object]] = [
+        {"column": column, "ratio": median(each), "from": min(each), "to": max(each)}
+        for column, each in ratios.items()
+    ]
     report.table("Above 1: this tree is better", rows)
     report.write_json(arguments.json)
 

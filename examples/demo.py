@@ -238,7 +238,8 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     arguments = parser.parse_args()
     count = arguments.documents
-    from queueber.spark.jobs.session import SparkSettings, spark_session
+    from queueber.spark.jobs.session import spark_session
+    from queueber.spark.jobs.settings import SparkSettings
 
     laps = Laps()
     with (

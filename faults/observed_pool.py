@@ -9,12 +9,9 @@ from faults import records
 from faults.recorder import Recorder
 from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
-from queueber.worker.event_logger import make_event_logger
-from queueber.worker.handlers.handler import Handler
-from queueber.worker.pool.in_process import run_loop
-from queueber.worker.pool.pool import Pool
-from queueber.worker.pool.work_queue import WorkQueue
-from queueber.worker.worker_settings import WorkerSettings
+from queueber.worker.pool import Pool, run_loop
+from queueber.worker.progress import make_event_logger
+from queueber.worker.worker_settings import Handler, WorkerSettings
 
 
 class ObservedWorkQueue:
@@ -23,7 +20,7 @@ class ObservedWorkQueue:
     def __init__(self, recorder: Recorder, client: str, queue: AsyncQueue) -> None:
         self._recorder = recorder
         self._client = client
-        self._queue: WorkQueue = queue
+        self._queue = queue
 
     @property
     def name(self) -> str:
@@ -102,7 +99,8 @@ def run_observed_pool(
         serializer=None,
         deserializer=None,
         on_lease_lost=None,
+        is_until_empty=until_empty,
     )
     wrap_queue = partial(ObservedWorkQueue, recorder, client)
-    pool = Pool(settings, make_event_logger(), is_until_empty=until_empty, wrap_queue=wrap_queue)
+    pool = Pool(settings, make_event_logger(), wrap_queue=wrap_queue)
     run_loop(asyncio.new_event_loop(), pool.run())

@@ -60,9 +60,8 @@ from queueber.model import (
     Stats,
 )
 from queueber.version import VERSION as __version__
-from queueber.worker.counters import WorkerStats
-from queueber.worker.handlers.handler_outcome import Retry
-from queueber.worker.work_item import WorkItem
+from queueber.worker.progress import WorkerStats
+from queueber.worker.work_item import Retry, WorkItem
 from queueber.worker.worker import Worker
 
 __all__ = [

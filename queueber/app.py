@@ -16,7 +16,7 @@ import trio
 
 from queueber.clock import SystemClock
 from queueber.config import Config, split_address
-from queueber.db.store.directory import check_data_dir
+from queueber.db.recovery.opening import check_data_dir
 from queueber.db.store.options import OPEN_FILES_MAX
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine

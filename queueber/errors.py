@@ -15,75 +15,59 @@ class QueueberError(Exception):
     retryable: ClassVar[bool] = False
     """Whether a client may retry the call: the server has done nothing."""
 
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        """An error without a code of its own has that of its base class."""
+        if code is not None:
+            cls.code = code
 
-class InvalidArgument(QueueberError):
+
+class InvalidArgument(QueueberError, code="INVALID_ARGUMENT"):
     """An argument is wrong; change it."""
 
-    code = "INVALID_ARGUMENT"
 
-
-class NotFound(QueueberError):
+class NotFound(QueueberError, code="NOT_FOUND"):
     """The queue, batch, load or snapshot does not exist."""
 
-    code = "NOT_FOUND"
 
-
-class LeaseExpired(QueueberError):
+class LeaseExpired(QueueberError, code="LEASE_EXPIRED"):
     """Reserved for other servers: this one does not send it."""
 
-    code = "LEASE_EXPIRED"
 
-
-class ResourceExhausted(QueueberError):
+class ResourceExhausted(QueueberError, code="RESOURCE_EXHAUSTED"):
     """A size or a count is above a limit of the queue or the server."""
 
-    code = "RESOURCE_EXHAUSTED"
 
-
-class Unavailable(QueueberError):
+class Unavailable(QueueberError, code="UNAVAILABLE"):
     """The server cannot do it now, and has done nothing; retry."""
 
-    code = "UNAVAILABLE"
     retryable = True
 
 
-class Unauthenticated(QueueberError):
+class Unauthenticated(QueueberError, code="UNAUTHENTICATED"):
     """Reserved for other servers: this one does not send it."""
 
-    code = "UNAUTHENTICATED"
 
-
-class PermissionDenied(QueueberError):
+class PermissionDenied(QueueberError, code="PERMISSION_DENIED"):
     """Reserved for other servers: this one does not send it."""
 
-    code = "PERMISSION_DENIED"
 
-
-class Aborted(QueueberError):
+class Aborted(QueueberError, code="ABORTED"):
     """The call conflicts with another producer's or load's newer epoch, or with a commit."""
 
-    code = "ABORTED"
 
-
-class AlreadyExists(QueueberError):
+class AlreadyExists(QueueberError, code="ALREADY_EXISTS"):
     """A queue of that name exists with other settings."""
 
-    code = "ALREADY_EXISTS"
 
-
-class Internal(QueueberError):
+class Internal(QueueberError, code="INTERNAL"):
     """The server failed; its log says why."""
 
-    code = "INTERNAL"
 
-
-class OutcomeUnknown(QueueberError):
+class OutcomeUnknown(QueueberError, code="OUTCOME_UNKNOWN"):
     """The connection was lost during the call, which may or may not have happened.
 
     Only clients raise it, for calls that are not safe to retry.
     """
-
-    code = "OUTCOME_UNKNOWN"
 
 
 class DataDirLocked(QueueberError):
@@ -111,19 +95,10 @@ def invariant(condition: object, rule: str, **facts: object) -> None:
 
 WIRE_ERRORS: dict[str, type[QueueberError]] = {
     error.code: error
-    for error in (
-        InvalidArgument,
-        NotFound,
-        LeaseExpired,
-        ResourceExhausted,
-        Unavailable,
-        Unauthenticated,
-        PermissionDenied,
-        Aborted,
-        AlreadyExists,
-        Internal,
-    )
+    for error in QueueberError.__subclasses__()
+    if "code" in vars(error) and error is not OutcomeUnknown
 }
+"""The errors that a server sends, by their codes."""
 
 # Cap'n Proto libraries put a prefix in front of the server's text.
 _WIRE_TEXT = re.compile(

@@ -9,7 +9,7 @@ import pytest
 
 import queueber
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.engine.integrity import check_items, check_loads, check_records, check_store
+from queueber.engine.integrity import check_items, check_store, records
 from queueber.engine.integrity.check_store import _KEY_WIDTHS
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
@@ -26,22 +26,14 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
-    "db/records/new_items": "db/bulk/test_part_writer",
     "db/store/options": "db/store/test_rocks",
     "db/store/snapshot": "db/store/test_contract",
-    "engine/kernel/kernel": "engine/kernel/test_transaction",
-    "engine/kernel/steps": "engine/loads/test_commit",
-    "engine/kernel/duties": "engine/queue/test_sweep",
     "engine/loads/staging": "engine/loads/test_loads",
-    "engine/log/readers": "engine/log/test_log",
-    "engine/queue/delayed": "engine/kernel/test_transaction",
+    "engine/log": "engine/log/test_log",
     "engine/queue/places": "engine/queue/test_cancel",
     "engine/queue/queue_state": "engine/queue/test_queue_state",
-    "engine/queue/quota": "engine/queue/test_add",
     "engine/queue/ready_index": "engine/kernel/test_transaction",
     "engine/integrity/rebuild_items": "engine/integrity/test_rebuild_store",
-    "engine/integrity/rebuild_log": "engine/integrity/test_rebuild_store",
-    "engine/integrity/rebuild_records": "engine/integrity/test_rebuild_store",
     "service/items": "service/test_outcomes",
     "service/polls": "service/test_waiting_polls",
     "service/queues": "service/test_service",
@@ -49,19 +41,18 @@ TESTED_AS = {
     "service/shell": "service/test_durability",
 }
 """Modules whose tests are named by what a caller sees: both below their own root."""
-WITHOUT_LOGIC = {"service/loop", "db/records/retention"}
+WITHOUT_LOGIC = {"service/loop"}
 NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues)
-CHECKERS = (check_store, check_items, check_records, check_loads)
+CHECKERS = (check_store, check_items, records)
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
-        "queueber/db/store/directory.py",
         "queueber/db/store/rocks.py",
         "queueber/db/store/snapshot.py",
         "queueber/db/store/options.py",
         "queueber/db/recovery/opening.py",
         "queueber/db/recovery/salvage.py",
-        "queueber/db/bulk/sst.py",
+        "queueber/db/bulk/staged_files.py",
     ),
     "capnp": (
         "queueber/schema/__init__.py",
@@ -81,7 +72,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/rpc/kj_bridge.py",
         "queueber/sweeper/",
         "queueber/client/",
-        "queueber/worker/handlers/trio_runner.py",
+        "queueber/worker/trio_runner.py",
     ),
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),

@@ -18,7 +18,7 @@ from queueber import limits
 from queueber.config import OPTIONS
 from queueber.db.families import Family
 from queueber.db.store.format import FORMAT
-from queueber.engine.loads.load_phase import TRANSITIONS as PHASES
+from queueber.engine.loads.loads import TRANSITIONS as PHASES
 from queueber.engine.loads.part_check import _KNOWN as KNOWN_FAMILIES
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.engine.queue.sweep import DUTIES
@@ -177,7 +177,7 @@ def test_the_families_are_those_of_the_code() -> None:
 def test_the_duties_are_those_of_the_code() -> None:
     listed = table("architecture.md", "## Duties")
 
-    assert [row[0] for row in listed] == [duty.name for duty in DUTIES._duties]
+    assert [row[0] for row in listed] == [duty.name for duty in DUTIES]
 
 
 def test_the_phases_of_a_load_are_those_of_the_code() -> None:

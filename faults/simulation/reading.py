@@ -6,8 +6,8 @@ from faults import records
 from faults.final_state import FinalState
 from faults.simulation.roles import BATCHES
 from queueber.engine.open import Engine
-from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.queue.results import read_results
+from queueber.engine.queue.queue_state import QueueState, live_view
+from queueber.engine.queue.results import results_of
 from queueber.errors import NotFound
 from queueber.limits import MIB
 from queueber.model import ItemInfo, ItemState, Receipt
@@ -18,7 +18,7 @@ _ALL = 1000
 
 
 def final_state(service: Service, engine: Engine, queue: QueueHandle) -> FinalState:
-    results = read_results(engine.store, queue.state, 0, _ALL, MIB)
+    results = results_of(live_view(engine.store, queue.state), 0, _ALL, MIB)
     return records.final_state(
         {state: list(_items(service, queue, state)) for state in ItemState},
         results.results,

@@ -5,12 +5,12 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 _LOW = {
-    "queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES": 4,
-    "queueber.engine.queue.recent_contents.RECENT_QUEUE_BYTES_MAX": 150,
-    "queueber.engine.queue.selection.OLDEST_FIRST_EVERY": 3,
+    "queueber.engine.queue.ready_index.READY_WINDOW_ENTRIES": 4,
+    "queueber.engine.queue.ready_index.RECENT_QUEUE_BYTES_MAX": 150,
+    "queueber.engine.queue.poll.OLDEST_FIRST_EVERY": 3,
     "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS": 30,
     "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,
-    "queueber.engine.integrity.check_records.PRODUCER_ANSWERS_KEPT": 2,
+    "queueber.engine.integrity.records.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.service.bound_leases.SWEEP_SLICE_ITEMS": 2,
 }
 

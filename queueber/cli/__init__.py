@@ -8,31 +8,20 @@ from typing import Any
 import click
 from click.exceptions import Abort, Exit
 
+from queueber.cli import exits
 from queueber.cli.commands.add import add
-from queueber.cli.commands.cancel import cancel, purge
 from queueber.cli.commands.finish import complete, fail, release, remove
 from queueber.cli.commands.loads import loads
-from queueber.cli.commands.pause import pause, resume
+from queueber.cli.commands.operate import cancel, pause, purge, redrive, resume
 from queueber.cli.commands.peek import peek
 from queueber.cli.commands.poll import extend, poll
 from queueber.cli.commands.queues import queues
 from queueber.cli.commands.receipt import receipt
-from queueber.cli.commands.redrive import redrive
-from queueber.cli.commands.repair import repair
 from queueber.cli.commands.results import readers, results
 from queueber.cli.commands.serve import serve
 from queueber.cli.commands.stats import stats
-from queueber.cli.commands.verify import verify
+from queueber.cli.commands.store import repair, verify
 from queueber.cli.commands.work import work
-from queueber.cli.exits import (
-    BROKEN_PIPE,
-    EPILOG,
-    INTERRUPTED,
-    OUR_FAULT,
-    USAGE,
-    Failure,
-    failure_of,
-)
 from queueber.cli.spark import spark
 from queueber.errors import QueueberError
 from queueber.version import VERSION
@@ -50,17 +39,17 @@ class _Commands(click.Group):
         except (click.ClickException, Exit):
             raise
         except (KeyboardInterrupt, Abort):
-            raise Exit(INTERRUPTED) from None
+            raise Exit(exits.INTERRUPTED) from None
         except BrokenPipeError:
             _discard_stdout()
-            raise Exit(BROKEN_PIPE) from None
+            raise Exit(exits.BROKEN_PIPE) from None
         except QueueberError as error:
-            raise failure_of(error) from error
+            raise exits.failure_of(error) from error
         except OSError as error:
-            raise Failure(f"cannot read or write: {error}", USAGE) from error
+            raise exits.Failure(f"cannot read or write: {error}", exits.USAGE) from error
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
-            raise Failure(f"a bug of Queueber: {error}", OUR_FAULT) from error
+            raise exits.Failure(f"a bug of Queueber: {error}", exits.OUR_FAULT) from error
 
 
 def _discard_stdout() -> None:
@@ -68,7 +57,9 @@ def _discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group(cls=_Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, epilog=exits.EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(VERSION, message="queueber %(version)s")
 def commands() -> None:
     """Queueber, a durable, lease-based work queue.
@@ -99,5 +90,5 @@ def main() -> None:
 
 def spark_main() -> None:
     """The commands of `queueber spark` as `python -m queueber.spark`, also for spark-submit."""
-    jobs = _Commands("spark", commands=spark.commands, help=spark.help, epilog=EPILOG)
+    jobs = _Commands("spark", commands=spark.commands, help=spark.help, epilog=exits.EPILOG)
     jobs(prog_name="python -m queueber.spark")

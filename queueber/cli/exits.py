@@ -2,14 +2,7 @@
 
 import click
 
-from queueber.errors import (
-    DataDirLocked,
-    InvalidArgument,
-    QueueberError,
-    StorageCorrupt,
-    StorageFailed,
-    Unavailable,
-)
+from queueber import errors
 
 NEGATIVE = 1
 USAGE = 2
@@ -71,7 +64,7 @@ FLAGS = {
 """Names of fields on the wire and of arguments in Python, and the flags that set them."""
 
 
-def failure_of(error: QueueberError) -> Failure:
+def failure_of(error: errors.QueueberError) -> Failure:
     return Failure(_with_flag(str(error)), _code_of(error))
 
 
@@ -81,13 +74,13 @@ def _with_flag(message: str) -> str:
     return f"{FLAGS.get(field, field)}{colon}{rest}"
 
 
-def _code_of(error: QueueberError) -> int:
+def _code_of(error: errors.QueueberError) -> int:
     match error:
-        case InvalidArgument():
+        case errors.InvalidArgument():
             return USAGE
-        case Unavailable():
+        case errors.Unavailable():
             return UNREACHABLE
-        case DataDirLocked() | StorageCorrupt() | StorageFailed():
+        case errors.DataDirLocked() | errors.StorageCorrupt() | errors.StorageFailed():
             return STORE
         case _:
             return REFUSED

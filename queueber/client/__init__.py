@@ -6,41 +6,21 @@ calls/      one file for each group of calls to the server
 transport/  connection, batching, retries, and where the loop runs
 """
 
-from queueber.client.api.async_client import AsyncClient
-from queueber.client.api.async_lease import AsyncLease
-from queueber.client.api.async_load import AsyncLoad
-from queueber.client.api.async_producer import AsyncProducer
-from queueber.client.api.async_queue import AsyncQueue
-from queueber.client.api.async_snapshot import AsyncSnapshot
-from queueber.client.api.client import Client
-from queueber.client.api.connect import connect, connect_async
-from queueber.client.api.item import Item
-from queueber.client.api.lease import Lease
-from queueber.client.api.load import Load
-from queueber.client.api.producer import Producer
-from queueber.client.api.queue import Queue
-from queueber.client.api.snapshot import Snapshot
-from queueber.client.arguments.queue_settings import Backoff
-from queueber.client.calls.adds import AddedIds
-from queueber.client.calls.items import PeekPage
-
-__all__ = [
-    "AddedIds",
-    "AsyncClient",
-    "AsyncLease",
-    "AsyncLoad",
-    "AsyncProducer",
-    "AsyncQueue",
-    "AsyncSnapshot",
-    "Backoff",
-    "Client",
-    "Item",
-    "Lease",
-    "Load",
-    "PeekPage",
-    "Producer",
-    "Queue",
-    "Snapshot",
-    "connect",
-    "connect_async",
-]
+from queueber.client.api.async_client import AsyncClient as AsyncClient
+from queueber.client.api.async_lease import AsyncLease as AsyncLease
+from queueber.client.api.async_load import AsyncLoad as AsyncLoad
+from queueber.client.api.async_queue import AsyncProducer as AsyncProducer
+from queueber.client.api.async_queue import AsyncQueue as AsyncQueue
+from queueber.client.api.async_snapshot import AsyncSnapshot as AsyncSnapshot
+from queueber.client.api.client import Client as Client
+from queueber.client.api.connect import connect as connect
+from queueber.client.api.connect import connect_async as connect_async
+from queueber.client.api.item import Item as Item
+from queueber.client.api.lease import Lease as Lease
+from queueber.client.api.load import Load as Load
+from queueber.client.api.queue import Producer as Producer
+from queueber.client.api.queue import Queue as Queue
+from queueber.client.api.snapshot import Snapshot as Snapshot
+from queueber.client.arguments.queue_settings import Backoff as Backoff
+from queueber.client.calls.adds import AddedIds as AddedIds
+from queueber.client.calls.items import PeekPage as PeekPage

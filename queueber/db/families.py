@@ -7,7 +7,7 @@ epoch in 8 bytes, ids and leases are UUIDv7 in 16: keys sort as their parts do.
 An item is in `items` from its add until it is removed or completed, and meanwhile in exactly one of
 `visibility_index` (ready), `delayed`, a lease of `leases` (leased) and `dead`. Its contents are
 written once, in `items`; a change of state moves only a small entry with the item's mark (see
-`marks.py`).
+`records/keys.py`).
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SMALL = Profile(write_buffer_bytes=8 << 20, expects_deletes=True)
 
 
 class Family(Enum):
-    """One row for each family: name, key, value, profile."""
+    """One row for each family: name, key, value, and profile if its entries are not small."""
 
     DEFAULT = ("default", "a name", "see docs/storage-format.md", _RECORDS)
     QUEUES = ("queues", "queue", "QueueRecord", _RECORDS)
@@ -44,36 +44,27 @@ class Family(Enum):
         "visibility_index",
         "queue, level (1 byte: 9 - priority, quarantined 19 - priority), visible-at, id",
         "mark",
-        _SMALL,
     )
-    DELAYED = ("delayed", "queue, visible-at, id", "mark", _SMALL)
+    DELAYED = ("delayed", "queue, visible-at, id", "mark")
     PLACES = (
         "places",
         "queue, id",
         "visible-at of a ready or delayed item, if it is not the time in the item's id",
-        _SMALL,
     )
-    DEAD = ("dead", "queue, id", "died-at, reason (1 byte), mark", _SMALL)
-    LEASES = ("leases", "queue, lease", "LeaseEntry: expiry, and the items that it holds", _SMALL)
-    LEASE_EXPIRY = ("lease_expiry", "queue, expiry, lease", "empty", _SMALL)
+    DEAD = ("dead", "queue, id", "died-at, reason (1 byte), mark")
+    LEASES = ("leases", "queue, lease", "LeaseEntry: expiry, and the items that it holds")
+    LEASE_EXPIRY = ("lease_expiry", "queue, expiry, lease", "empty")
     HOLDERS = (
         "holders",
         "queue, block of ids (15 bytes), lease",
         "empty; the lease holds items of that block",
-        _SMALL,
     )
-    ATTEMPTS = (
-        "attempts",
-        "queue, id",
-        "the times of an item's failures, and its last error",
-        _SMALL,
-    )
-    KEYS = ("keys", "queue, digest of the key", "id, forget-at", _SMALL)
+    ATTEMPTS = ("attempts", "queue, id", "the times of an item's failures, and its last error")
+    KEYS = ("keys", "queue, digest of the key", "id, forget-at")
     PRODUCERS = (
         "producers",
         "queue, digest of the producer's id (, sequence)",
         "epoch and last sequence (the answer to that call)",
-        _SMALL,
     )
     BATCHES = ("batches", "queue, batch number (4 bytes)", "BatchRecord: sums, digests", _RECORDS)
     BATCH_NAMES = ("batch_names", "queue, digest of the name", "batch number", _RECORDS)
@@ -81,7 +72,6 @@ class Family(Enum):
         "forget",
         "queue, forget-at, 16 bytes",
         "the kind of record to forget: k, p, b, l or c",
-        _SMALL,
     )
     LOADS = (
         "loads",
@@ -96,7 +86,7 @@ class Family(Enum):
     # Every put looks up its family: the hash of an enum is Python code, this one is C.
     __hash__ = object.__hash__
 
-    def __init__(self, family_name: str, key: str, value: str, profile: Profile) -> None:
+    def __init__(self, family_name: str, key: str, value: str, profile: Profile = _SMALL) -> None:
         self.family_name = family_name
         self.key_parts = key
         self.value_kind = value

@@ -12,8 +12,7 @@ from queueber.wire.loads import (
     write_load,
     write_loads,
 )
-from queueber.wire.snapshots import write_scan, write_snapshot
-from queueber.wire.states import read_state
+from queueber.wire.snapshots import read_state, write_scan, write_snapshot
 
 
 class LoadMethods(QueueMethods):

@@ -11,7 +11,8 @@ from queueber.rpc.item_handlers import ItemMethods
 from queueber.rpc.operator_handlers import OperatorMethods
 from queueber.rpc.result_handlers import ResultMethods
 from queueber.schema import wire
-from queueber.service.service import DEFAULT_QUEUE, Service
+from queueber.service.queues import DEFAULT_QUEUE
+from queueber.service.service import Service
 from queueber.service.session import QueueHandle, Session
 from queueber.service.validate.arguments import check_client_name
 from queueber.wire.queues import read_settings, write_server_info, write_stats

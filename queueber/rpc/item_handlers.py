@@ -12,9 +12,14 @@ from queueber.rpc.calls import (
     respond_first,
     respond_with,
 )
-from queueber.wire.items import read_add, write_added, write_polled, write_polled_many
+from queueber.wire.items import (
+    read_add,
+    write_added,
+    write_fail_outcomes,
+    write_polled,
+    write_polled_many,
+)
 from queueber.wire.lists import read_duration_ms
-from queueber.wire.states import write_fail_outcomes
 
 
 class ItemMethods(QueueMethods):

@@ -5,7 +5,7 @@ from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, many
 from queueber.wire.queues import write_stats
-from queueber.wire.states import read_state, write_peeked
+from queueber.wire.snapshots import read_state, write_peeked
 
 
 class OperatorMethods(QueueMethods):

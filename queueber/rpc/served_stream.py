@@ -1,11 +1,11 @@
 """The server's end of a connection: what one caller can make it do, and hold for it, is bounded.
 
-- Answers that the socket does not take are counted (`unsent_answers`). While there are any, no
-  further call of the connection is read.
-- A connection is read a share at a time (`fair_share`), then others have their turn (`fair_turns`).
-  One that is new, or ends, waits for its turn if there are many.
+- Answers that the socket does not take are counted (`buffers`). While there are any, no further
+  call of the connection is read.
+- A connection is read a share at a time (`fair_turns`), then others have their turn. One that
+  is new, or ends, waits for its turn if there are many.
 - While too many calls are under way, no further one is read (`service/session.py`).
-- A long message is read once there is memory for all of it (`long_messages`).
+- A long message is read once there is memory for all of it (`buffers`).
 - A caller that was refused too often is disconnected: what Cap'n Proto keeps of refusals cannot be
   counted.
 - So is one that stalls (`stall_watch`).

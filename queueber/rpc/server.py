@@ -15,8 +15,8 @@ import structlog
 
 from queueber.errors import Unavailable
 from queueber.rpc.buffers import MessageMemory
+from queueber.rpc.calls import early_fault
 from queueber.rpc.fair_turns import FairTurns
-from queueber.rpc.faults import early_fault
 from queueber.rpc.served_stream import ServedStream
 from queueber.schema import wire
 from queueber.service.loop import Loop

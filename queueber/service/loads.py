@@ -6,9 +6,9 @@ from secrets import token_bytes
 
 import structlog
 
-from queueber.db.bulk.stage import Stage
+from queueber.db.bulk.staged_files import Stage
 from queueber.db.records.loads import LoadedRecord, LoadRecord
-from queueber.engine.kernel.steps import Step, Steps
+from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.loads.commit import commit_load
 from queueber.engine.loads.loads import Loads as QueueLoads
 from queueber.engine.loads.part_check import check_file_name, check_part

@@ -9,9 +9,8 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.poll import poll
-from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.release import release_lease
 from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
@@ -20,7 +19,7 @@ from queueber.service.bound_leases import BoundLeases
 from queueber.service.loop import Future
 from queueber.service.session import QueueHandle, deleted
 from queueber.service.shared_writes import Call
-from queueber.service.shell import Shell, fail_all
+from queueber.service.shell import Shell, fail
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.arguments import check_lease_ms, check_many, check_total
 from queueber.service.waiters import Asked, PollCall, Waiter, Waiters
@@ -143,57 +142,65 @@ class Polls:
             kernel, now_ms = shell.engine.kernel, shell.clock.now_ms()
             if kernel.agenda.due_ms(state.queue_id) <= now_ms:
                 self.swept(sweep_queue(kernel, state, now_ms))
-            waiting = [call for call in calls if self._may_answer(call)]
-            for _, group in groupby(waiting, partial(self._shared_terms, state)):
+            waiting = [call for call in calls if _may_answer(call.future, call.columns[0])]
+            for _, group in groupby(waiting, lambda c: self._shared_terms(state, c.columns[0])):
                 self._take_group(state, list(group))
         except Exception as error:  # noqa: BLE001  it belongs to whoever waits
-            fail_all([call for call in calls if call.answer is None], error)
-        if any(call.answer and call.answer[0].ids for call in calls):
+            for call in calls:
+                if call.answer is None:
+                    fail(call.future, error)
+        if any(call.answer for call in calls):
             # Quarantined items that no waiting poll could have may be out of the way now.
             self._serve_waiters(state)
 
-    def _may_answer(self, call: Call) -> bool:
-        """Whether the caller is still there, and has read enough of its earlier answers."""
-        if call.future.done():
-            return False
-        memory = call.columns[0].memory
-        if memory is not None:
-            try:
-                memory.check()
-            except Unavailable as error:
-                fail_all([call], error)
-                return False
-        return True
-
-    def _shared_terms(self, state: QueueState, call: Call) -> object:
-        """Equal for calls that may be served in one pass."""
-        (asked,) = call.columns
-        if asked.connection is not None and self._bound.may_matter(state, asked.connection):
-            return call
+    def _shared_terms(self, queue: QueueState, asked: Asked) -> object:
+        """Equal for polls that may be served in one pass."""
+        connection = asked.connection
+        if connection is not None and self._bound.may_matter(queue, connection):
+            return asked
         return asked.lease_ms
 
+    def _take_alike(self, queue: QueueState, asked: Asked) -> list[Waiter]:
+        """The next waiters that may be served together with one that asked for this."""
+        waiters, queue_id = self._waiters, queue.queue_id
+        terms, ready = self._shared_terms(queue, asked), queue.counters.ready
+        taken: list[Waiter] = []
+        while len(taken) + 1 < ready and (waiter := waiters.first(queue_id)) is not None:
+            if self._shared_terms(queue, waiter.asked) != terms:
+                break
+            waiters.discard(queue_id, waiter)
+            if _may_answer(waiter.future, waiter.asked):
+                taken.append(waiter)
+        return taken
+
     def _take_group(self, state: QueueState, calls: list[Call]) -> None:
-        asked = [call.columns[0] for call in calls]
-        answers = self._take(state, asked)
-        for call, own in zip(calls, answers, strict=True):
-            if own[0].ids:
-                self._shell.answer(call, own)
-            else:
-                call.answer = own
-                call.future.set_result(own)
+        while calls:
+            answers = self._take(state, [call.columns[0] for call in calls])
+            left: list[Call] = []
+            for call, own in zip(calls, answers, strict=True):
+                if own[0].ids:
+                    self._shell.answer(call, own)
+                else:
+                    left.append(call)
+            if len(left) == len(calls) or not state.counters.ready:
+                break
+            # The answers together were as long as one may be; the others have their turn now.
+            calls = left
+        for call in left:
+            call.future.set_result([NOTHING_POLLED] * len(call.columns[0].counts))
 
     def _take(self, queue: QueueState, asked: Sequence[Asked]) -> list[list[Polled]]:
         """Lease items to calls with the same terms; the answers of each."""
         shell = self._shell
-        counts = [count for each in asked for count in each.counts]
-        found = shell.run(
-            queue,
-            _lease_items,
-            counts,
-            asked[0].lease_ms,
-            shell.limits.answer_bytes_max,
-            self._bound.held_together(queue, asked[0].connection) if len(asked) == 1 else None,
+        lease = partial(
+            poll,
+            lease_ms=asked[0].lease_ms,
+            answer_bytes_max=shell.limits.answer_bytes_max,
+            holder=(
+                self._bound.held_together(queue, asked[0].connection) if len(asked) == 1 else None
+            ),
         )
+        found = shell.run(queue, lease, [count for each in asked for count in each.counts])
         given = iter(found)
         answers = [list(islice(given, len(each.counts))) for each in asked]
         if found[0].ids:
@@ -289,24 +296,30 @@ class Polls:
         is_to_look_again = False
         while queue.counters.ready and (waiter := waiters.first(queue_id)) is not None:
             waiters.discard(queue_id, waiter)
-            if waiter.future.done():
+            if not _may_answer(waiter.future, waiter.asked):
                 continue
             if waiter.asked.connection in connections:
                 passed_over.append(waiter)
                 continue
+            group = [waiter, *self._take_alike(queue, waiter.asked)]
             try:
-                if waiter.asked.memory is not None:
-                    waiter.asked.memory.check()
-                ((polled,),) = self._take(queue, [waiter.asked])
+                answers = self._take(queue, [each.asked for each in group])
             except Unavailable as error:
-                waiter.fail(error)
+                for each in group:
+                    fail(each.future, error)
                 continue
-            if polled.ids:
-                waiter.durable = self._shell.durable_future()
-                waiter.answer(polled)
+            left: list[Waiter] = []
+            for each, (polled,) in zip(group, answers, strict=True):
+                if polled.ids:
+                    each.durable = self._shell.durable_future()
+                    each.answer(polled)
+                else:
+                    left.append(each)
+            if len(left) < len(group):
                 is_to_look_again = bool(passed_over)
+                waiters.put_back(queue_id, left)
             else:
-                passed_over.append(waiter)
+                passed_over += group
                 connections.add(waiter.asked.connection)
         waiters.put_back(queue_id, passed_over)
         if passed_over:
@@ -316,23 +329,20 @@ class Polls:
         return is_to_look_again and queue.counters.ready > 0
 
 
+def _may_answer(future: Future, asked: Asked) -> bool:
+    """Whether the caller is still there, and has read enough of its earlier answers."""
+    if future.done():
+        return False
+    if asked.memory is not None:
+        try:
+            asked.memory.check()
+        except Unavailable as error:
+            fail(future, error)
+            return False
+    return True
+
+
 def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
     lease_ms = lease_ms or queue.state.settings.lease_ms
     check_lease_ms(lease_ms)
     return lease_ms
-
-
-def _lease_items(
-    tx: QueueTx,
-    counts: Sequence[int],
-    lease_ms: int,
-    answer_bytes_max: int,
-    holder: HeldTogether | None,
-) -> list[Polled]:
-    return poll(
-        tx,
-        counts,
-        lease_ms=lease_ms,
-        answer_bytes_max=answer_bytes_max,
-        holder=holder,
-    )

@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from queueber.engine.queue.pause import pause, resume
 from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.queue.queues import configure, queue_stats
-from queueber.engine.queue.reclaim import reclaim_slices
+from queueber.engine.queue.queues import configure, queue_stats, reclaim_slices
 from queueber.errors import InvalidArgument
 from queueber.limits import QUEUES_MAX
 from queueber.model import QueueSettings, Stats

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from queueber.engine.log.readers import reader_offset
+from queueber.engine.log import reader_offset
+from queueber.engine.queue.queue_state import live_view
 from queueber.engine.queue.results import ack_results, drop_reader, results_of, results_stats
-from queueber.engine.queue.view import live_view
 from queueber.limits import READ_ITEMS_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt
 from queueber.model import Results as FoundResults

@@ -6,12 +6,10 @@ from queueber.service.bound_leases import BoundLeases
 from queueber.service.items import Items
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
-from queueber.service.queues import DEFAULT_QUEUE, Queues
+from queueber.service.queues import Queues
 from queueber.service.results import Results
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
-
-__all__ = ["DEFAULT_QUEUE", "Service"]
 
 
 class Service:

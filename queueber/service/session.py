@@ -28,6 +28,15 @@ from queueber.errors import (
 from queueber.service.loop import Future, Loop, TimerHandle
 from queueber.service.unread_answers import AnswerBudget, UnreadAnswers
 
+_log = structlog.get_logger("queueber.service")
+
+CALLS_MAX = 4096
+"""Calls of one session under way. At the limit nothing more is read of it until some have ended."""
+WAITING_CALLS_MAX = 4096
+"""Calls of one session that wait for items or results."""
+REFUSALS_MAX = 25_000
+"""Calls of one session that were refused, ever. Cap'n Proto keeps about 4 KiB of each until its
+caller says that it is done with it, and does not tell us; so the connection ends instead."""
 WAIT_SECONDS_MAX = 1.0
 """How long a caller is held back at the limit before its calls are refused."""
 
@@ -50,15 +59,15 @@ class Admission:
     def is_full(self) -> bool:
         return self.calls + self.arriving >= self.calls_max
 
-    def check_open(self) -> None:
+    def check(self, *, may_wait: bool) -> None:
+        """Refuse a call if the server stops, or is full and its caller cannot wait any longer."""
         if self.is_closed:
             raise Unavailable("the server is shutting down; send the call again in a moment")
-
-    def refuse(self) -> None:
-        raise Unavailable(
-            f"{self.calls + self.arriving} calls are under way, the limit; send the call again in "
-            "a moment"
-        )
+        if self.is_full and not may_wait:
+            raise Unavailable(
+                f"{self.calls + self.arriving} calls are under way, the limit; send the call again "
+                "in a moment"
+            )
 
     def enter(self) -> None:
         self.calls += 1
@@ -104,21 +113,6 @@ class Admission:
             await self._idle
 
 
-_log = structlog.get_logger("queueber.service")
-
-CALLS_MAX = 4096
-"""Calls of one session under way. At the limit nothing more is read of it until some have ended."""
-WAITING_CALLS_MAX = 4096
-"""Calls of one session that wait for items or results."""
-REFUSALS_MAX = 25_000
-"""Calls of one session that were refused, ever. Cap'n Proto keeps about 4 KiB of each until its
-caller says that it is done with it, and does not tell us; so the connection ends instead."""
-
-
-def _ignore(_: BaseException) -> None:
-    """Nobody is told of a crash."""
-
-
 class Session:
     """Also what leases are bound to that end with the caller's connection."""
 
@@ -128,7 +122,7 @@ class Session:
         budget: AnswerBudget,
         *,
         address: str = "",
-        on_crash: Callable[[BaseException], None] = _ignore,
+        on_crash: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         """`on_crash` is told of errors that the server must not outlive."""
         self._admission = admission
@@ -166,9 +160,7 @@ class Session:
         self.begun += 1
         self.begun_ever += 1
         admission = self._admission
-        admission.check_open()
-        if admission.is_full and (self._has_waited or not self.can_hold_back):
-            admission.refuse()
+        admission.check(may_wait=self.can_hold_back and not self._has_waited)
         # A call enters in the first turn of its task, if it gets that far; it counts until then.
         admission.arriving += 1
         self.arriving += 1

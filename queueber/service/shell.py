@@ -178,7 +178,8 @@ class Shell:
                 for call in calls:
                     self._write_calls(verb, state, [call])
             else:
-                fail_all(calls, error)
+                for call in calls:
+                    fail(call.future, error)
             return
         self.after_write(state)
         if verb.brings_results:
@@ -284,11 +285,10 @@ class Shell:
         await turn
 
 
-def fail_all(calls: Sequence[Call], error: Exception) -> None:
-    for call in calls:
-        if not call.future.done():
-            call.future.set_exception(error)
-            call.future.exception()  # its caller may have gone, and nobody else asks
+def fail(future: Future, error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # its caller may have gone, and nobody else asks
 
 
 def wake(future: Future) -> None:

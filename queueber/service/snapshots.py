@@ -11,10 +11,9 @@ import structlog
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.store.contract import Snapshot
 from queueber.engine.queue.peek import look
-from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.queue.queue_state import QueueState, View, take_view
 from queueber.engine.queue.results import results_of
 from queueber.engine.queue.split import split
-from queueber.engine.queue.view import View, take_view
 from queueber.errors import NotFound, ResourceExhausted
 from queueber.limits import (
     READ_ITEMS_MAX,

@@ -5,7 +5,6 @@ A caller that asks and never reads would let them pile up, so a session above th
 further answer until it has read.
 """
 
-from types import TracebackType
 from typing import Self
 
 from queueber.errors import Unavailable
@@ -129,12 +128,7 @@ class AnswerMemory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._answers.add_making(-self._size)
         if kind is None:
             self._answers.made(self._size)

@@ -10,7 +10,7 @@ from queueber.service.loop import Future
 from queueber.service.unread_answers import AnswerMemory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Asked:
     """What a call asks for: one lease for each count, bound to a connection if one is named."""
 

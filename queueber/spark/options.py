@@ -1,20 +1,14 @@
 """The options of the data source, read once on the driver. Errors name the option."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+from queueber import Queue, connect, limits
 from queueber.client.arguments.values import to_batch, to_reader, to_text
 from queueber.config import DEFAULT_LISTEN
-from queueber.errors import InvalidArgument
-from queueber.limits import (
-    LOAD_NAME_BYTES_MAX,
-    LOAD_TIMEOUT_MS,
-    LOAD_TIMEOUT_MS_MAX,
-    PARTITIONS_MAX,
-    PRODUCER_ID_BYTES_MAX,
-    SECOND_MS,
-    SPLIT_PARTS_MAX,
-)
+from queueber.errors import InvalidArgument, Unavailable
 
 COMMON = ("address", "queue", "batch")
 READ_ONLY = ("table", "status", "splits", "push_filters", "reader", "start", "max_rows")
@@ -23,16 +17,18 @@ WRITE_ONLY = ("method", "write_id", "stage_timeout", "transfer")
 OF_SPARK = ("checkpointlocation", "queryname", "outputmode", "__partition_columns")
 """Options that Spark itself adds; they are not for this source."""
 
-TABLES = ("results", "items")
 STATUSES = ("done", "dead")
-STARTS = ("earliest", "latest")
-METHODS = ("bulk", "rpc")
-TRANSFERS = ("auto", "stream")
 
-_WRITE_ID_BYTES_MAX = min(LOAD_NAME_BYTES_MAX, PRODUCER_ID_BYTES_MAX - len(f"/{PARTITIONS_MAX}"))
+_WRITE_ID_BYTES_MAX = min(
+    limits.LOAD_NAME_BYTES_MAX, limits.PRODUCER_ID_BYTES_MAX - len(f"/{limits.PARTITIONS_MAX}")
+)
 """It names the load and, with the number of a partition, the producers of the method rpc."""
 
 SPLITS_DEFAULT = 16
+_TIMEOUT = limits.LOAD_TIMEOUT_MS // limits.SECOND_MS
+_TIMEOUT_MAX = limits.LOAD_TIMEOUT_MS_MAX // limits.SECOND_MS
+
+D = TypeVar("D", bound=str | int | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +36,19 @@ class CommonOptions:
     address: str
     queue: str
     batch: str | None
+
+    @contextlib.contextmanager
+    def connected(self, *, must_exist: bool = True) -> Iterator[Queue]:
+        """The queue, on a connection that is closed at the end; each task has its own."""
+        try:
+            client = connect(self.address)
+        except Unavailable as error:
+            raise Unavailable(
+                f"option 'address': no server answers at {self.address}; start one, or give its "
+                f"host:port ({error})"
+            ) from None
+        with client:
+            yield client.queue(self.queue, must_exist=must_exist)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +67,20 @@ class ReadOptions(CommonOptions):
 class WriteOptions(CommonOptions):
     method: str = "bulk"
     write_id: str | None = None
-    stage_timeout: int = LOAD_TIMEOUT_MS // SECOND_MS
+    stage_timeout: int = _TIMEOUT
     """Seconds."""
     may_share: bool = True
     """Whether tasks that see the server's disk may put their files there."""
 
 
-def common_options(options: Mapping[str, str]) -> CommonOptions:
-    """The options of every use of the source. Refuses unknown names."""
-    given = _given(options)
+def check_options(options: Mapping[str, str]) -> None:
+    """Refuses unknown names, and what is wrong for every use of the source."""
+    _common(options)
+
+
+def _common(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, str, str | None]]:
+    """What is given, under names in lower case because Spark ignores case; and `CommonOptions`."""
+    given = {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
     if "mode" in given:
         raise InvalidArgument(
             "option 'mode': say how rows reach the server with the option 'method' (bulk or rpc); "
@@ -83,19 +97,15 @@ def common_options(options: Mapping[str, str]) -> CommonOptions:
     address = given.get("address", DEFAULT_LISTEN)
     if ":" not in address:
         raise InvalidArgument(f"option 'address': {address!r} is not host:port")
-    batch = given.get("batch")
-    return CommonOptions(
-        address, given["queue"], None if batch is None else _checked("batch", to_batch, batch)
-    )
+    return given, (address, given["queue"], _checked(given, "batch", to_batch))
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> ReadOptions:
-    common = common_options(options)
-    given = _given(options)
+    given, common = _common(options)
     refuse(given, WRITE_ONLY, "is for writing only")
     if not is_streaming:
         refuse(given, STREAM_READ_ONLY, "is for streaming reads only")
-    table = choice(given, "table", TABLES, "results")
+    table = choice(given, "table", ("results", "items"), "results")
     status = choice(given, "status", STATUSES, None)
     if table == "items" and status:
         raise InvalidArgument("option 'status' is of the table 'results'; items have a 'state'")
@@ -107,37 +117,29 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> R
                 "option 'status': a stream brings what is done; dead letters may still come back, "
                 "read them as a batch"
             )
-    reader = given.get("reader")
     return ReadOptions(
-        common.address,
-        common.queue,
-        common.batch,
-        table=table or "results",
+        *common,
+        table=table,
         statuses=(status,) if status else STATUSES,
-        splits=number(given, "splits", SPLITS_DEFAULT, SPLIT_PARTS_MAX) or SPLITS_DEFAULT,
+        splits=number(given, "splits", SPLITS_DEFAULT, limits.SPLIT_PARTS_MAX),
         push_filters=choice(given, "push_filters", ("true", "false"), "false") == "true",
-        reader=None if reader is None else _checked("reader", to_reader, reader),
-        start=choice(given, "start", STARTS, None),
+        reader=_checked(given, "reader", to_reader),
+        start=choice(given, "start", ("earliest", "latest"), None),
         max_rows=number(given, "max_rows", None, 1 << 53),
     )
 
 
 def write_options(options: Mapping[str, str], *, is_streaming: bool = False) -> WriteOptions:
-    common = common_options(options)
-    given = _given(options)
+    given, common = _common(options)
     refuse(given, READ_ONLY, "is for reading only")
     if is_streaming:
         refuse(given, ("write_id",), "is for batch writes only; a stream names its own writes")
-    write_id = given.get("write_id")
     return WriteOptions(
-        common.address,
-        common.queue,
-        common.batch,
-        method=choice(given, "method", METHODS, "bulk") or "bulk",
-        write_id=None if write_id is None else _checked("write_id", _to_write_id, write_id),
-        stage_timeout=number(given, "stage_timeout", None, LOAD_TIMEOUT_MS_MAX // SECOND_MS)
-        or LOAD_TIMEOUT_MS // SECOND_MS,
-        may_share=choice(given, "transfer", TRANSFERS, "auto") == "auto",
+        *common,
+        method=choice(given, "method", ("bulk", "rpc"), "bulk"),
+        write_id=_checked(given, "write_id", _to_write_id),
+        stage_timeout=number(given, "stage_timeout", _TIMEOUT, _TIMEOUT_MAX),
+        may_share=choice(given, "transfer", ("auto", "stream"), "auto") == "auto",
     )
 
 
@@ -154,9 +156,7 @@ def refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:
             raise InvalidArgument(f"option {name!r} {why}")
 
 
-def choice(
-    given: Mapping[str, str], name: str, words: tuple[str, ...], default: str | None
-) -> str | None:
+def choice(given: Mapping[str, str], name: str, words: tuple[str, ...], default: D) -> str | D:
     word = given.get(name)
     if word is None:
         return default
@@ -165,7 +165,7 @@ def choice(
     return word.lower()
 
 
-def number(given: Mapping[str, str], name: str, default: int | None, most: int) -> int | None:
+def number(given: Mapping[str, str], name: str, default: D, most: int) -> int | D:
     text = given.get(name)
     if text is None:
         return default
@@ -174,13 +174,10 @@ def number(given: Mapping[str, str], name: str, default: int | None, most: int) 
     return int(text)
 
 
-def _given(options: Mapping[str, str]) -> dict[str, str]:
-    """The options under their names in lower case: Spark ignores case."""
-    return {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
-
-
-def _checked(name: str, check: Callable[[object], str], text: str) -> str:
+def _checked(given: Mapping[str, str], name: str, check: Callable[[object], str]) -> str | None:
+    if name not in given:
+        return None
     try:
-        return check(text)
+        return check(given[name])
     except InvalidArgument as error:
         raise InvalidArgument(f"option {name!r}: {str(error).removeprefix(f'{name}: ')}") from None

@@ -1,42 +1,33 @@
-"""The tables as Spark knows them, and which of their columns a read asks for."""
+"""The columns of DataFrames: those of the tables that are read, and those that can be written."""
 
 import pyarrow as pa
-from pyspark.sql.types import (
-    BinaryType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types
 
 from queueber.errors import InvalidArgument
-from queueber.tables.schemas import ITEMS, RESULTS, TEXT_MAP, TIME
+from queueber.tables.pages import ITEMS, RESULTS, TEXT_MAP, TIME
 
-_SPARK_TYPES: dict[pa.DataType, DataType] = {
-    pa.string(): StringType(),
-    pa.binary(): BinaryType(),
-    pa.int32(): IntegerType(),
-    pa.int64(): LongType(),
-    pa.float64(): DoubleType(),
-    TIME: TimestampType(),
-    TEXT_MAP: MapType(StringType(), StringType()),
+_SPARK_TYPES: dict[pa.DataType, types.DataType] = {
+    pa.string(): types.StringType(),
+    pa.binary(): types.BinaryType(),
+    pa.int32(): types.IntegerType(),
+    pa.int64(): types.LongType(),
+    pa.float64(): types.DoubleType(),
+    TIME: types.TimestampType(),
+    TEXT_MAP: types.MapType(types.StringType(), types.StringType()),
 }
 
 
-def _spark_schema(schema: pa.Schema) -> StructType:
-    return StructType([StructField(each.name, _SPARK_TYPES[each.type]) for each in schema])
+def _spark_schema(schema: pa.Schema) -> types.StructType:
+    return types.StructType(
+        [types.StructField(each.name, _SPARK_TYPES[each.type]) for each in schema]
+    )
 
 
 RESULT_COLUMNS = _spark_schema(RESULTS)
 ITEM_COLUMNS = _spark_schema(ITEMS)
 
 
-def wanted_columns(schema: StructType, table: StructType, name: str) -> tuple[str, ...]:
+def wanted_columns(schema: types.StructType, table: types.StructType, name: str) -> tuple[str, ...]:
     """The names of the columns that a schema asks for, in its order."""
     kinds = {field.name: field.dataType for field in table.fields}
     for field in schema.fields:
@@ -51,3 +42,49 @@ def wanted_columns(schema: StructType, table: StructType, name: str) -> tuple[st
                 f"{field.dataType.simpleString()}"
             )
     return tuple(field.name for field in schema.fields)
+
+
+# --- columns to write -----------------------------------------------------------------------------
+
+_INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
+_WANTED: dict[str, tuple[tuple[type[types.DataType], ...], str]] = {
+    "contents": ((types.BinaryType, types.StringType), "binary or string"),
+    "key": ((types.StringType,), "string"),
+    "delay_ms": (_INTEGERS, "an integer"),
+    "visible_at": ((types.TimestampType,), "timestamp"),
+    "priority": (_INTEGERS, "an integer"),
+    "attributes": ((types.MapType,), "map<string,string>"),
+}
+
+
+def check_written(schema: types.StructType) -> None:
+    """`InvalidArgument` names the first column that cannot be written."""
+    names = [field.name for field in schema.fields]
+    if "contents" not in names:
+        raise InvalidArgument(
+            f"column 'contents' is missing; the DataFrame has {', '.join(names) or 'none'}; select "
+            "what the items are to hold AS contents"
+        )
+    if "delay_ms" in names and "visible_at" in names:
+        raise InvalidArgument("column 'delay_ms': there is 'visible_at' too; give one of the two")
+    for field in schema.fields:
+        if field.name not in _WANTED:
+            raise InvalidArgument(
+                f"column {field.name!r}: a queue has no such column; it has {', '.join(_WANTED)}"
+            )
+        if names.count(field.name) > 1:
+            raise InvalidArgument(
+                f"column {field.name!r}: the DataFrame has several columns of that name"
+            )
+        types, text = _WANTED[field.name]
+        if not isinstance(field.dataType, types) or not _is_of_strings(field.dataType):
+            raise InvalidArgument(
+                f"column {field.name!r}: it is {field.dataType.simpleString()}; it must be {text}"
+            )
+
+
+def _is_of_strings(kind: types.DataType) -> bool:
+    """Whether a map has strings for keys and values; True for other types."""
+    return not isinstance(kind, types.MapType) or (
+        isinstance(kind.keyType, types.StringType) and isinstance(kind.valueType, types.StringType)
+    )

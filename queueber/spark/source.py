@@ -7,38 +7,30 @@ before any task runs.
 from collections.abc import MutableMapping
 from uuid import uuid4
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    DataSourceStreamWriter,
-    DataSourceWriter,
-)
+from pyspark.sql import datasource
 from pyspark.sql.types import StructType
 
 from queueber.errors import InvalidArgument
-from queueber.spark.connect import connected
 from queueber.spark.options import (
     ReadOptions,
     WriteOptions,
-    common_options,
+    check_options,
     read_options,
     write_options,
 )
 from queueber.spark.read.items import ItemsReader
 from queueber.spark.read.results import ResultsReader
 from queueber.spark.read.stream import ResultsStreamReader
-from queueber.spark.schemas import ITEM_COLUMNS, RESULT_COLUMNS, wanted_columns
-from queueber.spark.write.columns import check_columns
+from queueber.spark.schemas import ITEM_COLUMNS, RESULT_COLUMNS, check_written, wanted_columns
 from queueber.spark.write.writers import BatchWriter, StreamWriter
 
 
-class QueueberDataSource(DataSource):
+class QueueberDataSource(datasource.DataSource):
     """`spark.read`, `readStream`, `write` and `writeStream` with `.format("queueber")`."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        common_options(options)
+        check_options(options)
 
     @classmethod
     def name(cls) -> str:
@@ -48,26 +40,26 @@ class QueueberDataSource(DataSource):
         """All columns of the table; a schema that the user gives says which of them are wanted."""
         return _columns(read_options(self.options))
 
-    def reader(self, schema: StructType) -> DataSourceReader:
+    def reader(self, schema: StructType) -> datasource.DataSourceReader:
         options = read_options(self.options)
         wanted = wanted_columns(schema, _columns(options), options.table)
         if options.table == "items":
             return ItemsReader(options, wanted)
         return ResultsReader(options, wanted)
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
         options = write_options(self.options)
         _check_write(options, schema, overwrite=overwrite)
         return BatchWriter(options, options.write_id or str(uuid4()))
 
     def streamWriter(  # noqa: N802  Spark's name
         self, schema: StructType, overwrite: bool
-    ) -> DataSourceStreamWriter:
+    ) -> datasource.DataSourceStreamWriter:
         options = write_options(self.options, is_streaming=True)
         _check_write(options, schema, overwrite=overwrite)
         return StreamWriter(options)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+    def streamReader(self, schema: StructType) -> datasource.DataSourceStreamReader:  # noqa: N802  Spark's name
         options = read_options(self.options, is_streaming=True)
         return ResultsStreamReader(options, wanted_columns(schema, RESULT_COLUMNS, "results"))
 
@@ -76,8 +68,8 @@ def _check_write(options: WriteOptions, schema: StructType, *, overwrite: bool) 
     """Find mistakes here, on the driver, before any task runs."""
     if overwrite:
         raise InvalidArgument('a queue cannot be overwritten; use .mode("append")')
-    check_columns(schema)
-    with connected(options, must_exist=False) as queue:
+    check_written(schema)
+    with options.connected(must_exist=False) as queue:
         try:
             queue.stats()
         except InvalidArgument as error:

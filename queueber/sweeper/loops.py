@@ -5,6 +5,7 @@ reclaimer's slices and the syncer's record run in a thread while calls are serve
 """
 
 import contextlib
+import math
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -27,7 +28,7 @@ class Sweeper:
         while True:
             self._wake = trio.Event()
             due_in_ms = service.next_due_in_ms()
-            with trio.move_on_after(trio_seconds(due_in_ms)):
+            with trio.move_on_after(math.inf if due_in_ms is None else due_in_ms / 1000):
                 await self._wake.wait()
             await self.run_due(service)
 
@@ -40,10 +41,6 @@ class Sweeper:
                 slices += 1
                 await trio.lowlevel.checkpoint()
         return slices
-
-
-def trio_seconds(ms: int | None) -> float:
-    return float("inf") if ms is None else ms / 1000
 
 
 class Reclaimer:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,8 @@ from queueber.limits import (
     PRIORITY_MAX,
 )
 from queueber.model import Rows
+
+T = TypeVar("T", int, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,10 @@ class _RowCheck:
         return InvalidArgument(f"column {name!r}: {where} has {has}")
 
 
-def _numbers(column: pa.Array, missing: int) -> list[int]:
-    filled = column.fill_null(missing) if column.null_count else column
-    numbers: list[int] = filled.to_pylist()
-    return numbers
+def _filled(column: pa.Array, missing: T) -> list[T]:
+    """The values, with `missing` for those that are null."""
+    values: list[T] = (column.fill_null(missing) if column.null_count else column).to_pylist()
+    return values
 
 
 def _visible_at_ms(check: _RowCheck, limits: RowLimits) -> Sequence[int]:
@@ -113,14 +115,14 @@ def _visible_at_ms(check: _RowCheck, limits: RowLimits) -> Sequence[int]:
     if delays is not None:
         delays = delays.cast(pa.int64())
         check.range("delay_ms", delays, 0, DELAY_MS_MAX)
-        return [limits.started_at_ms + each if each else 0 for each in _numbers(delays, 0)]
+        return [limits.started_at_ms + each if each else 0 for each in _filled(delays, 0)]
     times = check.column("visible_at")
     if times is None:
         return ()
     times_ms = pc.divide(times.cast(pa.int64()), 1000)
     latest = limits.started_at_ms + DELAY_MS_MAX
     check.highest("visible_at", times_ms, latest, "ms since the epoch")
-    return [max(0, each) for each in _numbers(times_ms, 0)]
+    return [max(0, each) for each in _filled(times_ms, 0)]
 
 
 def _priorities(check: _RowCheck) -> Sequence[int]:
@@ -128,7 +130,7 @@ def _priorities(check: _RowCheck) -> Sequence[int]:
     if column is None:
         return ()
     check.range("priority", column, 0, PRIORITY_MAX)
-    return _numbers(column, PRIORITY_DEFAULT)
+    return _filled(column, PRIORITY_DEFAULT)
 
 
 def _keys(check: _RowCheck) -> Sequence[str]:
@@ -136,8 +138,7 @@ def _keys(check: _RowCheck) -> Sequence[str]:
     if column is None:
         return ()
     check.highest("key", pc.binary_length(column), KEY_BYTES_MAX, "bytes")
-    keys: list[str] = (column.fill_null("") if column.null_count else column).to_pylist()
-    return keys
+    return _filled(column, "")
 
 
 def _attributes(check: _RowCheck) -> Sequence[dict[str, str]]:

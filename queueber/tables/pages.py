@@ -1,16 +1,72 @@
-"""Turns pages of the client into Arrow record batches: each list becomes a column.
+"""The tables of results and items, and pages of the client as their rows: each list a column.
 
 `names` lists the columns of a record batch in order; no other column is built.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from queueber.ids import made_at_ms, origin_of
-from queueber.model import ItemColumns, ItemState, ResultColumns
-from queueber.tables.schemas import ITEMS, RESULTS, TIME
+from queueber.model import Column, ItemColumns, ItemState, ResultColumns
+
+TIME = pa.timestamp("us", tz="UTC")
+TEXT_MAP = pa.map_(pa.string(), pa.string())
+
+RESULTS = pa.schema(
+    {
+        "id": pa.string(),
+        "key": pa.string(),
+        "batch": pa.string(),
+        "status": pa.string(),
+        "result": pa.binary(),
+        "error": pa.string(),
+        "attempts": pa.int32(),
+        "added_at": TIME,
+        "finished_at": TIME,
+        "partition": pa.int32(),
+        "row": pa.int64(),
+        "attributes": TEXT_MAP,
+    }
+)
+"""Completed items and dead letters."""
+
+ITEMS = pa.schema(
+    {
+        "id": pa.string(),
+        "key": pa.string(),
+        "batch": pa.string(),
+        "state": pa.string(),
+        "contents": pa.binary(),
+        "priority": pa.int32(),
+        "attempts": pa.int32(),
+        "added_at": TIME,
+        "at": TIME,
+        "age_seconds": pa.float64(),
+        "lease": pa.string(),
+        "reason": pa.string(),
+        "last_error": pa.string(),
+        "partition": pa.int32(),
+        "row": pa.int64(),
+        "attributes": TEXT_MAP,
+    }
+)
+"""Items that are in a queue, in any state."""
+
+_SENT_ON_DEMAND = {
+    "result": Column.RESULTS,
+    "contents": Column.CONTENTS,
+    "key": Column.KEYS,
+    "batch": Column.BATCHES,
+    "attributes": Column.ATTRIBUTES,
+}
+
+
+def unwanted(names: Collection[str]) -> list[Column]:
+    """The columns that the server need not send if only these columns of a table are read."""
+    return [column for name, column in _SENT_ON_DEMAND.items() if name not in names]
+
 
 Values = Mapping[str, Callable[[], Sequence[Any]]]
 """For each column a function that makes its values."""
@@ -19,14 +75,11 @@ Values = Mapping[str, Callable[[], Sequence[Any]]]
 def results_page(page: ResultColumns, names: Sequence[str]) -> pa.RecordBatch:
     """Completed items as rows of the table of results."""
     values: Values = {
-        "key": lambda: _texts(page.keys),
-        "batch": lambda: _texts(page.batches),
+        **_of_both(page),
         "status": lambda: ["done"] * len(page.ids),
         "result": lambda: page.results,
         "error": lambda: [None] * len(page.ids),
-        "attempts": lambda: page.attempts,
         "finished_at": lambda: _micros(page.completed_at_ms),
-        "attributes": lambda: _maps(page.attributes),
     }
     return _record_batch(RESULTS, names, page.ids, values)
 
@@ -34,7 +87,7 @@ def results_page(page: ResultColumns, names: Sequence[str]) -> pa.RecordBatch:
 def dead_page(page: ItemColumns, names: Sequence[str]) -> pa.RecordBatch:
     """Dead letters as rows of the table of results."""
     values: Values = {
-        **_of_items(page),
+        **_of_both(page),
         "status": lambda: ["dead"] * len(page.ids),
         "result": lambda: [None] * len(page.ids),
         # An item whose worker died has no error of its own.
@@ -52,7 +105,7 @@ def items_page(
 ) -> pa.RecordBatch:
     """Items of one state as rows of the table of items. Ages are those at `taken_at_ms`."""
     values: Values = {
-        **_of_items(page),
+        **_of_both(page),
         "state": lambda: [state.value] * len(page.ids),
         "contents": lambda: page.contents,
         "priority": lambda: page.priorities,
@@ -65,7 +118,7 @@ def items_page(
     return _record_batch(ITEMS, names, page.ids, values)
 
 
-def _of_items(page: ItemColumns) -> Values:
+def _of_both(page: ItemColumns | ResultColumns) -> Values:
     return {
         "key": lambda: _texts(page.keys),
         "batch": lambda: _texts(page.batches),

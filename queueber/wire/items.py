@@ -1,4 +1,4 @@
-"""Codecs of adds and polls: Cap'n Proto messages to plain values and back.
+"""Codecs of adds, polls and fails: Cap'n Proto messages to plain values and back.
 
 Most messages use few columns. So the code first asks whether a column is there, by its field: that
 takes a tenth of the time of looking the field up by name and reading an empty list.
@@ -9,7 +9,16 @@ from typing import Any
 
 from queueber.ids import made_at_ms
 from queueber.limits import ADD_ITEMS_MAX, POLL_ITEMS_CEILING, PRIORITY_DEFAULT
-from queueber.model import NO_DETAILS, Added, ItemDetails, NewItems, Origin, Polled, Producer
+from queueber.model import (
+    NO_DETAILS,
+    Added,
+    FailOutcome,
+    ItemDetails,
+    NewItems,
+    Origin,
+    Polled,
+    Producer,
+)
 from queueber.schema import wire
 from queueber.wire.lists import (
     read_attribute_columns,
@@ -250,3 +259,17 @@ def joined_columns(columns: Iterable[tuple[Sequence[Any], int]], missing: object
     if not any(column for column, _ in listed):
         return []
     return [each for column, count in listed for each in (column or [missing] * count)]
+
+
+# --- fail -----------------------------------------------------------------------------------------
+
+_FAIL_OUTCOMES = tuple(FailOutcome)
+"""In the order of their numbers in the schema, which has the same words for them."""
+
+
+def write_fail_outcomes(response: Any, outcomes: Sequence[FailOutcome]) -> None:
+    response.outcomes = [outcome.value for outcome in outcomes]
+
+
+def read_fail_outcomes(response: Any) -> list[FailOutcome]:
+    return [_FAIL_OUTCOMES[outcome.raw] for outcome in response.outcomes]

@@ -1,11 +1,38 @@
-"""Codecs of lists, columns and attributes in messages, with limits on their length."""
+"""What the codecs share: plain fields, and lists and attributes with limits on their length."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Generic, TypeVar, cast
 
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import ATTRIBUTES_MAX, SECOND_MS
 from queueber.model import Column
+
+T = TypeVar("T")
+
+
+class Codec(Generic[T]):
+    """Of a dataclass whose fields a message has in camelCase, unless they are `renamed`."""
+
+    def __init__(self, kind: type[T], *, without: Collection[str] = (), **renamed: str) -> None:
+        self._kind = kind
+        names = [each.name for each in fields(cast(Any, kind)) if each.name not in without]
+        self.names = [(renamed.get(name, _camel_case(name)), name) for name in names]
+        """Of each field the name in the message, and the name in the dataclass."""
+
+    def write(self, target: Any, value: T) -> None:
+        for wire_name, name in self.names:
+            setattr(target, wire_name, getattr(value, name))
+
+    def read(self, source: Any, **others: Any) -> T:
+        """The dataclass; `others` are the fields that the codec is without."""
+        values = {name: getattr(source, wire_name) for wire_name, name in self.names}
+        return self._kind(**values, **others)
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def read_list(field: str, values: Any, count_max: int) -> list[Any]:
@@ -20,13 +47,14 @@ def read_list(field: str, values: Any, count_max: int) -> list[Any]:
     return list(values)
 
 
+def write_unless_empty(target: Any, field: str, column: Sequence[Any]) -> None:
+    """Write a list, or leave it out if every element has the default."""
+    if any(column):
+        setattr(target, field, column)
+
+
 def read_columns(columns: Any) -> frozenset[Column]:
     return frozenset(column for column in Column if getattr(columns, column.value))
-
-
-def write_columns(target: Any, columns: frozenset[Column]) -> None:
-    for column in columns:
-        setattr(target, column.value, True)
 
 
 def read_duration_ms(secs: int, ms: int) -> int:

@@ -5,57 +5,15 @@ from typing import Any
 
 from queueber.limits import LOAD_FILES_MAX, LOAD_PARTS_MAX, LOADS_MAX, PRIORITY_MAX
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef, StagedFile
-from queueber.wire.lists import read_list
+from queueber.wire.lists import Codec, read_list
 
-_STATES = (LoadState.STAGING, LoadState.COMMITTING, LoadState.COMMITTED)
-_STATE_WORDS = dict(zip(_STATES, ("staging", "committing", "committed"), strict=True))
-
-_LOAD_FIELDS = {
-    "batch": "batch",
-    "startedAtMs": "started_at_ms",
-    "expiresAtMs": "expires_at_ms",
-    "rows": "rows",
-    "duplicates": "duplicates",
-    "queueNumber": "queue_number",
-    "batchNumber": "batch_number",
-    "idHead": "id_head",
-    "dedupWindowMs": "dedup_window_ms",
-    "itemBytesMax": "item_bytes_max",
-    "fileBytesMax": "file_bytes_max",
-    "directory": "directory",
-    "token": "token",
-}
-
-_FILE_FIELDS = {
-    "name": "name",
-    "family": "family",
-    "bytes": "size",
-    "entries": "entries",
-    "crc32": "crc32",
-    "firstKey": "first_key",
-    "lastKey": "last_key",
-}
-
-_PART_FIELDS = {
-    "rows": "rows",
-    "contentsBytes": "contents_bytes",
-    "digest": "digest",
-    "delayed": "delayed",
-    "delayedFirstMs": "delayed_first_ms",
-    "keys": "keys",
-}
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-
-def read_load_ref(source: Any) -> LoadRef:
-    return LoadRef(source.name, source.epoch)
-
-
-def write_load_ref(target: Any, ref: LoadRef) -> None:
-    target.name = ref.name
-    target.epoch = ref.epoch
+_LOAD_REF = Codec(LoadRef)
+read_load_ref, write_load_ref = _LOAD_REF.read, _LOAD_REF.write
+_LOAD = Codec(LoadInfo, without=("ref", "state"))
+_PART = Codec(Part, without=("ref", "files", "levels"))
+_FILE = Codec(StagedFile, size="bytes")
+_STATES = tuple(LoadState)
+"""In the order of their numbers in the schema, which has the same words for them."""
 
 
 def read_part_ref(source: Any) -> PartRef:
@@ -81,19 +39,13 @@ def write_part_refs(request: Any, refs: Sequence[PartRef]) -> None:
 
 
 def write_load(target: Any, load: LoadInfo) -> None:
-    target.name = load.ref.name
-    target.epoch = load.ref.epoch
-    target.state = _STATE_WORDS[load.state]
-    for wire_name, name in _LOAD_FIELDS.items():
-        setattr(target, wire_name, getattr(load, name))
+    write_load_ref(target, load.ref)
+    target.state = load.state.value
+    _LOAD.write(target, load)
 
 
 def read_load(source: Any) -> LoadInfo:
-    return LoadInfo(
-        ref=LoadRef(source.name, source.epoch),
-        state=_STATES[source.state.raw],
-        **{name: getattr(source, wire_name) for wire_name, name in _LOAD_FIELDS.items()},
-    )
+    return _LOAD.read(source, ref=read_load_ref(source), state=_STATES[source.state.raw])
 
 
 def write_loads(results: Any, loads: Sequence[LoadInfo]) -> None:
@@ -112,22 +64,17 @@ def read_loads(results: Any) -> list[LoadInfo]:
 def write_part(request: Any, part: Part) -> None:
     write_part_ref(request.init("part"), part.ref)
     request.levels = list(part.levels)
-    for wire_name, name in _PART_FIELDS.items():
-        setattr(request, wire_name, getattr(part, name))
+    _PART.write(request, part)
     files = request.init("files", len(part.files))
     for at, file in enumerate(part.files):
-        for wire_name, name in _FILE_FIELDS.items():
-            setattr(files[at], wire_name, getattr(file, name))
+        _FILE.write(files[at], file)
 
 
 def read_part(request: Any) -> Part:
-    return Part(
+    files = read_list("files", request.files, LOAD_FILES_MAX)
+    return _PART.read(
+        request,
         ref=read_part_ref(request.part),
-        files=[_read_file(file) for file in read_list("files", request.files, LOAD_FILES_MAX)],
+        files=[_FILE.read(file) for file in files],
         levels=read_list("levels", request.levels, PRIORITY_MAX + 1),
-        **{name: getattr(request, wire_name) for wire_name, name in _PART_FIELDS.items()},
     )
-
-
-def _read_file(source: Any) -> StagedFile:
-    return StagedFile(**{name: getattr(source, wire) for wire, name in _FILE_FIELDS.items()})

@@ -4,30 +4,12 @@ from typing import Any
 
 from queueber.model import LogStats, Receipt, Result, ResultColumns, Results
 from queueber.schema import wire
-from queueber.wire.lists import read_attribute_columns, write_attribute_columns
+from queueber.wire import lists
 
 _ATTRIBUTES = wire.ReadResponse.schema.fields["attributes"]
-
-_RECEIPT_FIELDS = {
-    "batch": "batch",
-    "added": "added",
-    "done": "done",
-    "dead": "dead",
-    "live": "live",
-    "addedDigest": "added_digest",
-    "doneDigest": "done_digest",
-    "deadDigest": "dead_digest",
-    "complete": "complete",
-}
-
-
-def write_receipt(target: Any, receipt: Receipt) -> None:
-    for wire_name, name in _RECEIPT_FIELDS.items():
-        setattr(target, wire_name, getattr(receipt, name))
-
-
-def read_receipt(source: Any) -> Receipt:
-    return Receipt(**{name: getattr(source, wire) for wire, name in _RECEIPT_FIELDS.items()})
+_RECEIPT = lists.Codec(Receipt)
+write_receipt, read_receipt = _RECEIPT.write, _RECEIPT.read
+_LOG_STATS = lists.Codec(LogStats, without=("readers",))
 
 
 def write_results(response: Any, read: Results, *, with_offsets: bool = False) -> None:
@@ -36,20 +18,14 @@ def write_results(response: Any, read: Results, *, with_offsets: bool = False) -
     response.nextOffset = read.next_offset
     response.missed = read.missed
     response.ids = [each.id for each in results]
-    texts = [each.result for each in results]
-    if any(texts):
-        response.results = texts
+    lists.write_unless_empty(response, "results", [each.result for each in results])
     response.completedAtMs = [each.completed_at_ms for each in results]
     response.attempts = [each.attempt for each in results]
-    keys = [each.key for each in results]
-    if any(keys):
-        response.keys = keys
-    batches = [each.batch for each in results]
-    if any(batches):
-        response.batches = batches
+    lists.write_unless_empty(response, "keys", [each.key for each in results])
+    lists.write_unless_empty(response, "batches", [each.batch for each in results])
     attributes = [each.attributes for each in results]
     if any(attributes):
-        write_attribute_columns(response.init("attributes"), attributes)
+        lists.write_attribute_columns(response.init("attributes"), attributes)
     if with_offsets:
         response.offsets = [each.offset for each in results]
 
@@ -60,7 +36,7 @@ def read_results(response: Any) -> ResultColumns:
     no_text = [""] * count
     attributes: list[dict[str, str]] = []
     if response._has_by_field(_ATTRIBUTES):
-        attributes = read_attribute_columns(response.attributes, count)
+        attributes = lists.read_attribute_columns(response.attributes, count)
     return ResultColumns(
         list(response.offsets) or range(first, first + count),
         ids,
@@ -92,9 +68,7 @@ def results_of(columns: ResultColumns) -> Results:
 
 
 def write_log_stats(target: Any, stats: LogStats) -> None:
-    target.firstOffset = stats.first_offset
-    target.nextOffset = stats.next_offset
-    target.bytes = stats.bytes
+    _LOG_STATS.write(target, stats)
     readers = target.init("readers", len(stats.readers))
     for at, (name, offset) in enumerate(stats.readers.items()):
         readers[at].name = name
@@ -103,4 +77,4 @@ def write_log_stats(target: Any, stats: LogStats) -> None:
 
 def read_log_stats(source: Any) -> LogStats:
     readers = {reader.name: reader.offset for reader in source.readers}
-    return LogStats(source.firstOffset, source.nextOffset, source.bytes, readers)
+    return _LOG_STATS.read(source, readers=readers)

@@ -1,35 +1,72 @@
-"""Codecs of snapshots: their counts, and pages of items in columns."""
+"""Codecs of items as they stand: their states, peeked items, snapshots and pages of them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from queueber.errors import InvalidArgument
 from queueber.ids import made_at_ms
-from queueber.model import ItemColumns, ItemDetails, ItemInfo, SnapshotInfo, SnapshotRange
+from queueber.limits import PEEK_ITEMS_MAX
+from queueber.model import (
+    ItemColumns,
+    ItemDetails,
+    ItemInfo,
+    ItemState,
+    SnapshotInfo,
+    SnapshotRange,
+)
 from queueber.schema import wire
+from queueber.wire import lists
 from queueber.wire.items import read_details, write_details
 
-_SNAPSHOT_FIELDS = {
-    "id": "id",
-    "takenAtMs": "taken_at_ms",
-    "expiresAtMs": "expires_at_ms",
-    "firstOffset": "first_offset",
-    "nextOffset": "next_offset",
-    "ready": "ready",
-    "delayed": "delayed",
-    "inProgress": "leased",
-    "dead": "dead",
-}
 _DETAILS = wire.ScanResponse.schema.fields["details"]
+_SNAPSHOT = lists.Codec(SnapshotInfo, leased="inProgress")
+write_snapshot, read_snapshot = _SNAPSHOT.write, _SNAPSHOT.read
+_PEEKED = lists.Codec(ItemInfo, without=("attributes", "attempt_times_ms"), lease_id="lease")
+_STATES = (ItemState.READY, ItemState.DELAYED, ItemState.LEASED, ItemState.DEAD)
+_STATE_WORDS = dict(zip(_STATES, ("ready", "delayed", "inProgress", "dead"), strict=True))
 
 
-def write_snapshot(target: Any, info: SnapshotInfo) -> None:
-    for wire_name, name in _SNAPSHOT_FIELDS.items():
-        setattr(target, wire_name, getattr(info, name))
+def read_state(state: Any) -> ItemState:
+    """Read the number, because pycapnp has no name for a value that is not in the schema."""
+    if state.raw >= len(_STATES):
+        raise InvalidArgument(f"state: {state.raw} is none of {', '.join(_STATE_WORDS.values())}")
+    return _STATES[state.raw]
 
 
-def read_snapshot(source: Any) -> SnapshotInfo:
-    return SnapshotInfo(**{name: getattr(source, wire) for wire, name in _SNAPSHOT_FIELDS.items()})
+def wire_state(state: ItemState) -> str:
+    return _STATE_WORDS[state]
+
+
+# --- peek -----------------------------------------------------------------------------------------
+
+
+def write_peeked(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> None:
+    response.next = next_after
+    listed = response.init("items", len(items))
+    for at, peeked in enumerate(items):
+        target = listed[at]
+        for wire_name, name in _PEEKED.names:
+            if value := getattr(peeked, name):
+                setattr(target, wire_name, value)
+        lists.write_attribute_list(target, "attributes", peeked.attributes)
+        if peeked.attempt_times_ms:
+            target.attemptTimesMs = list(peeked.attempt_times_ms)
+
+
+def read_peeked(response: Any) -> tuple[list[ItemInfo], bytes]:
+    items = [
+        _PEEKED.read(
+            source,
+            attributes=lists.read_attribute_list(source.attributes),
+            attempt_times_ms=list(source.attemptTimesMs),
+        )
+        for source in lists.read_list("items", response.items, PEEK_ITEMS_MAX)
+    ]
+    return items, response.next
+
+
+# --- snapshots ------------------------------------------------------------------------------------
 
 
 def read_cuts(response: Any) -> list[SnapshotRange]:
@@ -53,14 +90,10 @@ def write_scan(response: Any, items: Sequence[ItemInfo], next_after: bytes) -> N
     )
     if details.attempts or details.keys or details.batches or details.attributes:
         write_details(response.init("details"), details)
-    for field, column in (
-        ("contents", [each.contents for each in items]),
-        ("leases", [each.lease_id for each in items]),
-        ("reasons", [each.reason for each in items]),
-        ("lastErrors", [each.last_error for each in items]),
-    ):
-        if any(column):
-            setattr(response, field, column)
+    lists.write_unless_empty(response, "contents", [each.contents for each in items])
+    lists.write_unless_empty(response, "leases", [each.lease_id for each in items])
+    lists.write_unless_empty(response, "reasons", [each.reason for each in items])
+    lists.write_unless_empty(response, "lastErrors", [each.last_error for each in items])
 
 
 def read_scan(response: Any) -> ItemColumns:

@@ -4,10 +4,6 @@
        │       └─ Heartbeat: extends every lease that still has an item
        └────▶ Supervisor ─▶ worker processes, each with a Pool of its own
 
-    pool/       one process: poller, heartbeat, reporter, shutdown
-    handlers/   the user's function: how it is found, called and run
-    processes/  several processes: supervision, restarts, messages
-
 A process has one connection, and its leases end with it: when the process dies, the server releases
 its items at once.
 """

@@ -5,17 +5,22 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Protocol
 
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
-from queueber.worker.counters import WorkerStats
-from queueber.worker.event_logger import EventLogger, make_event_logger
-from queueber.worker.handlers.handler import Handler
-from queueber.worker.handlers.serializers import Deserializer, Serializer, SerializerName
-from queueber.worker.seconds import Duration, in_seconds
-from queueber.worker.worker_settings import LoopName, OnLeaseLost, WorkerSettings
+from queueber.limits import LEASE_MS_MAX, SECOND_MS
+from queueber.worker.progress import EventLogger, WorkerStats, make_event_logger, showing_progress
+from queueber.worker.work_item import Deserializer, Duration, Serializer, to_seconds
+from queueber.worker.worker_settings import (
+    Handler,
+    LoopName,
+    OnLeaseLost,
+    SerializerName,
+    WorkerSettings,
+)
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -77,9 +82,9 @@ class Worker:
             concurrency=concurrency,
             processes=processes,
             prefetch=concurrency if prefetch is None else prefetch,
-            lease_seconds=in_seconds(lease),
-            shutdown_seconds=in_seconds(shutdown_timeout),
-            connect_seconds=in_seconds(connect_timeout),
+            lease_seconds=to_seconds("lease", lease, 0.001, LEASE_MS_MAX / SECOND_MS),
+            shutdown_seconds=to_seconds("shutdown_timeout", shutdown_timeout),
+            connect_seconds=to_seconds("connect_timeout", connect_timeout),
             loop=loop,
             serializer=serializer,
             deserializer=deserializer,
@@ -106,8 +111,7 @@ class Worker:
 
         Raises `Unavailable` if the server cannot be reached at the start; later the worker retries.
         """
-        from queueber.worker.processes.main_guard import check_main_guard
-        from queueber.worker.progress_display import make_display
+        from queueber.worker.worker_process import check_main_guard
 
         check_main_guard()
         _check_no_loop_runs()
@@ -117,16 +121,15 @@ class Worker:
         with self._lock:
             if self._run is not None:
                 raise RuntimeError("this worker is already running; create another one")
-            run = self._run = self._make_run(log, until_empty)
+            run = self._run = _make_run(replace(self._settings, is_until_empty=until_empty), log)
             for at in range(self._stops):
                 run.stop(now=at > 0)
         try:
-            display = make_display(self._settings.queue, run.stats, log)
-            with (
-                _signals(self.stop),
-                _naming_arguments(),
-                display if self._shows_progress else contextlib.nullcontext(),
-            ):
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(_signals(self.stop))
+                stack.enter_context(_naming_arguments())
+                if self._shows_progress:
+                    stack.enter_context(showing_progress(self._settings.queue, run.stats, log))
                 run.run()
         finally:
             with self._lock:
@@ -149,14 +152,15 @@ class Worker:
         run = self._run
         return run.stats() if run is not None else WorkerStats()
 
-    def _make_run(self, log: EventLogger, is_until_empty: bool) -> _Run:
-        if self._settings.processes:
-            from queueber.worker.processes.supervisor import Supervisor
 
-            return Supervisor(self._settings, log, is_until_empty=is_until_empty)
-        from queueber.worker.pool.in_process import InProcessRun
+def _make_run(settings: WorkerSettings, log: EventLogger) -> _Run:
+    if settings.processes:
+        from queueber.worker.supervisor import Supervisor
 
-        return InProcessRun(self._settings, log, is_until_empty=is_until_empty)
+        return Supervisor(settings, log)
+    from queueber.worker.pool import InProcessRun
+
+    return InProcessRun(settings, log)
 
 
 def _check_no_loop_runs() -> None:

@@ -1,32 +1,39 @@
-"""The arguments of a `Worker`, checked once. Errors name the argument."""
+"""The arguments of a `Worker`, checked once. Errors name the argument.
 
+The handler is a function, or the name of one as in `package.module:function`.
+"""
+
+import functools
+import importlib
+import inspect
+import json
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from queueber.errors import InvalidArgument
-from queueber.limits import LEASE_MS_MAX, SECOND_MS
-from queueber.worker.handlers.handler import Handler, is_coroutine_function, resolve
-from queueber.worker.handlers.serializers import (
-    DESERIALIZERS,
-    SERIALIZERS,
-    Deserializer,
-    Serializer,
-    SerializerName,
-)
-from queueber.worker.seconds import check_seconds
-from queueber.worker.work_item import WorkItem
+from queueber.worker.work_item import Deserializer, Serializer, WorkItem
 
+Handler = Callable[[WorkItem], object]
+OnLeaseLost = Callable[[WorkItem], object]
+SerializerName = Literal["json"]
 LoopName = Literal["asyncio", "trio"]
 LOOPS: tuple[str, ...] = get_args(LoopName)
 CONCURRENCY_MAX = 10_000
 PROCESSES_MAX = 1000
 PREFETCH_MAX = 100_000
-TIMEOUT_SECONDS_MAX = 7 * 24 * 3600
 
 F = TypeVar("F", bound=Callable[..., object])
 
-OnLeaseLost = Callable[[WorkItem], object]
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+# Pickle is not among them: whoever may add an item could run code in the worker.
+SERIALIZERS: dict[str, Serializer] = {"json": _to_json}
+DESERIALIZERS: dict[str, Deserializer] = {"json": json.loads}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,10 @@ class WorkerSettings:
     serializer: Serializer | SerializerName | None
     deserializer: Deserializer | str | None
     on_lease_lost: OnLeaseLost | None
+    is_until_empty: bool = False
+    """The run ends when no item is ready."""
+    must_exist: bool = False
+    """A queue that is missing at the start is not created."""
 
     def __post_init__(self) -> None:
         _check_text("address", self.address)
@@ -54,9 +65,6 @@ class WorkerSettings:
         _check_count("concurrency", self.concurrency, 1, CONCURRENCY_MAX)
         _check_count("processes", self.processes, 0, PROCESSES_MAX)
         _check_count("prefetch", self.prefetch, 0, PREFETCH_MAX)
-        check_seconds("lease", self.lease_seconds, 0.001, LEASE_MS_MAX / SECOND_MS)
-        check_seconds("shutdown_timeout", self.shutdown_seconds, 0, TIMEOUT_SECONDS_MAX)
-        check_seconds("connect_timeout", self.connect_seconds, 0, TIMEOUT_SECONDS_MAX)
         if self.loop not in LOOPS:
             raise InvalidArgument(f"loop: {self.loop!r} is not one of {', '.join(LOOPS)}")
         if self.on_lease_lost is not None and not callable(self.on_lease_lost):
@@ -104,3 +112,58 @@ def _check_count(argument: str, given: object, low: int, high: int) -> None:
         raise InvalidArgument(f"{argument}: {given!r} is not a number")
     if not low <= given <= high:
         raise InvalidArgument(f"{argument}: {given} is outside {low} to {high}")
+
+
+def load(reference: str) -> Any:
+    """Import what `package.module:name` names; `InvalidArgument` says why that is impossible."""
+    module_name, colon, path = reference.partition(":")
+    if not colon or not module_name or not path:
+        raise InvalidArgument(
+            f"handler: {reference!r} does not name a function; write it as package.module:function"
+        )
+    try:
+        found: Any = importlib.import_module(module_name)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and _is_part_of(error.name, module_name):
+            raise InvalidArgument(
+                f"handler: there is no module {error.name!r}; it is looked for in the current "
+                "directory and on PYTHONPATH"
+            ) from None
+        raise InvalidArgument(
+            f"handler: {module_name} cannot be imported: {type(error).__name__}: {error}"
+            f"{_where(error)}"
+        ) from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise InvalidArgument(f"handler: {module_name} has no {path!r}")
+        found = getattr(found, name)
+    return found
+
+
+def _is_part_of(missing: str | None, module_name: str) -> bool:
+    """Whether the module itself is missing, rather than something that it imports."""
+    return missing is not None and f"{module_name}.".startswith(f"{missing}.")
+
+
+def _where(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def resolve(handler: object) -> Handler:
+    """The handler itself, imported if it was given by name."""
+    found: Any = load(handler) if isinstance(handler, str) else handler
+    if not callable(found):
+        shown = handler if isinstance(handler, str) else repr(handler)
+        raise InvalidArgument(f"handler: {shown} is {type(found).__name__}, not a function")
+    function: Handler = found
+    return function
+
+
+def is_coroutine_function(handler: object) -> bool:
+    """Also true for a partial, and for an object whose `__call__` is a coroutine function."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
+        getattr(handler, "__call__", None)  # noqa: B004  the method itself is asked for
+    )

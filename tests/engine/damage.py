@@ -4,16 +4,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from queueber.db.families import Family
-from queueber.db.records.batches import BatchRecord, batch_number_part, decode_batch, encode_batch
-from queueber.db.records.counters import decode_counters, encode_counters
-from queueber.db.records.keys import LOWEST_DUE, due_part, id_block, level_part, text_digest
-from queueber.db.records.leases import decode_lease, encode_lease
+from queueber.db.records.items import decode_lease, encode_lease
+from queueber.db.records.keys import (
+    decode_mark,
+    due_part,
+    encode_mark,
+    id_block,
+    level_part,
+    text_digest,
+)
 from queueber.db.records.loads import LoadRecord
 from queueber.db.records.log import LogHead, encode_log_head
-from queueber.db.records.marks import decode_mark, encode_mark, plain_mark
+from queueber.db.records.queues import decode_counters, encode_counters
+from queueber.db.records.remembered import (
+    BatchRecord,
+    batch_number_part,
+    decode_batch,
+    encode_batch,
+)
 from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_store import check_store
 from queueber.model import FailOutcome, LoadRef, NewItems, Part, PartRef, Producer, QueueSettings
+from tests.support.entries import LOWEST_DUE, plain_mark
 from tests.support.loading import run_commit
 from tests.support.operations import begin_load, commit_load, configure_queue, finish_part
 from tests.support.rig import QUEUE, START_MS, Rig

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from queueber.db.records.batches import decode_batch
 from queueber.db.records.loads import LoadRecord
-from queueber.db.records.retention import FORGET_BATCH, FORGET_LOAD, FORGET_LOADED
+from queueber.db.records.remembered import FORGET_BATCH, FORGET_LOAD, FORGET_LOADED, decode_batch
 from queueber.ids import IdSource, ItemId, range_id
 from queueber.limits import MIB
 from queueber.model import NewItems, PartRef, Rows

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from queueber.db.records.loads import LoadedRecord, LoadRecord, load_digest
-from queueber.engine.kernel.steps import Step, Steps
+from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.loads.part_check import check_part
 from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState

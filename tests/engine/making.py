@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from queueber.db.families import Family
-from queueber.db.records.marks import MARK_BYTES, MarkFields, decode_mark
+from queueber.db.records.keys import MARK_BYTES, MarkFields, decode_mark
 from queueber.model import FailOutcome, NewItems
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue

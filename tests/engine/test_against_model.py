@@ -15,9 +15,8 @@ from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.open import open_engine
 from queueber.engine.queue.peek import look
-from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.queue.queue_state import QueueState, View
 from queueber.engine.queue.results import results_of
-from queueber.engine.queue.view import View
 from queueber.errors import Aborted, NotFound
 from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
@@ -105,10 +104,10 @@ class EngineAgainstModel(LoadRules):
         self.patch = pytest.MonkeyPatch()
         # A window of a few entries is refilled and cut far more often than the real one; what is
         # kept for days is kept for a moment.
-        self.patch.setattr("queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES", 4)
-        self.patch.setattr("queueber.engine.queue.recent_contents.RECENT_QUEUE_BYTES_MAX", 3000)
+        self.patch.setattr("queueber.engine.queue.ready_index.READY_WINDOW_ENTRIES", 4)
+        self.patch.setattr("queueber.engine.queue.ready_index.RECENT_QUEUE_BYTES_MAX", 3000)
         self.patch.setattr(
-            "queueber.engine.queue.selection.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
+            "queueber.engine.queue.poll.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
         )
         self.patch.setattr(
             "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS",
@@ -117,7 +116,7 @@ class EngineAgainstModel(LoadRules):
         kept = "queueber.engine.records."
         self.patch.setattr(kept + "producers.PRODUCER_KEEP_MS", model_module.PRODUCER_KEEP_MS)
         self.patch.setattr(kept + "batches.BATCH_KEEP_MS", model_module.BATCH_KEEP_MS)
-        for module in ("records.producers", "integrity.check_records"):
+        for module in ("records.producers", "integrity.records"):
             name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
         self.patch.setattr("queueber.engine.loads.commit.LOAD_KEEP_MS", LOAD_KEEP_MS)

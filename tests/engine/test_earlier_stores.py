@@ -4,7 +4,7 @@ import tarfile
 from pathlib import Path
 from random import Random
 
-from queueber.db.store.directory import check_data_dir
+from queueber.db.recovery.opening import check_data_dir
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.open import open_engine

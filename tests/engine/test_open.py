@@ -11,7 +11,7 @@ from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
-from queueber.engine.kernel.steps import Step, Steps
+from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.open import open_engine
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource

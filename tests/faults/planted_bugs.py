@@ -6,14 +6,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from queueber.engine.kernel.duties import Done, Duties
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log.log import Log, append
+from queueber.engine.log import Log, append
 from queueber.engine.queue.expire import expire
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.engine.queue.ready_index import ReadyIndex
-from queueber.engine.queue.ready_window import ReadyWindow
+from queueber.engine.queue.ready_index import ReadyIndex, ReadyWindow
 from queueber.engine.queue.sweep import DUTIES
 from queueber.engine.records.batches import Batches, Side
 from queueber.engine.records.dedup_keys import KeyLookup
@@ -78,9 +78,9 @@ def expire_leases_early(patch: Patch) -> None:
 
     duties = [
         replace(duty, due_ms=due_ms, run=early) if duty.name == "expire" else duty
-        for duty in DUTIES._duties
+        for duty in DUTIES
     ]
-    patch.setattr("queueber.engine.queue.sweep.DUTIES", Duties(duties))
+    patch.setattr("queueber.engine.queue.sweep.DUTIES", duties)
 
 
 def lease_items_twice(patch: Patch) -> None:
@@ -104,7 +104,7 @@ def extend_leases_in_the_answer_only(patch: Patch) -> None:
 
 
 def forget_what_is_due_at_a_restart(patch: Patch) -> None:
-    patch.setattr("queueber.engine.open._put_on_agenda", lambda *_: None)
+    patch.setattr("queueber.engine.open.first_due_ms", lambda *_: NEVER_MS)
 
 
 def write_results_apart_from_what_they_are_of(patch: Patch) -> None:
@@ -157,7 +157,7 @@ def wake_nobody_after_a_sweep(patch: Patch) -> None:
 
 
 def delete_results_that_one_reader_has_read(patch: Patch) -> None:
-    patch.setattr("queueber.engine.log.trim._first_kept", lambda *_: None)
+    patch.setattr("queueber.engine.log._first_kept", lambda *_: None)
 
 
 def lose_what_an_unheard_poll_gives_back(patch: Patch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import queueber
 from faults.power import last_log, run_once
-from queueber.db.recovery.synced import read_synced
+from queueber.db.recovery.wal import read_synced
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.testing import running_server

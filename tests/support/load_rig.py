@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from queueber.db.bulk.sst import check_files
+from queueber.db.bulk.staged_files import check_files
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.kernel.steps import Step, Steps
+from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.loads.part_check import check_part
 from queueber.engine.open import Engine, open_engine
 from queueber.engine.queue.queue_state import QueueState

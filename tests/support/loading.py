@@ -6,7 +6,7 @@ from pathlib import Path
 from queueber.client import Load as ClientLoad
 from queueber.db.bulk.part_writer import PartWriter
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
-from queueber.engine.kernel.steps import Step, Steps
+from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState
 from queueber.limits import LOAD_FILE_BYTES

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from queueber.db.store.contract import Store
-from queueber.engine.log.log import Log
+from queueber.engine.log import Log
 from tests.support.operations import append
 
 ROW_OVERHEAD = 4

@@ -11,15 +11,11 @@ from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.loads import LoadedRecord, LoadRecord, load_digest
 from queueber.db.records.log import LogHead
 from queueber.db.store.contract import Snapshot, Store
-from queueber.engine.kernel.duties import Done
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.kernel.steps import Steps
-from queueber.engine.kernel.transaction import Transaction
+from queueber.engine import log as log_module
+from queueber.engine.kernel.due_scan import Done
+from queueber.engine.kernel.transaction import Kernel, Steps, Transaction
 from queueber.engine.loads import commit, staging
-from queueber.engine.log import log as log_module
-from queueber.engine.log import readers
-from queueber.engine.log import trim as trim_module
-from queueber.engine.log.log import Log
+from queueber.engine.log import Log
 from queueber.engine.open import Engine
 from queueber.engine.queue import (
     add as add_module,
@@ -41,10 +37,9 @@ from queueber.engine.queue import (
 )
 from queueber.engine.queue import (
     isolation,
+    queue_state,
     queues,
-    reclaim,
     results,
-    view,
 )
 from queueber.engine.queue import (
     pause as pause_module,
@@ -74,8 +69,7 @@ from queueber.engine.queue import (
     sweep as sweep_module,
 )
 from queueber.engine.queue.isolation import HeldTogether
-from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.engine.queue.view import View
+from queueber.engine.queue.queue_state import QueueState, QueueTx, View
 from queueber.ids import IdSource
 from queueber.limits import SWEEP_SLICE_ITEMS
 from queueber.model import (
@@ -283,7 +277,7 @@ def resume(engine: Engine, queue: QueueState) -> None:
 
 
 def resume_if_due(engine: Engine, queue: QueueState, now_ms: int) -> bool:
-    if pause_module.resume_due_ms(queue, now_ms) > now_ms:
+    if (queue.paused_until_ms or NEVER_MS) > now_ms:
         return False
     run(engine, queue, now_ms, pause_module.resume_due, 1)
     return True
@@ -319,7 +313,7 @@ def reclaimed(engine: Engine, prefix: bytes) -> None:
 
 
 def reclaim_slices(engine: Engine, prefix: bytes) -> Iterator[Callable[[], None]]:
-    return reclaim.reclaim_slices(engine.store, prefix)
+    return queues.reclaim_slices(engine.store, prefix)
 
 
 def queue_stats(engine: Engine, queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
@@ -336,17 +330,17 @@ def peek(
 
 
 def live_view(engine: Engine, queue: QueueState) -> View:
-    return view.live_view(engine.store, queue)
+    return queue_state.live_view(engine.store, queue)
 
 
 def take_view(engine: Engine, queue: QueueState) -> tuple[View, Snapshot]:
-    return view.take_view(engine.store, queue)
+    return queue_state.take_view(engine.store, queue)
 
 
 def read_results(
     engine: Engine, queue: QueueState, offset: int, limit: int, bytes_max: int
 ) -> Results:
-    return results.read_results(engine.store, queue, offset, limit, bytes_max)
+    return results.results_of(live_view(engine, queue), offset, limit, bytes_max)
 
 
 def receipt(engine: Engine, queue: QueueState, name: str) -> Receipt:
@@ -369,15 +363,15 @@ def append(store: Store, log: Log, rows: Sequence[bytes], now_ms: int) -> LogHea
 
 
 def acknowledge(store: Store, log: Log, reader: str, offset: int) -> None:
-    run_alone(store, 0, readers.acknowledge, log, reader, offset)
+    run_alone(store, 0, log_module.acknowledge, log, reader, offset)
 
 
 def drop_reader(store: Store, log: Log, reader: str) -> bool:
-    return run_alone(store, 0, readers.drop_reader, log, reader)
+    return run_alone(store, 0, log_module.drop_reader, log, reader)
 
 
 def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) -> int:
-    return run_alone(store, now_ms, trim_module.trim, log, age_ms=age_ms, bytes_max=bytes_max)
+    return run_alone(store, now_ms, log_module.trim, log, age_ms=age_ms, bytes_max=bytes_max)
 
 
 # --- loads ----------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from random import Random
 from typing import NoReturn
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters
-from queueber.db.records.leases import decode_lease, split_held
+from queueber.db.records.items import decode_lease, split_held
+from queueber.db.records.keys import Entry
 from queueber.db.records.log import LogHead
-from queueber.db.records.marks import Entry
+from queueber.db.records.queues import Counters
 from queueber.db.store.contract import Batch
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store

@@ -18,7 +18,8 @@ from queueber.ids import IdSource
 from queueber.limits import KIB, MIB, MINUTE_MS
 from queueber.model import FailOutcome, NewItems, Polled, QueueSettings
 from queueber.service.commit_group import CommitGroup
-from queueber.service.service import DEFAULT_QUEUE, Service
+from queueber.service.queues import DEFAULT_QUEUE
+from queueber.service.service import Service
 from queueber.service.session import Admission, QueueHandle, Session
 from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget

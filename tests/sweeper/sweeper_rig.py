@@ -13,7 +13,8 @@ from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
 from queueber.ids import IdSource
 from queueber.model import NewItems, QueueSettings
-from queueber.service.service import DEFAULT_QUEUE, Service
+from queueber.service.queues import DEFAULT_QUEUE
+from queueber.service.service import Service
 from queueber.service.session import Admission, Session
 from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerBudget

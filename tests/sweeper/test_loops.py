@@ -10,7 +10,6 @@ import trio.testing
 from queueber.errors import InvariantViolation, Unavailable
 from queueber.limits import DAY_MS, MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import NewItems
-from queueber.sweeper.loops import trio_seconds
 from tests.support.operations import add, poll
 from tests.support.rig import refuse_write
 from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, sleep_ms
@@ -231,8 +230,3 @@ def test_sweeper_that_finds_a_broken_rule_does_not_go_on(monkeypatch: pytest.Mon
 
     assert raised.group_contains(InvariantViolation)
     assert not raised.group_contains(Unavailable)
-
-
-@pytest.mark.parametrize(("ms", "seconds"), [(None, float("inf")), (0, 0.0), (1500, 1.5)])
-def test_trio_seconds(ms: int | None, seconds: float) -> None:
-    assert trio_seconds(ms) == seconds

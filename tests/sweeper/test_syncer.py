@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from queueber.db.families import Family
-from queueber.db.recovery.synced import read_synced
+from queueber.db.recovery.wal import read_synced
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import Internal

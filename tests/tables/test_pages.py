@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 
 from queueber.model import Column, ItemColumns, ItemState, ResultColumns
-from queueber.tables.pages import dead_page, items_page, results_page
-from queueber.tables.schemas import ITEMS, RESULTS, unwanted
+from queueber.tables.pages import ITEMS, RESULTS, dead_page, items_page, results_page, unwanted
 
 LOADED = bytes.fromhex("018bcfe56800 8abc 92 000007 0000002a")
 ADDED = bytes.fromhex("018bcfe56800 7abc 9234567890abcdef")

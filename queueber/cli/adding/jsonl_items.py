@@ -3,11 +3,11 @@
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from queueber import Item
-from queueber.cli.flags.types import limit_in_seconds
-from queueber.cli.output.json_lines import field_name
+from queueber.cli.flags import limit_in_seconds
+from queueber.cli.output import field_name
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, KIB, SECOND_MS
@@ -28,11 +28,11 @@ class JsonlItem:
     """An item; None for what the line leaves out."""
 
     contents: bytes
-    delay: float | None
-    priority: int | None
-    key: str | None
-    attributes: Mapping[str, str]
     input_bytes: int
+    key: str | None = None
+    priority: int | None = None
+    delay: float | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def line_bytes_max(item_bytes_max: int) -> int:
@@ -72,14 +72,7 @@ def _read(line: bytes) -> JsonlItem:
     if given:
         # The client checks the values; here we still know the line.
         to_new_items(contents, **AddOptions(**given))  # type: ignore[typeddict-item]
-    return JsonlItem(
-        contents,
-        given.get("delay"),
-        given.get("priority"),
-        given.get("key"),
-        given.get("attributes", {}),
-        len(line) + 1,
-    )
+    return JsonlItem(contents, len(line) + 1, **given)
 
 
 def _check_delay(delay: object) -> None:

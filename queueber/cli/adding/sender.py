@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from queueber import AddedIds, Producer, Queue
 from queueber.cli.adding.batches import NewBatch
 from queueber.cli.exits import INTERRUPTED, Failure, failure_of
-from queueber.cli.output.text import counted
+from queueber.cli.output import counted
 from queueber.errors import Aborted, InvalidArgument, OutcomeUnknown, QueueberError, Unavailable
 
 _CALLS_MAX = 4
@@ -24,10 +24,10 @@ class Sender:
     is_idle: Callable[[], bool]
     """Whether the input has nothing to read now; then the sender waits for answers instead."""
 
-    on_ids: Callable[[AddedIds], None]
+    on_ids: Callable[[AddedIds], None] | None
     """Called with the ids of each batch, in order."""
 
-    on_progress: Callable[[int, int], None]
+    on_progress: Callable[[int, int], None] | None
     """Called with the items of a batch that was answered, and its bytes of input."""
 
     added: int = 0
@@ -78,9 +78,10 @@ class Sender:
         else:
             self.duplicates += sum(ids.duplicates)
             self.added += len(ids) - sum(ids.duplicates)
-        if ids:
+        if ids and self.on_ids is not None:
             self.on_ids(ids)
-        self.on_progress(len(batch.contents), batch.input_bytes)
+        if self.on_progress is not None:
+            self.on_progress(len(batch.contents), batch.input_bytes)
 
     def _wait_for_rest(self, *, is_lost: bool) -> None:
         """Count the outcomes of the calls that were sent before the first one failed.

@@ -1,6 +1,7 @@
 """Where `queueber add` takes items from: arguments, files, and standard input."""
 
 import os
+import select
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,10 +18,12 @@ from queueber.cli.adding.batches import (
     plain_batches,
 )
 from queueber.cli.adding.jsonl_items import line_bytes_max, read_jsonl
-from queueber.cli.adding.split_stream import is_idle, split_stream
-from queueber.cli.flags.target import check_exclusive
+from queueber.cli.flags import check_exclusive
 from queueber.errors import InvalidArgument, ResourceExhausted
+from queueber.limits import KIB
 from queueber.model import ServerInfo
+
+_READ_BYTES = 256 * KIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,6 @@ class Sources:
     lines: bool
     null: bool
     jsonl: bool
-    fills_batches: bool
-    """Wait until a batch is full, so that the same input always forms the same batches."""
 
     def check(self, defaults: ItemDefaults) -> None:
         check_exclusive(lines=self.lines, null=self.null, jsonl=self.jsonl)
@@ -52,10 +53,17 @@ class Sources:
         return self.lines or self.null or self.jsonl
 
     def is_idle(self) -> bool:
-        return self.has_stream and is_idle(_stdin())
+        """Whether a read of standard input would block. A read of a file never blocks."""
+        return self.has_stream and not select.select([sys.stdin.buffer], [], [], 0)[0]
 
-    def batches(self, server: ServerInfo, defaults: ItemDefaults) -> Iterator[NewBatch]:
-        """All items: arguments first, then files, then standard input."""
+    def batches(
+        self, server: ServerInfo, defaults: ItemDefaults, *, fills: bool
+    ) -> Iterator[NewBatch]:
+        """All items: arguments first, then files, then standard input.
+
+        Items of standard input share a batch if they come in one read; with `fills`, whenever they
+        come, so that the same input always forms the same batches.
+        """
         bytes_max = batch_bytes_max(server.message_bytes_max)
         item_bytes_max = server.item_bytes_max
         files = (_read_file(file, item_bytes_max) for file in self.files)
@@ -63,20 +71,41 @@ class Sources:
         yield from plain_batches(given, defaults, bytes_max)
         if self.jsonl:
             numbers = count(1)
-            for lines in self._stream(b"\n", line_bytes_max(item_bytes_max)):
+            for lines in _stream(b"\n", line_bytes_max(item_bytes_max), fills=fills):
                 yield from jsonl_batches(read_jsonl(lines, numbers), defaults, bytes_max)
         elif self.has_stream:
-            for items in self._stream(b"\0" if self.null else b"\n", item_bytes_max):
+            for items in _stream(b"\0" if self.null else b"\n", item_bytes_max, fills=fills):
                 yield from plain_batches(items, defaults, bytes_max)
 
-    def _stream(self, end: bytes, bytes_max: int) -> Iterator[Iterable[bytes]]:
-        """Items that may share a batch: those of one read, or all of them."""
-        blocks = split_stream(_stdin(), end, bytes_max)
-        return iter([chain.from_iterable(blocks)]) if self.fills_batches else blocks
+
+def _stream(end: bytes, bytes_max: int, *, fills: bool) -> Iterator[Iterable[bytes]]:
+    blocks = _split_stream(cast("BufferedReader", sys.stdin.buffer), end, bytes_max)
+    return iter([chain.from_iterable(blocks)]) if fills else blocks
 
 
-def _stdin() -> BufferedReader:
-    return cast("BufferedReader", sys.stdin.buffer)
+def _split_stream(stream: BufferedReader, end: bytes, item_bytes_max: int) -> Iterator[list[bytes]]:
+    """Yield the items of each block that was read, without empty ones. `end` separates items.
+
+    Raises `ResourceExhausted` for an item above the server's limit, so that a stream without
+    separators does not fill the memory.
+    """
+    parts: list[bytes] = []
+    parts_bytes = 0
+    # `read1` returns what has arrived, so that lines typed by a person are sent at once.
+    while block := stream.read1(_READ_BYTES):
+        first, *others = block.split(end)
+        parts.append(first)
+        parts_bytes += len(first)
+        if parts_bytes > item_bytes_max:
+            raise ResourceExhausted(
+                f"an item of standard input has more than {item_bytes_max} bytes, the limit"
+            )
+        if others:
+            ended = [b"".join(parts), *others[:-1]]
+            parts, parts_bytes = [others[-1]], len(others[-1])
+            yield [item for item in ended if item]
+    if last := b"".join(parts):
+        yield [last]
 
 
 def _read_file(file: Path, bytes_max: int) -> bytes:

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,12 +11,12 @@ from queueber import AddedIds
 from queueber.cli.adding.batches import ItemDefaults
 from queueber.cli.adding.sender import Sender
 from queueber.cli.adding.sources import Sources
-from queueber.cli.flags.target import Target, client_flags, must_exist_flag, queue_flag
-from queueber.cli.flags.types import name_and_value, seconds_up_to, whole_number
-from queueber.cli.output.json_lines import echo_json
-from queueber.cli.output.text import counted
+from queueber.cli.flags import count_flag, delay_seconds, gathered, pairs_flag, whole_number
+from queueber.cli.output import counted, echo_json
+from queueber.cli.progress import input_bar
+from queueber.cli.target import Target, new_queue_flags
 from queueber.errors import InvalidArgument
-from queueber.limits import DELAY_MS_MAX, PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 
 
 @click.command()
@@ -32,56 +32,34 @@ from queueber.limits import DELAY_MS_MAX, PRIORITY_DEFAULT, PRIORITY_MAX
     help="The whole file is an item. May be repeated.",
 )
 @click.option(
-    "--delay",
-    type=seconds_up_to(DELAY_MS_MAX),
-    default=0,
-    help="How long the items stay hidden from polls.",
+    "--delay", type=delay_seconds, default=0, help="How long the items stay hidden from polls."
 )
-@click.option(
+@count_flag(
     "--priority",
-    type=click.IntRange(0, PRIORITY_MAX),
+    least=0,
+    most=PRIORITY_MAX,
     default=PRIORITY_DEFAULT,
-    show_default=True,
-    metavar="NUMBER",
     help=f"0 to {PRIORITY_MAX}; polls take higher priorities first.",
 )
 @click.option(
     "--key", help="Skip the item if one with this key was added within the queue's --dedup-window."
 )
-@click.option(
-    "--attribute",
-    "attributes",
-    type=name_and_value,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Metadata of each item. May be repeated.",
-)
+@pairs_flag("--attribute", "attributes", help="Metadata of each item.")
 @click.option("--batch", metavar="NAME", help="Count the items under this name; see 'receipt'.")
 @click.option("--producer", metavar="ID", help="Makes the command safe to repeat; see above.")
 @click.option(
     "--epoch",
     type=whole_number,
-    metavar="NUMBER",
     help="Of the producer; a higher one starts from scratch. [default: 1]",
 )
 @click.option("--quiet", is_flag=True, help="Print how many items were added, not their ids.")
-@queue_flag
-@must_exist_flag
-@client_flags
+@gathered("sources", Sources)
+@gathered("defaults", ItemDefaults)
+@new_queue_flags
 def add(
     target: Target,
-    queue: str,
-    must_exist: bool,
-    contents: tuple[str, ...],
-    lines: bool,
-    null: bool,
-    jsonl: bool,
-    files: tuple[Path, ...],
-    delay: float,
-    priority: int,
-    key: str | None,
-    attributes: tuple[tuple[str, str], ...],
-    batch: str | None,
+    sources: Sources,
+    defaults: ItemDefaults,
     producer: str | None,
     epoch: int | None,
     quiet: bool,
@@ -123,34 +101,22 @@ def add(
     """
     if epoch is not None and producer is None:
         raise InvalidArgument("--epoch belongs to a producer; give --producer, too")
-    defaults = ItemDefaults(delay, priority, dict(attributes), batch, key)
-    sources = Sources(contents, files, lines, null, jsonl, fills_batches=producer is not None)
     sources.check(defaults)
     with target.connect() as client, contextlib.ExitStack() as stack:
-        on_progress: Callable[[int, int], None] = _no_progress
         # Ids printed on the same terminal would break the bar.
-        if sources.has_stream and sys.stderr.isatty() and (quiet or not sys.stdout.isatty()):
-            from queueber.cli.output.progress_bars import InputBar
-
-            on_progress = stack.enter_context(InputBar()).advance
-
-        def on_ids(ids: AddedIds) -> None:
-            if not quiet:
-                _echo_ids(ids, use_json=target.use_json)
-
-        filled = client.queue(queue, must_exist=must_exist)
+        has_bar = sources.has_stream and sys.stderr.isatty() and (quiet or not sys.stdout.isatty())
+        on_progress = stack.enter_context(input_bar()) if has_bar else None
+        on_ids = None if quiet else partial(_echo_ids, use_json=target.use_json)
+        queue = client.queue(target.queue, must_exist=target.must_exist)
         epoch = 1 if epoch is None else epoch
-        adder = filled if producer is None else filled.producer(producer, epoch)
+        adder = queue if producer is None else queue.producer(producer, epoch)
         sender = Sender(adder, sources.is_idle, on_ids, on_progress)
-        sender.run(sources.batches(client.server(), defaults))
+        # A producer must form the same batches of the same input, however fast it arrives.
+        sender.run(sources.batches(client.server(), defaults, fills=producer is not None))
     if quiet:
         _echo_counts(sender, use_json=target.use_json)
     if not (quiet and target.use_json):
         _echo_skipped(sender)
-
-
-def _no_progress(_items: int, _byte_count: int) -> None:
-    pass
 
 
 def _echo_ids(ids: AddedIds, *, use_json: bool) -> None:

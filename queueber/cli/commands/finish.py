@@ -5,8 +5,9 @@ All of them act on the items that are named, or on everything that the lease hol
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from click.exceptions import Exit
@@ -14,34 +15,22 @@ from click.exceptions import Exit
 from queueber import Client, Queue
 from queueber.cli.adding.batches import BATCH_ITEMS_MAX, batch_bytes_max, split_batches
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import (
-    Target,
-    check_exclusive,
-    client_flags,
-    lease_argument,
-    queue_flag,
-    some_ids_argument,
-)
-from queueber.cli.flags.types import seconds_up_to
-from queueber.cli.output.json_lines import echo_json, to_camel_case
-from queueber.cli.output.outcome import echo_outcomes
-from queueber.cli.output.text import counted
-from queueber.client.arguments.values import Columns
+from queueber.cli.flags import check_exclusive, delay_seconds, lease_argument, some_ids_argument
+from queueber.cli.output import counted, to_camel_case
+from queueber.cli.target import Target, queue_flags
 from queueber.errors import InvalidArgument
-from queueber.limits import DELAY_MS_MAX
-from queueber.model import FailOutcome
+from queueber.model import Column, FailOutcome
 
 Ids = Sequence[bytes]
-_Act = Callable[[Client, Queue, Ids], Iterator[str]]
-"""Finishes those items, and yields the outcome of each in a word."""
+_Act = Callable[[Client, Queue, Ids], Iterable[object]]
+"""Finishes those items, and returns the outcome of each."""
 
 
 @click.command()
 @lease_argument
 @some_ids_argument
-@queue_flag
-@client_flags
-def remove(target: Target, queue: str, lease: bytes, ids: Ids) -> None:
+@queue_flags
+def remove(target: Target, lease: bytes, ids: Ids) -> None:
     """Remove items that are done.
 
     \b
@@ -53,8 +42,8 @@ def remove(target: Target, queue: str, lease: bytes, ids: Ids) -> None:
     one was not removed: the lease has ended or does not hold it, and another worker may have it.
     With --json: {"removed": ["..."], "notRemoved": []}.
     """
-    act = _in_parts("removed", lambda leased, part: leased.remove(part, lease=lease))
-    _finish(target, queue, lease, ids, act, ("removed", "not removed"))
+    act = _in_parts(lambda queue, part: queue.remove(part, lease=lease))
+    _finish(target, lease, ids, act, {True: "removed", False: "not removed"})
 
 
 @click.command()
@@ -71,11 +60,9 @@ def remove(target: Target, queue: str, lease: bytes, ids: Ids) -> None:
     help="The whole file is a result, '-' is standard input. May be repeated.",
 )
 @click.option("--lines", is_flag=True, help="Each line of standard input is a result.")
-@queue_flag
-@client_flags
+@queue_flags
 def complete(
     target: Target,
-    queue: str,
     lease: bytes,
     ids: Ids,
     results: tuple[str, ...],
@@ -107,14 +94,14 @@ def complete(
             "give one for all, or one for each id ('remove' keeps no results)"
         )
 
-    def act(client: Client, leased: Queue, some: Ids) -> Iterator[str]:
+    def act(client: Client, queue: Queue, some: Ids) -> Iterator[bool]:
         pairs = zip(some, listed * len(some) if is_for_all else listed, strict=True)
         bytes_max = batch_bytes_max(client.server().message_bytes_max)
         for part in split_batches(pairs, lambda pair: len(pair[1]), bytes_max):
             part_ids, part_results = [i for i, _ in part], [r for _, r in part]
-            yield from _words("completed", leased.complete(part_ids, part_results, lease=lease))
+            yield from queue.complete(part_ids, part_results, lease=lease)
 
-    _finish(target, queue, lease, ids, act, ("completed", "not completed"))
+    _finish(target, lease, ids, act, {True: "completed", False: "not completed"})
 
 
 def _read_results(results: tuple[str, ...], files: tuple[Path, ...], *, lines: bool) -> list[bytes]:
@@ -135,15 +122,10 @@ def _read_results(results: tuple[str, ...], files: tuple[Path, ...], *, lines: b
 @some_ids_argument
 @click.option("--error", default="", metavar="TEXT", help="What went wrong; 'peek' shows it.")
 @click.option(
-    "--delay",
-    type=seconds_up_to(DELAY_MS_MAX),
-    help="How long before the retry. [default: the queue's backoff]",
+    "--delay", type=delay_seconds, help="How long before the retry. [default: the queue's backoff]"
 )
-@queue_flag
-@client_flags
-def fail(
-    target: Target, queue: str, lease: bytes, ids: Ids, error: str, delay: float | None
-) -> None:
+@queue_flags
+def fail(target: Target, lease: bytes, ids: Ids, error: str, delay: float | None) -> None:
     """Report failed items: they are retried, or die.
 
     \b
@@ -156,13 +138,8 @@ def fail(
     see 'peek --state dead' and 'redrive'. Ends with 1 if one was not failed: the lease has ended or
     does not hold it. With --json: {"retried": ["..."], "died": [], "notFailed": []}.
     """
-
-    def act(_client: Client, leased: Queue, some: Ids) -> Iterator[str]:
-        for part in _parts(some):
-            for outcome in leased.fail(part, error, lease=lease, delay=delay):
-                yield _FAIL_WORDS[outcome]
-
-    _finish(target, queue, lease, ids, act, tuple(_FAIL_WORDS.values()))
+    act = _in_parts(lambda queue, part: queue.fail(part, error, lease=lease, delay=delay))
+    _finish(target, lease, ids, act, _FAIL_WORDS)
 
 
 _FAIL_WORDS = {
@@ -175,9 +152,8 @@ _FAIL_WORDS = {
 @click.command()
 @lease_argument
 @some_ids_argument
-@queue_flag
-@client_flags
-def release(target: Target, queue: str, lease: bytes, ids: Ids) -> None:
+@queue_flags
+def release(target: Target, lease: bytes, ids: Ids) -> None:
     """Give items back, ready at once for others.
 
     \b
@@ -189,54 +165,37 @@ def release(target: Target, queue: str, lease: bytes, ids: Ids) -> None:
     for each item. Ends with 1 if one was not released: the lease has ended or does not hold it.
     With --json: {"released": ["..."], "notReleased": []}.
     """
-    act = _in_parts("released", lambda leased, part: leased.release(part, lease=lease))
-    _finish(target, queue, lease, ids, act, ("released", "not released"))
+    act = _in_parts(lambda queue, part: queue.release(part, lease=lease))
+    _finish(target, lease, ids, act, {True: "released", False: "not released"})
 
 
-def _finish(
-    target: Target,
-    queue: str,
-    lease: bytes,
-    ids: Ids,
-    act: _Act,
-    words: tuple[str, ...],
-) -> None:
-    """Act on the ids, or on all that the lease holds, and print the outcomes; `words` are all."""
+def _in_parts(call: Callable[[Queue, Ids], Iterable[object]]) -> _Act:
+    def act(_client: Client, queue: Queue, ids: Ids) -> Iterator[object]:
+        for at in range(0, len(ids), BATCH_ITEMS_MAX):
+            yield from call(queue, ids[at : at + BATCH_ITEMS_MAX])
+
+    return act
+
+
+def _finish(target: Target, lease: bytes, ids: Ids, act: _Act, words_of: Mapping[Any, str]) -> None:
+    """Act on the ids, or on all that the lease holds, and print the outcomes in words."""
+    words = list(words_of.values())
     with target.connect() as client:
-        leased = client.queue(queue, must_exist=True)
-        ids = ids or _held(leased, lease)
-        outcomes = list(act(client, leased, ids)) if ids else []
+        queue = client.queue(target.queue, must_exist=True)
+        ids = ids or _held(queue, lease)
+        outcomes = [words_of[each] for each in act(client, queue, ids)] if ids else []
     if ids:
-        echo_outcomes(target, ids, outcomes, "the lease has ended, or never held it", words)
+        target.echo_outcomes(ids, outcomes, "the lease has ended, or never held it", words)
         return
-    if target.use_json:
-        echo_json({to_camel_case(word): [] for word in words})
-    else:
-        click.echo(
-            f"{lease.hex()}  {words[-1]}: the lease has ended, or holds nothing of the queue"
-        )
+    reason = "the lease has ended, or holds nothing of the queue"
+    empty: dict[str, list[str]] = {to_camel_case(word): [] for word in words}
+    target.echo(empty, f"{lease.hex()}  {words[-1]}: {reason}")
     raise Exit(NEGATIVE)
 
 
 def _held(queue: Queue, lease: bytes) -> list[bytes]:
     """The ids of all items that the lease holds now. The server sends no contents."""
-    without: Columns = ("contents", "keys", "batches", "attributes")
     with queue.open_snapshot() as snapshot:
-        leased = snapshot.scan_all("leased", without=without)
+        unneeded = (Column.CONTENTS, Column.KEYS, Column.BATCHES, Column.ATTRIBUTES)
+        leased = snapshot.scan_all("leased", without=unneeded)
         return [item.id for item in leased if item.lease_id == lease]
-
-
-def _parts(ids: Ids) -> Iterator[Ids]:
-    return (ids[at : at + BATCH_ITEMS_MAX] for at in range(0, len(ids), BATCH_ITEMS_MAX))
-
-
-def _in_parts(word: str, call: Callable[[Queue, Ids], Sequence[bool]]) -> _Act:
-    def act(_client: Client, leased: Queue, ids: Ids) -> Iterator[str]:
-        for part in _parts(ids):
-            yield from _words(word, call(leased, part))
-
-    return act
-
-
-def _words(word: str, done: Sequence[bool]) -> list[str]:
-    return [word if each else f"not {word}" for each in done]

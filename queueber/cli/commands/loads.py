@@ -2,11 +2,9 @@
 
 import click
 
-from queueber.cli.flags.target import ListByDefault, Target, client_flags, queue_flag
-from queueber.cli.flags.types import whole_number
-from queueber.cli.output.json_lines import echo_json
-from queueber.cli.output.outcome import echo_done
-from queueber.cli.output.text import echo_table, text_to_line, to_time
+from queueber.cli.flags import ListByDefault, whole_number
+from queueber.cli.output import text_to_line, to_time
+from queueber.cli.target import Target, queue_flags
 from queueber.model import LoadInfo
 
 
@@ -24,9 +22,8 @@ def loads() -> None:
 
 
 @loads.command("list")
-@queue_flag
-@client_flags
-def list_loads(target: Target, queue: str) -> None:
+@queue_flags
+def list_loads(target: Target) -> None:
     """Show the loads of a queue that are not committed.
 
     \b
@@ -36,14 +33,10 @@ def list_loads(target: Target, queue: str) -> None:
     For each: its epoch, state, batch, number of staged rows, when it began, and when the server
     drops it unless a call of the load arrives before.
     """
-    with target.connect() as client:
-        listed = client.queue(queue, must_exist=True).loads()
-    if target.use_json:
-        for each in listed:
-            echo_json(_to_json(each))
-    else:
-        headings = ("load", "epoch", "state", "batch", "rows", "began", "dropped at")
-        echo_table(headings, [_row(each) for each in listed])
+    with target.open_queue() as queue:
+        listed = queue.loads()
+    headings = ("load", "epoch", "state", "batch", "rows", "began", "dropped at")
+    target.echo_table(headings, map(_row, listed), *map(_to_json, listed))
 
 
 def _to_json(load: LoadInfo) -> dict[str, object]:
@@ -73,16 +66,9 @@ def _row(load: LoadInfo) -> tuple[str, ...]:
 
 @loads.command()
 @click.argument("name")
-@click.option(
-    "--epoch",
-    type=whole_number,
-    metavar="NUMBER",
-    default=0,
-    help="Epoch of the load. [default: 0]",
-)
-@queue_flag
-@client_flags
-def abort(target: Target, queue: str, name: str, epoch: int) -> None:
+@click.option("--epoch", type=whole_number, default=0, help="Epoch of the load. [default: 0]")
+@queue_flags
+def abort(target: Target, name: str, epoch: int) -> None:
     """Drop a load and everything staged for it. Its tasks and its commit will fail.
 
     \b
@@ -91,7 +77,7 @@ def abort(target: Target, queue: str, name: str, epoch: int) -> None:
 
     Ends with 1 if there is no such load, or it is committed. With --json: {"aborted": true}.
     """
-    with target.connect() as client:
-        aborted = client.queue(queue, must_exist=True).abort_load(name, epoch=epoch)
+    with target.open_queue() as queue:
+        aborted = queue.abort_load(name, epoch=epoch)
     reason = f"there is no such load in epoch {epoch}, or it is committed"
-    echo_done(target, name, "aborted", reason, is_done=aborted)
+    target.echo_done(name, "aborted", reason, is_done=aborted)

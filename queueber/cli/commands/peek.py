@@ -7,41 +7,19 @@ from click.exceptions import Exit
 
 from queueber import Queue
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import (
-    Target,
-    check_exclusive,
-    client_flags,
-    queue_flag,
-    raw_flag,
-    state_flag,
-)
-from queueber.cli.output.json_lines import echo_json, item_to_json
-from queueber.cli.output.text import (
-    counted,
-    details_line,
-    echo_lines,
-    text_to_line,
-    to_line,
-    to_time,
-)
+from queueber.cli.flags import count_flag, state_flag
+from queueber.cli.output import counted, text_to_line, to_time
+from queueber.cli.target import Target, queue_flags, raw_flag
 from queueber.limits import PEEK_ITEMS_MAX, PRIORITY_DEFAULT
 from queueber.model import ItemInfo, ItemState
 
 
 @click.command()
 @state_flag(default="ready", show_default=True)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    metavar="NUMBER",
-    help="Most items to show.",
-)
+@count_flag("--limit", default=100, help="Most items to show.")
 @raw_flag
-@queue_flag
-@client_flags
-def peek(target: Target, queue: str, state: ItemState, limit: int, raw: bool) -> None:
+@queue_flags
+def peek(target: Target, state: ItemState, limit: int) -> None:
     """Show items without leasing them.
 
     \b
@@ -59,21 +37,14 @@ def peek(target: Target, queue: str, state: ItemState, limit: int, raw: bool) ->
     "priority", "attempts" (failures so far), "atMs" (ready, dead: since when; delayed: until when;
     leased: end of the lease), "lease", "reason" (why it is dead), "lastError", "attemptTimesMs".
     """
-    check_exclusive(raw=raw, json=target.use_json)
     found = 0
-    with target.connect() as client:
-        for page in _pages(client.queue(queue, must_exist=True), state, limit):
+    with target.open_queue() as queue:
+        for page in _pages(queue, state, limit):
             found += len(page)
-            if target.use_json:
-                for item in page:
-                    echo_json(item_to_json(item))
-            elif raw:
-                click.echo(b"".join(item.contents + b"\n" for item in page), nl=False)
-            else:
-                echo_lines(line for item in page for line in _lines(item, state))
+            target.echo_items(page, lambda item: _details(item, state))
     if not found:
-        if not raw and not target.use_json:
-            click.echo(f"Nothing is {state.value} in queue {queue!r}.", err=True)
+        if target.is_for_people:
+            click.echo(f"Nothing is {state.value} in queue {target.queue!r}.", err=True)
         raise Exit(NEGATIVE)
 
 
@@ -87,21 +58,18 @@ def _pages(queue: Queue, state: ItemState, limit: int) -> Iterator[list[ItemInfo
             return
 
 
-def _lines(item: ItemInfo, state: ItemState) -> tuple[str, str]:
+def _details(item: ItemInfo, state: ItemState) -> Iterator[str]:
     at = to_time(item.at_ms)
-    details = details_line(
-        {
-            ItemState.READY: f"since {at}",
-            ItemState.DELAYED: f"until {at}",
-            ItemState.LEASED: f"lease {item.lease_id.hex()} until {at}",
-            ItemState.DEAD: f"since {at}",
-        }[state],
-        item.reason,
-        counted(item.attempts, "failure") if item.attempts else "",
-        f"error {text_to_line(item.last_error)}" if item.last_error else "",
-        f"priority {item.priority}" if item.priority != PRIORITY_DEFAULT else "",
-        key=item.key,
-        batch=item.batch,
-        attributes=item.attributes,
-    )
-    return f"{item.id.hex()}  {to_line(item.contents)}", details
+    yield {
+        ItemState.READY: f"since {at}",
+        ItemState.DELAYED: f"until {at}",
+        ItemState.LEASED: f"lease {item.lease_id.hex()} until {at}",
+        ItemState.DEAD: f"since {at}",
+    }[state]
+    yield item.reason
+    if item.attempts:
+        yield counted(item.attempts, "failure")
+    if item.last_error:
+        yield f"error {text_to_line(item.last_error)}"
+    if item.priority != PRIORITY_DEFAULT:
+        yield f"priority {item.priority}"

@@ -3,42 +3,19 @@
 import click
 from click.exceptions import Exit
 
-from queueber import Item, Lease
 from queueber.cli.commands.stats import is_endless
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import (
-    Target,
-    check_exclusive,
-    client_flags,
-    lease_argument,
-    must_exist_flag,
-    queue_flag,
-    raw_flag,
-)
-from queueber.cli.flags.types import seconds, seconds_up_to
-from queueber.cli.output.json_lines import echo_json, item_to_json
-from queueber.cli.output.outcome import echo_done
-from queueber.cli.output.text import counted, details_line, echo_lines, to_line, to_time
-from queueber.limits import LEASE_MS_MAX
+from queueber.cli.flags import count_flag, lease_argument, lease_seconds, seconds
+from queueber.cli.output import counted, echo_json, item_to_json, to_time
+from queueber.cli.target import Target, new_queue_flags, queue_flags, raw_flag
 from queueber.model import Stats
-
-_lease_seconds = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
 
 
 @click.command()
-@click.option(
-    "--count",
-    "-n",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="NUMBER",
-    help="Most items to lease.",
-)
+@count_flag("--count", "-n", default=1, help="Most items to lease.")
 @click.option(
     "--lease",
-    type=_lease_seconds,
-    metavar="SECONDS",
+    type=lease_seconds,
     help="How long the items are yours. [default: the queue's --lease]",
 )
 @click.option(
@@ -46,19 +23,8 @@ _lease_seconds = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
 )
 @click.option("--remove", "then_remove", is_flag=True, help="Remove the items after printing them.")
 @raw_flag
-@queue_flag
-@must_exist_flag
-@client_flags
-def poll(
-    target: Target,
-    queue: str,
-    must_exist: bool,
-    count: int,
-    lease: float | None,
-    wait: float,
-    then_remove: bool,
-    raw: bool,
-) -> None:
+@new_queue_flags
+def poll(target: Target, count: int, lease: float | None, wait: float, then_remove: bool) -> None:
     """Lease items, and print them.
 
     \b
@@ -82,13 +48,17 @@ def poll(
     "contentsBase64": "...", "attempt": 1, "key": null, "attributes": {}, "batch": null}]}; "lease"
     is null if there were no items.
     """
-    check_exclusive(raw=raw, json=target.use_json)
-    with target.connect() as client:
-        polling = client.queue(queue, must_exist=must_exist)
-        polled = polling.poll(count, lease=lease, wait=wait)
-        _echo(polled, raw=raw, use_json=target.use_json)
-        if not polled.items and not raw and not target.use_json:
-            click.echo(_why_nothing(polling.stats()), err=True)
+    with target.open_queue() as queue:
+        polled = queue.poll(count, lease=lease, wait=wait)
+        if target.use_json:
+            items = [item_to_json(item) for item in polled]
+            echo_json({"lease": polled.id.hex() or None, "items": items})
+        else:
+            if polled.items and target.is_for_people:
+                click.echo(f"lease {polled.id.hex()}")
+            target.echo_items(polled.items)
+        if not polled.items and target.is_for_people:
+            click.echo(_why_nothing(queue.stats()), err=True)
         # Only now: echo has flushed, and would have raised if nobody read the output.
         removed = polled.remove() if then_remove else []
     if not all(removed):
@@ -109,37 +79,18 @@ def _why_nothing(stats: Stats) -> str:
     )
 
 
-def _echo(polled: Lease, *, raw: bool, use_json: bool) -> None:
-    if use_json:
-        items = [item_to_json(item) for item in polled]
-        echo_json({"lease": polled.id.hex() or None, "items": items})
-    elif raw:
-        click.echo(b"".join(item.contents + b"\n" for item in polled), nl=False)
-    elif polled.items:
-        click.echo(f"lease {polled.id.hex()}")
-        echo_lines(line for item in polled for line in _lines(item))
-
-
-def _lines(item: Item) -> tuple[str, str]:
-    attempt = f"attempt {item.attempt}" if item.attempt > 1 else ""
-    details = details_line(attempt, key=item.key, batch=item.batch, attributes=item.attributes)
-    return f"{item.id.hex()}  {to_line(item.contents)}", details
-
-
 @click.command()
 @lease_argument
 @click.option(
     "--lease",
-    "lease_seconds",
-    type=_lease_seconds,
-    metavar="SECONDS",
+    "for_seconds",
+    type=lease_seconds,
     default=60,
     show_default=True,
     help="How long the items stay yours, from now.",
 )
-@queue_flag
-@client_flags
-def extend(target: Target, queue: str, lease: bytes, lease_seconds: float) -> None:
+@queue_flags
+def extend(target: Target, lease: bytes, for_seconds: float) -> None:
     """Make a lease last longer, counted from now.
 
     \b
@@ -148,7 +99,7 @@ def extend(target: Target, queue: str, lease: bytes, lease_seconds: float) -> No
 
     Ends with 1 if the lease has ended already. With --json: {"extended": true}.
     """
-    with target.connect() as client:
-        extended = client.queue(queue, must_exist=True).extend(lease_seconds, lease=lease)
+    with target.open_queue() as queue:
+        extended = queue.extend(for_seconds, lease=lease)
     reason = "the lease has ended, or is not a lease of this queue"
-    echo_done(target, lease.hex(), "extended", reason, is_done=extended)
+    target.echo_done(lease.hex(), "extended", reason, is_done=extended)

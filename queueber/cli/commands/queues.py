@@ -6,14 +6,12 @@ import click
 
 from queueber import Client
 from queueber.cli.commands.stats import oldest
-from queueber.cli.flags.confirm import confirm, yes_flag
-from queueber.cli.flags.queue_settings import settings_flags, settings_rows, to_arguments
-from queueber.cli.flags.target import ListByDefault, Target, client_flags
-from queueber.cli.output.json_lines import echo_json, to_json
-from queueber.cli.output.outcome import echo_done
-from queueber.cli.output.text import counted, echo_table
+from queueber.cli.flags import ListByDefault, confirm, yes_flag
+from queueber.cli.output import counted
+from queueber.cli.queue_settings import settings_flags, settings_rows, to_arguments
+from queueber.cli.target import Target, server_flags
 from queueber.errors import InvalidArgument, NotFound
-from queueber.model import QueueSettings
+from queueber.model import QueueSettings, Stats
 
 
 @click.group(cls=ListByDefault)
@@ -29,7 +27,7 @@ def queues() -> None:
 
 
 @queues.command("list")
-@client_flags
+@server_flags
 def list_queues(target: Target) -> None:
     """Show all queues, sorted by name.
 
@@ -41,31 +39,20 @@ def list_queues(target: Target) -> None:
     """
     with target.connect() as client:
         listed = client.queues()
-    if target.use_json:
-        for each in listed:
-            echo_json(to_json(each))
-        return
     headings = ("queue", "ready", "delayed", "leased", "dead", "bytes", "oldest, seconds", "")
-    rows = [
-        (
-            each.name,
-            f"{each.ready:,}",
-            f"{each.delayed:,}",
-            f"{each.leased:,}",
-            f"{each.dead:,}",
-            f"{each.contents_bytes:,}",
-            oldest(each),
-            "paused" if each.paused_until_ms else "",
-        )
-        for each in listed
-    ]
-    echo_table(headings, rows)
+    target.echo_table(headings, map(_row, listed), *listed)
+
+
+def _row(stats: Stats) -> tuple[str, ...]:
+    counts = (stats.ready, stats.delayed, stats.leased, stats.dead, stats.contents_bytes)
+    paused = "paused" if stats.paused_until_ms else ""
+    return (stats.name, *(f"{each:,}" for each in counts), oldest(stats), paused)
 
 
 @queues.command()
 @click.argument("name")
 @settings_flags
-@client_flags
+@server_flags
 def create(target: Target, name: str, **given: Any) -> None:
     """Create a queue, with or without settings.
 
@@ -81,16 +68,14 @@ def create(target: Target, name: str, **given: Any) -> None:
     arguments = to_arguments(given, QueueSettings())
     with target.connect() as client:
         created = client.create_queue(name, **arguments)
-    if target.use_json:
-        echo_json({"created": created})
-    else:
-        click.echo(f"{name}  {'created' if created else 'exists already, with these settings'}")
+    text = f"{name}  {'created' if created else 'exists already, with these settings'}"
+    target.echo({"created": created}, text)
 
 
 @queues.command()
 @click.argument("name")
 @settings_flags
-@client_flags
+@server_flags
 def configure(target: Target, name: str, **given: Any) -> None:
     """Change settings of a queue; the others stay as they are.
 
@@ -111,7 +96,7 @@ def configure(target: Target, name: str, **given: Any) -> None:
 
 @queues.command()
 @click.argument("name")
-@client_flags
+@server_flags
 def show(target: Target, name: str) -> None:
     """Show the settings of a queue.
 
@@ -127,16 +112,13 @@ def show(target: Target, name: str) -> None:
 
 def _echo_settings(target: Target, client: Client, name: str) -> None:
     settings = client.queue(name, must_exist=True).stats().settings
-    if target.use_json:
-        echo_json(to_json(settings))
-    else:
-        echo_table((f"queue {name}", ""), settings_rows(settings))
+    target.echo_table((f"queue {name}", ""), settings_rows(settings), settings)
 
 
 @queues.command()
 @click.argument("name")
 @yes_flag
-@client_flags
+@server_flags
 def delete(target: Target, name: str, yes: bool) -> None:
     """Delete a queue with all its items and results.
 
@@ -150,7 +132,7 @@ def delete(target: Target, name: str, yes: bool) -> None:
     with target.connect() as client:
         reason = "" if yes else _why_not(client, name)
         deleted = not reason and client.delete_queue(name)
-    echo_done(target, name, "deleted", reason or _NO_QUEUE, is_done=deleted)
+    target.echo_done(name, "deleted", reason or _NO_QUEUE, is_done=deleted)
 
 
 _NO_QUEUE = "there is no such queue"

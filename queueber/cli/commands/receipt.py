@@ -1,41 +1,67 @@
 """`queueber receipt`: what became of the items of a batch."""
 
 import sys
-from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
 
 import click
 from click.exceptions import Exit
 
 from queueber import Queue
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import Target, client_flags, queue_flag
-from queueber.cli.flags.types import seconds
-from queueber.cli.output.json_lines import echo_json, to_json
-from queueber.cli.output.progress import REFRESH_SECONDS
-from queueber.cli.output.text import echo_table
+from queueber.cli.flags import gathered, seconds
+from queueber.cli.output import number_rows
+from queueber.cli.progress import REFRESH_SECONDS, count_bar
+from queueber.cli.target import Target, queue_flags
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
 from queueber.model import Receipt
 
-F = TypeVar("F", bound=Callable[..., object])
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Whether to wait until a batch is complete, and how long at most."""
+
+    wait: bool
+    timeout: float | None
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not self.wait:
+            raise InvalidArgument("--timeout is how long to wait; give --wait, too")
+
+    def receipt(self, queue: Queue, batch: str) -> Receipt:
+        """The receipt when the wait is over; on a terminal, with a progress bar meanwhile."""
+        if not self.wait:
+            return queue.receipt(batch)
+        if not sys.stderr.isatty():
+            return queue.wait_for_batch(batch, self.timeout)
+        clock = SystemClock()
+        found = queue.receipt(batch)
+        give_up_ms = None if self.timeout is None else clock.now_ms() + self.timeout * SECOND_MS
+        with count_bar(batch) as show:
+            while True:
+                show(found.done + found.dead, found.added)
+                left = REFRESH_SECONDS
+                if give_up_ms is not None:
+                    left = min(left, (give_up_ms - clock.now_ms()) / SECOND_MS)
+                if found.complete or left <= 0:
+                    return found
+                found = queue.wait_for_batch(batch, left)
 
 
-def wait_flags(command: F) -> F:
-    """Give a command the flags `--wait` and `--timeout`."""
-    command = click.option("--timeout", type=seconds, help="With --wait: the longest wait.")(
-        command
-    )
-    return click.option("--wait", is_flag=True, help="Wait until the batch is complete.")(command)
+wait_flags = gathered(
+    "waiting",
+    Waiting,
+    click.option("--wait", is_flag=True, help="Wait until the batch is complete."),
+    click.option("--timeout", type=seconds, help="With --wait: the longest wait."),
+)
 
 
 @click.command()
 @click.argument("batch")
 @wait_flags
-@queue_flag
-@client_flags
-def receipt(target: Target, queue: str, batch: str, wait: bool, timeout: float | None) -> None:
+@queue_flags
+def receipt(target: Target, batch: str, waiting: Waiting) -> None:
     """Show what became of the items of a batch.
 
     \b
@@ -50,50 +76,13 @@ def receipt(target: Target, queue: str, batch: str, wait: bool, timeout: float |
     Ends with 0 if the batch is complete, else with 1. On a terminal, --wait shows a progress bar.
     With --json: an object with "added", "done", "dead", "live", "complete" and digests of the ids.
     """
-    check_wait(timeout, wait=wait)
-    with target.connect() as client:
-        asked = client.queue(queue, must_exist=True)
-        found = wait_receipt(asked, batch, timeout) if wait else asked.receipt(batch)
-    if target.use_json:
-        echo_json(to_json(found))
-    else:
-        echo_receipt(found)
+    with target.open_queue() as queue:
+        found = waiting.receipt(queue, batch)
+    target.echo_table(("batch", found.batch), receipt_rows(found), found)
     if not found.complete:
         raise Exit(NEGATIVE)
 
 
-def check_wait(timeout: float | None, *, wait: bool) -> None:
-    if timeout is not None and not wait:
-        raise InvalidArgument("--timeout is how long to wait; give --wait, too")
-
-
-def wait_receipt(queue: Queue, batch: str, timeout: float | None) -> Receipt:
-    """Wait until the batch is complete or the time is up; on a terminal, with a progress bar."""
-    if sys.stderr.isatty():
-        return _wait_and_show(queue, batch, timeout)
-    return queue.wait_for_batch(batch, timeout)
-
-
-def _wait_and_show(queue: Queue, batch: str, timeout: float | None) -> Receipt:
-    from queueber.cli.output.progress_bars import CountBar
-
-    clock = SystemClock()
-    found = queue.receipt(batch)
-    give_up_ms = None if timeout is None else clock.now_ms() + timeout * SECOND_MS
-    with CountBar(batch) as bar:
-        while True:
-            bar.show(found.done + found.dead, found.added)
-            left = REFRESH_SECONDS
-            if give_up_ms is not None:
-                left = min(left, (give_up_ms - clock.now_ms()) / SECOND_MS)
-            if found.complete or left <= 0:
-                return found
-            found = queue.wait_for_batch(batch, left)
-
-
-def echo_receipt(found: Receipt, *more: tuple[str, str]) -> None:
-    """Print a table that begins with the rows `more`."""
-    rows = [*more]
-    rows += [(word, f"{getattr(found, word):,}") for word in ("added", "done", "dead", "live")]
-    rows.append(("complete", "yes" if found.complete else "no"))
-    echo_table(("batch", found.batch), rows)
+def receipt_rows(found: Receipt) -> list[tuple[str, str]]:
+    complete = ("complete", "yes" if found.complete else "no")
+    return [*number_rows(found, "added", "done", "dead", "live"), complete]

@@ -7,21 +7,12 @@ from click.exceptions import Exit
 
 from queueber import Queue
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import (
-    ListByDefault,
-    Target,
-    check_exclusive,
-    client_flags,
-    queue_flag,
-    raw_flag,
-)
-from queueber.cli.flags.types import whole_number
-from queueber.cli.output.json_lines import echo_json, item_to_json
-from queueber.cli.output.outcome import echo_done
-from queueber.cli.output.text import counted, details_line, echo_lines, echo_table, to_line
+from queueber.cli.flags import ListByDefault, count_flag, whole_number
+from queueber.cli.output import counted
+from queueber.cli.target import Target, queue_flags, raw_flag
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
-from queueber.model import Result, Results
+from queueber.model import Results
 
 _PAGE_RESULTS = 1000
 
@@ -31,21 +22,12 @@ _PAGE_RESULTS = 1000
     "--from", "offset", type=whole_number, metavar="OFFSET", help="First offset. [default: 0]"
 )
 @click.option("--reader", metavar="NAME", help="Continue where this reader stopped.")
-@click.option(
-    "--limit", type=click.IntRange(min=1), metavar="NUMBER", help="Most results to print."
-)
+@count_flag("--limit", help="Most results to print.")
 @click.option("--follow", is_flag=True, help="Wait for new results, until --limit or Ctrl-C.")
 @raw_flag
-@queue_flag
-@client_flags
+@queue_flags
 def results(
-    target: Target,
-    queue: str,
-    offset: int | None,
-    reader: str | None,
-    limit: int | None,
-    follow: bool,
-    raw: bool,
+    target: Target, offset: int | None, reader: str | None, limit: int | None, follow: bool
 ) -> None:
     """Print results of completed items, oldest first.
 
@@ -69,26 +51,25 @@ def results(
     "id": "...", "result": "text, or null", "resultBase64": "...", "completedAtMs": 1790000000000,
     "attempt": 1, "key": null, "batch": null, "attributes": {}}.
     """
-    check_exclusive(raw=raw, json=target.use_json)
     if reader is not None and offset is not None:
         raise InvalidArgument(
             "a reader continues where it stopped; give --from or --reader, not both"
         )
     printed = 0
     with target.connect() as client:
-        reading = client.queue(queue, must_exist=True)
+        reading = client.queue(target.queue, must_exist=True)
         wait = client.server().poll_wait_ms_max / SECOND_MS if follow else None
         for page in _pages(reading, offset or 0, reader, limit, wait):
             if page.missed:
                 click.echo(_gone(page.missed, is_reader=reader is not None), err=True)
-            _echo(page, raw=raw, use_json=target.use_json)
+            target.echo_items(page.results)
             printed += len(page.results)
             # Only now: echo has flushed, and would have raised if nobody read the output.
             if reader is not None:
                 reading.ack_results(reader, page.next_offset)
     if not printed:
-        if not raw and not target.use_json:
-            click.echo(f"There is no result in queue {queue!r} to read.", err=True)
+        if target.is_for_people:
+            click.echo(f"There is no result in queue {target.queue!r} to read.", err=True)
         raise Exit(NEGATIVE)
 
 
@@ -121,24 +102,6 @@ def _pages(
         limit = None if limit is None else limit - len(page.results)
 
 
-def _echo(page: Results, *, raw: bool, use_json: bool) -> None:
-    if raw:
-        click.echo(b"".join(each.result + b"\n" for each in page.results), nl=False)
-    elif use_json:
-        for each in page.results:
-            echo_json(item_to_json(each))
-    else:
-        echo_lines(line for each in page.results for line in _lines(each))
-
-
-def _lines(result: Result) -> tuple[str, str]:
-    attempt = f"attempt {result.attempt}" if result.attempt > 1 else ""
-    details = details_line(
-        attempt, key=result.key, batch=result.batch, attributes=result.attributes
-    )
-    return f"{result.offset}  {result.id.hex()}  {to_line(result.result)}", details
-
-
 @click.group(cls=ListByDefault)
 def readers() -> None:
     """List readers of a queue's results, and drop them.
@@ -151,9 +114,8 @@ def readers() -> None:
 
 
 @readers.command("list")
-@queue_flag
-@client_flags
-def list_readers(target: Target, queue: str) -> None:
+@queue_flags
+def list_readers(target: Target) -> None:
     """Show each reader, and how far it has read.
 
     \b
@@ -162,23 +124,18 @@ def list_readers(target: Target, queue: str) -> None:
 
     'offset' is the next result that the reader gets, 'behind' how many it has not read yet.
     """
-    with target.connect() as client:
-        found = client.queue(queue, must_exist=True).results_stats()
-    readers = sorted(found.readers.items())
-    listed = [(name, at, found.next_offset - at) for name, at in readers]
-    if target.use_json:
-        for name, at, behind in listed:
-            echo_json({"reader": name, "offset": at, "behind": behind})
-    else:
-        rows = [(name, f"{at:,}", f"{behind:,}") for name, at, behind in listed]
-        echo_table(("reader", "offset", "behind"), rows)
+    with target.open_queue() as queue:
+        found = queue.results_stats()
+    headings = ("reader", "offset", "behind")
+    listed = [(name, at, found.next_offset - at) for name, at in sorted(found.readers.items())]
+    rows = [(name, f"{at:,}", f"{behind:,}") for name, at, behind in listed]
+    target.echo_table(headings, rows, *(dict(zip(headings, each, strict=True)) for each in listed))
 
 
 @readers.command()
 @click.argument("name")
-@queue_flag
-@client_flags
-def drop(target: Target, queue: str, name: str) -> None:
+@queue_flags
+def drop(target: Target, name: str) -> None:
     """Delete a reader: the queue no longer keeps results for it.
 
     \b
@@ -187,6 +144,6 @@ def drop(target: Target, queue: str, name: str) -> None:
 
     Ends with 1 if there is no such reader. With --json: {"dropped": true}.
     """
-    with target.connect() as client:
-        dropped = client.queue(queue, must_exist=True).drop_reader(name)
-    echo_done(target, name, "dropped", "there is no such reader", is_done=dropped)
+    with target.open_queue() as queue:
+        dropped = queue.drop_reader(name)
+    target.echo_done(name, "dropped", "there is no such reader", is_done=dropped)

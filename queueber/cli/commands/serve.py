@@ -1,34 +1,25 @@
 """`queueber serve`: run a server."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import click
 from click.exceptions import Exit
 
 from queueber.cli.exits import OUR_FAULT, STORE, USAGE, Failure
-from queueber.config import OPTIONS, Option, load_config
+from queueber.cli.flags import F
+from queueber.config import OPTIONS, load_config
 from queueber.errors import InvalidArgument, QueueberError
-
-F = TypeVar("F", bound=Callable[..., object])
 
 
 def _config_flags(command: F) -> F:
     """A flag for each option of the server; its value is text, or None if it is not given."""
+    metavars: dict[object, str] = {int: "NUMBER", Path: "DIR"}
     for option in reversed(OPTIONS):
-        command = click.option(
-            option.flag, option.name, metavar=_metavar(option), help=_help(option)
-        )(command)
+        metavar = metavars.get(option.parse, "TEXT")
+        default = "" if option.default is None else f" [default: {option.default}]"
+        text = f"{option.help}{default}"
+        command = click.option(option.flag, option.name, metavar=metavar, help=text)(command)
     return command
-
-
-def _metavar(option: Option) -> str:
-    return {int: "NUMBER", Path: "DIR"}.get(option.parse, "TEXT")  # type: ignore[call-overload,no-any-return]
-
-
-def _help(option: Option) -> str:
-    return option.help if option.default is None else f"{option.help} [default: {option.default}]"
 
 
 @click.command()

@@ -2,19 +2,17 @@
 
 import click
 
-from queueber.cli.flags.queue_settings import settings_rows
-from queueber.cli.flags.target import Target, client_flags, queue_flag
-from queueber.cli.output.json_lines import echo_json, to_json
-from queueber.cli.output.text import echo_table, to_duration
+from queueber.cli.output import number_rows, to_duration
+from queueber.cli.queue_settings import settings_rows
+from queueber.cli.target import Target, queue_flags
 from queueber.clock import SystemClock
 from queueber.limits import DELAY_MS_MAX, SECOND_MS
 from queueber.model import Stats
 
 
 @click.command()
-@queue_flag
-@client_flags
-def stats(target: Target, queue: str) -> None:
+@queue_flags
+def stats(target: Target) -> None:
     """Show the counters and settings of a queue.
 
     \b
@@ -25,37 +23,24 @@ def stats(target: Target, queue: str) -> None:
     was created, then its settings. 'oldest, seconds' is how long the oldest ready item has waited.
     With --json: one object, with names such as "ready", "leased" and "addedTotal".
     """
-    with target.connect() as client:
-        found = client.queue(queue, must_exist=True).stats()
-    if target.use_json:
-        echo_json(to_json(found))
-        return
-    rows = [(name, f"{value:,}") for name, value in _numbers(found)]
-    rows.insert(0, ("paused", paused(found.paused_until_ms)))
-    rows.insert(6, ("oldest, seconds", oldest(found)))
-    echo_table((f"queue {found.name}", ""), rows + settings_rows(found.settings))
+    with target.open_queue() as queue:
+        found = queue.stats()
+    rows = [
+        ("paused", paused(found.paused_until_ms)),
+        *number_rows(found, "ready", "delayed", "leased", "dead"),
+        ("bytes", f"{found.contents_bytes:,}"),
+        ("oldest, seconds", oldest(found)),
+        *number_rows(found, "leases", "waiting_polls", "batches", "results", "result_bytes"),
+        *((word, f"{getattr(found, f'{word}_total'):,}") for word in _TOTALS),
+        *settings_rows(found.settings),
+    ]
+    target.echo_table((f"queue {found.name}", ""), rows, found)
 
 
 _TOTALS = (
     "added", "duplicates", "polled", "extended", "expired", "released", "failed", "died",
     "redriven", "cancelled", "removed", "completed",
 )  # fmt: skip
-
-
-def _numbers(found: Stats) -> list[tuple[str, int]]:
-    return [
-        ("ready", found.ready),
-        ("delayed", found.delayed),
-        ("leased", found.leased),
-        ("dead", found.dead),
-        ("bytes", found.contents_bytes),
-        ("leases", found.leases),
-        ("waiting polls", found.waiting_polls),
-        ("batches", found.batches),
-        ("results", found.results),
-        ("result bytes", found.result_bytes),
-        *((word, getattr(found, f"{word}_total")) for word in _TOTALS),
-    ]
 
 
 def oldest(found: Stats) -> str:

@@ -8,9 +8,9 @@ import click
 from click.exceptions import Exit
 
 from queueber.cli.exits import INTERRUPTED, NEGATIVE, Failure
-from queueber.cli.flags.target import Target, client_flags, queue_flag
-from queueber.cli.flags.types import seconds
-from queueber.cli.output.json_lines import echo_json, to_json
+from queueber.cli.flags import count_flag, seconds
+from queueber.cli.output import echo_json
+from queueber.cli.target import Target, queue_flags
 
 _SERIALIZERS = click.Choice(["json"])
 
@@ -30,27 +30,20 @@ class _Stderr:
 
 @click.command()
 @click.argument("handler", metavar="MODULE:FUNCTION")
-@click.option(
-    "--concurrency",
-    "-c",
-    type=click.IntRange(min=1),
-    default=8,
-    show_default=True,
-    metavar="NUMBER",
-    help="Handlers that run at the same time, in each process.",
+@count_flag(
+    "--concurrency", "-c", default=8, help="Handlers that run at the same time, in each process."
 )
-@click.option(
+@count_flag(
     "--processes",
     "-p",
-    type=click.IntRange(min=0),
+    least=0,
     default=0,
-    metavar="NUMBER",
+    show_default=False,
     help="Worker processes; 0: work in this process.  [default: 0]",
 )
-@click.option(
+@count_flag(
     "--prefetch",
-    type=click.IntRange(min=0),
-    metavar="NUMBER",
+    least=0,
     help="Items leased in advance, in each process.  [default: --concurrency]",
 )
 @click.option(
@@ -84,16 +77,8 @@ class _Stderr:
     help="A live line on a terminal, else a log line every ten seconds.",
 )
 @click.option("--must-exist", is_flag=True, help="Fail if the queue does not exist at the start.")
-@queue_flag
-@client_flags
-def work(
-    target: Target,
-    until_empty: bool,
-    must_exist: bool,
-    shutdown_timeout: float,
-    progress: bool,
-    **arguments: Any,
-) -> None:
+@queue_flags
+def work(target: Target, until_empty: bool, **arguments: Any) -> None:
     """Run a Python function for every item of a queue.
 
     \b
@@ -112,8 +97,7 @@ def work(
     the queue say; 'raise queueber.Retry(delay=5)' sets the time of the retry. A plain function runs
     in threads, an 'async def' as tasks.
 
-    The worker does not create the queue: if it does not exist, the worker waits until it does, or
-    fails with --must-exist.
+    A queue that does not exist is created; with --must-exist the command fails instead.
 
     SIGTERM or Ctrl-C stops it: items that no handler has begun are released, and handlers have
     --shutdown-timeout seconds to finish. A second signal releases their items, too, and ends at
@@ -122,28 +106,24 @@ def work(
     With --json the counters are printed at the end: {"done": 3, "failed": 0, "refused": 0, ...}.
     """
     from queueber.logs import configure_logs
-    from queueber.worker.processes.supervisor import WorkersDied
+    from queueber.worker.supervisor import WorkersDied
     from queueber.worker.worker import Worker
 
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     configure_logs("info", "auto", _Stderr())  # type: ignore[arg-type]  # all that is used of one
-    if must_exist:
-        with target.connect() as client:
-            client.queue(arguments["queue"], must_exist=True).stats()
+    if target.must_exist:
+        with target.open_queue() as queue:
+            queue.stats()
     worker = Worker(
-        target.address,
-        connect_timeout=target.connect_seconds,
-        shutdown_timeout=shutdown_timeout,
-        progress=progress,
-        **arguments,
+        target.address, queue=target.queue, connect_timeout=target.connect_timeout, **arguments
     )
     try:
         stats = worker.run(until_empty=until_empty)
     except WorkersDied as error:
         raise Failure(str(error), NEGATIVE) from None
     if target.use_json:
-        echo_json(to_json(stats))
+        echo_json(stats)
     code = INTERRUPTED if worker.was_hurried else 0
     if stats.abandoned:
         # Threads with handlers that hang would keep the interpreter from ending.

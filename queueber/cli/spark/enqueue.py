@@ -1,38 +1,31 @@
 """`queueber spark enqueue`: add the rows of files as items."""
 
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 from click.exceptions import Exit
 
-from queueber.cli.commands.receipt import check_wait, echo_receipt, wait_flags, wait_receipt
+from queueber.cli.commands.receipt import Waiting, receipt_rows, wait_flags
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import Target, client_flags, must_exist_flag, queue_flag
-from queueber.cli.flags.types import name_and_value, seconds_up_to
-from queueber.cli.output.json_lines import echo_json, to_json
-from queueber.cli.spark.session import SparkFlags, check_installed, spark_flags, with_task_bar
+from queueber.cli.flags import count_flag, delay_seconds, gathered, pairs_flag
+from queueber.cli.spark.session import check_installed, run_job, spark_flags
+from queueber.cli.target import Target, new_queue_flags
 from queueber.errors import InvalidArgument
-from queueber.limits import DELAY_MS_MAX, PRIORITY_MAX
-from queueber.spark.jobs.formats import format_of
+from queueber.limits import PRIORITY_MAX
+from queueber.spark.jobs.settings import FORMATS, Input, SparkSettings
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--format",
-    "format_name",
-    type=click.Choice(["parquet", "json", "csv", "text"]),
+    type=click.Choice(FORMATS),
     help="Format of the files.  [default: by the suffix of their names]",
 )
-@click.option(
-    "--input-option",
-    "input_options",
-    type=name_and_value,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An option of Spark's reader, such as sep=; for CSV. May be repeated.",
-)
+@pairs_flag("--input-option", "options", help="An option of Spark's reader, such as sep=; for CSV.")
 @click.option(
     "--contents-column",
     metavar="NAME",
@@ -47,13 +40,15 @@ from queueber.spark.jobs.formats import format_of
 @click.option(
     "--attributes-column", metavar="NAME", help="Attributes: a map, or an object of strings."
 )
-@click.option(
+@count_flag(
     "--priority",
-    type=click.IntRange(0, PRIORITY_MAX),
-    metavar="NUMBER",
+    least=0,
+    most=PRIORITY_MAX,
     help=f"Priority of all items, 0 to {PRIORITY_MAX}; higher ones are polled first.",
 )
-@click.option("--delay", type=seconds_up_to(DELAY_MS_MAX), help="How long all items stay hidden.")
+@click.option(
+    "--delay", "delay_seconds", type=delay_seconds, help="How long all items stay hidden."
+)
 @click.option("--batch", metavar="NAME", help="Name of the batch.  [default: a new name]")
 @click.option("--write-id", metavar="NAME", help="Makes the command safe to repeat; see above.")
 @click.option(
@@ -65,25 +60,16 @@ from queueber.spark.jobs.formats import format_of
 )
 @wait_flags
 @spark_flags
-@queue_flag
-@must_exist_flag
-@client_flags
+@gathered("given", Input)
+@new_queue_flags
 def enqueue(
     target: Target,
-    queue: str,
-    must_exist: bool,
-    spark: SparkFlags,
-    paths: tuple[str, ...],
-    format_name: str | None,
-    input_options: tuple[tuple[str, str], ...],
-    priority: int | None,
-    delay: float | None,
+    spark: SparkSettings,
+    given: Input,
+    waiting: Waiting,
     batch: str | None,
     write_id: str | None,
     method: str,
-    wait: bool,
-    timeout: float | None,
-    **columns: str | None,
 ) -> None:
     """Add all rows of files to a queue, or none of them.
 
@@ -108,42 +94,27 @@ def enqueue(
     every item of the batch is done or dead, and ends with 1 if that takes longer than --timeout.
     With --json: an object with "rows" and "receipt".
     """
-    check_wait(timeout, wait=wait)
-    _check_once("priority", priority, columns["priority_column"])
-    _check_once("delay", delay, columns["delay_column"], columns["visible_at_column"])
-    format_name = format_name or format_of(paths)
+    _check_once("priority", given.priority, given.priority_column)
+    _check_once("delay", given.delay_seconds, given.delay_column, given.visible_at_column)
+    given = replace(given, format=given.format_name)  # An unknown suffix is an error here.
     check_installed()
-    from queueber.spark.jobs.input import Input, InputColumns
-    from queueber.spark.jobs.jobs import QueueRef
     from queueber.spark.jobs.jobs import enqueue as enqueue_rows
 
     batch = batch or write_id or _new_batch()
-    given = Input(
-        paths,
-        format_name,
-        dict(input_options),
-        InputColumns(**{name.removesuffix("_column"): each for name, each in columns.items()}),
-        priority,
-        delay,
-    )
-    destination = QueueRef(target.address, queue, batch)
+
+    def job(session: Any) -> int:
+        destination = {"address": target.address, "queue": target.queue, "batch": batch}
+        return enqueue_rows(session, given, method=method, write_id=write_id, **destination)
+
     # Before Spark, which takes seconds to start: a missing server or queue is known at once.
-    with target.connect() as client:
-        asked = client.queue(queue, must_exist=must_exist)
-        if must_exist:
-            asked.stats()
-        with spark.session(f"enqueue {queue}") as session:
-            rows = with_task_bar(
-                session,
-                "adding rows, in tasks",
-                lambda: enqueue_rows(session, given, destination, method=method, write_id=write_id),
-            )
-        found = wait_receipt(asked, batch, timeout) if wait else asked.receipt(batch)
-    if target.use_json:
-        echo_json({"rows": rows, "receipt": to_json(found)})
-    else:
-        echo_receipt(found, ("rows", f"{rows:,}"))
-    if wait and not found.complete:
+    with target.open_queue() as queue:
+        if target.must_exist:
+            queue.stats()
+        rows = run_job(spark, f"enqueue {target.queue}", "adding rows, in tasks", job)
+        found = waiting.receipt(queue, batch)
+    table = [("rows", f"{rows:,}"), *receipt_rows(found)]
+    target.echo_table(("batch", found.batch), table, {"rows": rows, "receipt": found})
+    if waiting.wait and not found.complete:
         raise Exit(NEGATIVE)
 
 

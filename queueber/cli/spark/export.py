@@ -1,15 +1,16 @@
 """`queueber spark export`: results become Parquet files. They stay in the queue."""
 
+from typing import Any
+
 import click
 from click.exceptions import Exit
 
-from queueber.cli.commands.receipt import check_wait, echo_receipt, wait_flags, wait_receipt
+from queueber.cli.commands.receipt import Waiting, receipt_rows, wait_flags
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.flags.target import Target, client_flags, queue_flag
-from queueber.cli.output.json_lines import echo_json, to_json
-from queueber.cli.output.text import echo_table
-from queueber.cli.spark.session import SparkFlags, check_installed, spark_flags, with_task_bar
+from queueber.cli.spark.session import check_installed, run_job, spark_flags
+from queueber.cli.target import Target, queue_flags
 from queueber.errors import InvalidArgument
+from queueber.spark.jobs.settings import SparkSettings
 
 
 @click.command()
@@ -23,18 +24,15 @@ from queueber.errors import InvalidArgument
 @click.option("--overwrite", is_flag=True, help="Replace PATH if it exists.")
 @wait_flags
 @spark_flags
-@queue_flag
-@client_flags
+@queue_flags
 def export(
     target: Target,
-    queue: str,
-    spark: SparkFlags,
+    spark: SparkSettings,
     target_path: str,
     batch: str | None,
     status: str | None,
     overwrite: bool,
-    wait: bool,
-    timeout: float | None,
+    waiting: Waiting,
 ) -> None:
     """Write results into a folder of Parquet files.
 
@@ -52,35 +50,24 @@ def export(
     Prints how many rows were written. With --json: {"done": 3, "dead": 0, "receipt": {...}}, where
     the receipt is null without --batch.
     """
-    check_wait(timeout, wait=wait)
-    if wait and batch is None:
+    if waiting.wait and batch is None:
         raise InvalidArgument("--wait is for a batch; give --batch, too")
     check_installed()
-    from queueber.spark.jobs.jobs import QueueRef
     from queueber.spark.jobs.jobs import export as export_results
 
-    source = QueueRef(target.address, queue, batch)
-    with target.connect() as client:
-        asked = client.queue(queue, must_exist=True)
-        asked.stats()  # Spark takes seconds to start; a missing queue is known at once.
-        found = None if batch is None else asked.receipt(batch)
-        if wait and batch is not None:
-            found = wait_receipt(asked, batch, timeout)
+    def job(session: Any) -> dict[str, int]:
+        source = {"address": target.address, "queue": target.queue, "batch": batch}
+        return export_results(session, target_path, overwrite=overwrite, status=status, **source)
+
+    with target.open_queue() as queue:
+        queue.stats()  # Spark takes seconds to start; a missing queue is known at once.
+        found = None if batch is None else queue.receipt(batch)
+        if waiting.wait and batch is not None:
+            found = waiting.receipt(queue, batch)
             if not found.complete:
-                echo_json({"receipt": to_json(found)}) if target.use_json else echo_receipt(found)
+                target.echo_table(("batch", found.batch), receipt_rows(found), {"receipt": found})
                 raise Exit(NEGATIVE)
-        with spark.session(f"export {queue}") as session:
-            exported = with_task_bar(
-                session,
-                "writing results, in tasks",
-                lambda: export_results(
-                    session, source, target_path, status=status, overwrite=overwrite
-                ),
-            )
-    if target.use_json:
-        echo_json({"done": exported.done, "dead": exported.dead, "receipt": to_json(found)})
-        return
-    echo_table(
-        ("written to", target_path),
-        [("done", f"{exported.done:,}"), ("dead", f"{exported.dead:,}")],
-    )
+        name = f"export {target.queue}"
+        exported = run_job(spark, name, "writing results, in tasks", job)
+    rows = [(word, f"{count:,}") for word, count in exported.items()]
+    target.echo_table(("written to", target_path), rows, {**exported, "receipt": found})

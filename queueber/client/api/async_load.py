@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from queueber.client.calls.loads import LoadCalls
-from queueber.client.transport.waiting import wait_for_async
+from queueber.client.transport.futures import wait_for_async
 from queueber.limits import LOAD_CHUNK_BYTES
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
 

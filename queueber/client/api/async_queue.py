@@ -1,44 +1,22 @@
-"""A queue: add items, lease them, read their results, operate it."""
+"""A queue: add items, lease them, read their results, operate it; and its producers."""
 
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from typing import Unpack
 
+from queueber import model
 from queueber.client.api.async_lease import AsyncLease
 from queueber.client.api.async_load import AsyncLoad
-from queueber.client.api.async_producer import AsyncProducer
 from queueber.client.api.async_snapshot import AsyncSnapshot
-from queueber.client.arguments.new_items import AddOptions, Attributes, Delay, Key, Priority
-from queueber.client.arguments.values import (
-    Columns,
-    CompletedResults,
-    Contents,
-    Errors,
-    Id,
-    ItemIds,
-    Seconds,
-    State,
-    to_load_ref,
-)
+from queueber.client.arguments import values
+from queueber.client.arguments.new_items import AddOptions, to_new_items
+from queueber.client.arguments.values import Contents, ItemIds, Seconds
 from queueber.client.calls.adds import AddedIds
+from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.calls.items import PeekPage
-from queueber.client.calls.queue_calls import QueueCalls
+from queueber.client.calls.numbered_adds import NumberedAdds
 from queueber.client.calls.results import WaitingReadOptions
-from queueber.client.transport.waiting import wait_for_async
-from queueber.limits import PRIORITY_DEFAULT
-from queueber.model import (
-    FailOutcome,
-    ItemInfo,
-    LoadInfo,
-    LogStats,
-    Origin,
-    Receipt,
-    Result,
-    ResultColumns,
-    Results,
-    SnapshotInfo,
-    Stats,
-)
+from queueber.client.transport.futures import wait_for_async
 from queueber.wire.results import results_of
 
 
@@ -61,43 +39,23 @@ class AsyncQueue:
 
     # --- items ------------------------------------------------------------------------------------
 
-    async def add(
-        self,
-        contents: Contents,
-        *,
-        delay: Delay = 0,
-        priority: Priority = PRIORITY_DEFAULT,
-        key: Key = None,
-        attributes: Attributes = None,
-        batch: str | None = None,
-        origin: Origin | None = None,
-    ) -> AddedIds:
+    async def add(self, contents: Contents, **options: Unpack[AddOptions]) -> AddedIds:
         """Store items, all or none, and return their ids in order.
 
-        `delay` is how long they stay hidden, `priority` is from 0 to 9, higher first: one for all
-        items, or one for each. An item whose `key` was used within the queue's dedup window is not
-        stored again: its id is that of the first, and `duplicates` of the returned list says so.
+        `delay` is how long they stay hidden, `priority` is from 0 to 9 (5), higher first: one for
+        all items, or one for each. An item whose `key` was used within the queue's dedup window is
+        not stored again: its id is that of the first, and `duplicates` of the returned ids says so.
         `attributes` is a mapping of text that goes with each item, or a list of them. `batch` names
         what all of them belong to, for `receipt` and `wait_for_batch`. `origin` says which load,
         partition and row they come from; the load must be under way.
         """
-        return await wait_for_async(
-            self._add_soon(
-                contents,
-                delay=delay,
-                priority=priority,
-                key=key,
-                attributes=attributes,
-                batch=batch,
-                origin=origin,
-            )
-        )
+        return await wait_for_async(self._calls.adds.add(contents, **options))
 
     def _add_soon(self, contents: Contents, **options: Unpack[AddOptions]) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and are kept in order."""
         return self._calls.adds.add(contents, **options)
 
-    def producer(self, id: str, epoch: int) -> AsyncProducer:
+    def producer(self, id: str, epoch: int) -> "AsyncProducer":
         """A producer, whose adds are safe to repeat.
 
         When two use the same `id`, the one with the greater `epoch` shuts out the other.
@@ -118,9 +76,7 @@ class AsyncQueue:
         `release_on_disconnect` the lease also ends when the client's connection does.
         """
         polls = self._calls.polls
-        future = polls.poll(
-            count, lease=lease, wait=wait, release_on_disconnect=release_on_disconnect
-        )
+        future = polls.poll(count, lease, wait, release_on_disconnect=release_on_disconnect)
         try:
             return AsyncLease(self._calls, await wait_for_async(future))
         except BaseException:
@@ -144,47 +100,47 @@ class AsyncQueue:
         server drops the load when nobody calls for `timeout` seconds. One that `must_exist` is not
         begun: if it is neither under way nor committed, the call raises `NotFound`.
         """
-        calls = self._calls.loads
-        begun = calls.begin(
-            to_load_ref(name, epoch), batch=batch, timeout=timeout, must_exist=must_exist
-        )
+        calls, ref = self._calls.loads, values.to_load_ref(name, epoch)
+        begun = calls.begin(ref, batch=batch, timeout=timeout, must_exist=must_exist)
         return AsyncLoad(calls, await wait_for_async(begun))
 
     async def abort_load(self, name: str, *, epoch: int = 0) -> bool:
         """Drop everything that was staged; False when there is no such load, or it is committed."""
-        return await wait_for_async(self._calls.loads.abort(to_load_ref(name, epoch)))
+        return await wait_for_async(self._calls.loads.abort(values.to_load_ref(name, epoch)))
 
-    async def loads(self) -> list[LoadInfo]:
+    async def loads(self) -> list[model.LoadInfo]:
         """The loads that are under way."""
         return await wait_for_async(self._calls.loads.all())
 
     # --- leased items, with the id of the lease ---------------------------------------------------
 
-    async def extend(self, seconds: Seconds, *, lease: Id) -> bool:
+    async def extend(self, seconds: Seconds, *, lease: values.Id) -> bool:
         """Let the lease expire `seconds` from now; False when it has ended already."""
         return await wait_for_async(self._calls.leases.extend(seconds, lease))
 
-    async def remove(self, ids: ItemIds, *, lease: Id) -> list[bool]:
+    async def remove(self, ids: ItemIds, *, lease: values.Id) -> list[bool]:
         """For each id, whether the lease held the item and it is now deleted."""
         return await wait_for_async(self._calls.leases.remove(ids, lease))
 
-    async def complete(self, ids: ItemIds, results: CompletedResults, *, lease: Id) -> list[bool]:
+    async def complete(
+        self, ids: ItemIds, results: values.CompletedResults, *, lease: values.Id
+    ) -> list[bool]:
         """As `remove`, and keep a result for each item."""
         return await wait_for_async(self._calls.leases.complete(ids, results, lease))
 
     async def fail(
-        self, ids: ItemIds, error: Errors, *, lease: Id, delay: Seconds | None = None
-    ) -> list[FailOutcome]:
+        self, ids: ItemIds, error: values.Errors, *, lease: values.Id, delay: Seconds | None = None
+    ) -> list[model.FailOutcome]:
         """For each id, what becomes of the item now that it failed; see `AsyncLease.fail`."""
         return await wait_for_async(self._calls.leases.fail(ids, error, lease, delay))
 
-    async def release(self, ids: ItemIds, *, lease: Id) -> list[bool]:
+    async def release(self, ids: ItemIds, *, lease: values.Id) -> list[bool]:
         """For each id, whether the lease held the item and others may lease it now."""
         return await wait_for_async(self._calls.leases.release(ids, lease))
 
     # --- receipts and results ---------------------------------------------------------------------
 
-    async def receipt(self, batch: str) -> Receipt:
+    async def receipt(self, batch: str) -> model.Receipt:
         """How many items of a batch are done, dead and live."""
         return await wait_for_async(self._calls.results.receipt(batch))
 
@@ -192,49 +148,31 @@ class AsyncQueue:
         self,
         batch: str,
         timeout: Seconds | None = None,  # noqa: ASYNC109  it ends with an answer, not an error
-    ) -> Receipt:
+    ) -> model.Receipt:
         """Wait until every item of a batch is done or dead, and return the receipt; after `timeout`
         seconds return it as it is."""
         return await wait_for_async(self._calls.results.wait_for_batch(batch, timeout))
 
     async def read_results(
-        self,
-        offset: int = 0,
-        *,
-        reader: str | None = None,
-        limit: int = 1000,
-        wait: Seconds = 0,
-        batch: str | None = None,
-        before: int | None = None,
-        without: Columns = (),
-    ) -> Results:
-        """Up to `limit` results from `offset` on, or from where `reader` has acknowledged.
+        self, offset: int = 0, **options: Unpack[WaitingReadOptions]
+    ) -> model.Results:
+        """Up to `limit` (1000) results from `offset` on, or from where `reader` has acknowledged.
 
         When there are none, wait up to `wait` seconds. Only those of a `batch`, and `before` an
         offset, if these are given. `without` names columns that the server leaves out: "results",
         "keys", "batches" or "attributes". These are empty.
         """
-        return results_of(
-            await self.read_columns(
-                offset,
-                reader=reader,
-                limit=limit,
-                wait=wait,
-                batch=batch,
-                before=before,
-                without=without,
-            )
-        )
+        return results_of(await self.read_columns(offset, **options))
 
     async def read_columns(
         self, offset: int = 0, **options: Unpack[WaitingReadOptions]
-    ) -> ResultColumns:
+    ) -> model.ResultColumns:
         """As `read_results`, with a list for each column instead of an object for each result."""
         return await wait_for_async(self._calls.results.read(offset, **options))
 
     async def results(
         self, reader: str | None = None, offset: int = 0, *, wait: Seconds = 0
-    ) -> AsyncIterator[Result]:
+    ) -> AsyncIterator[model.Result]:
         """Every result from `offset` on, or from where `reader` has acknowledged.
 
         Ends when no result came for `wait` seconds. Results are acknowledged for `reader` page by
@@ -257,37 +195,37 @@ class AsyncQueue:
         """Forget a reader; False when there is none."""
         return await wait_for_async(self._calls.results.drop_reader(reader))
 
-    async def results_stats(self) -> LogStats:
+    async def results_stats(self) -> model.LogStats:
         """The offsets and bytes of the results that are kept, and how far each reader is."""
         return await wait_for_async(self._calls.results.stats())
 
     # --- operating --------------------------------------------------------------------------------
 
-    async def stats(self) -> Stats:
+    async def stats(self) -> model.Stats:
         """The queue's settings and numbers."""
         return await wait_for_async(self._calls.items.stats())
 
     async def peek(
-        self, state: State = "ready", *, limit: int = 100, after: bytes = b""
+        self, state: values.State = "ready", *, limit: int = 100, after: bytes = b""
     ) -> PeekPage:
         """Items that are ready, delayed, leased or dead, without leasing them."""
         return await wait_for_async(self._calls.items.peek(state, limit=limit, after=after))
 
-    async def peek_all(self, state: State = "ready") -> AsyncIterator[ItemInfo]:
+    async def peek_all(self, state: values.State = "ready") -> AsyncIterator[model.ItemInfo]:
         """All of them, page by page. Items that change state meanwhile may be left out."""
-        page = await self.peek(state)
-        for item in page.items:
-            yield item
-        while page.next:
-            page = await self.peek(state, after=page.next)
+        after = b""
+        while True:
+            page = await self.peek(state, after=after)
             for item in page.items:
                 yield item
+            if not (after := page.next):
+                return
 
     async def open_snapshot(self) -> AsyncSnapshot:
         """The queue as it is now, to be read while others go on; see `AsyncSnapshot`."""
         return AsyncSnapshot(self._calls, await wait_for_async(self._calls.snapshots.open()))
 
-    def snapshot(self, info: SnapshotInfo) -> AsyncSnapshot:
+    def snapshot(self, info: model.SnapshotInfo) -> AsyncSnapshot:
         """The snapshot with that `info`, which another process may have opened."""
         return AsyncSnapshot(self._calls, info)
 
@@ -295,7 +233,7 @@ class AsyncQueue:
         """Delete items, whatever their state: for each, whether it was there."""
         return await wait_for_async(self._calls.items.cancel(ids))
 
-    async def purge(self, state: State) -> int:
+    async def purge(self, state: values.State) -> int:
         """Delete the items that are in a state now; returns how many.
 
         At most as many as there are when it begins, so that it ends even if others add.
@@ -313,3 +251,51 @@ class AsyncQueue:
     async def resume(self) -> None:
         """Answer polls again."""
         await wait_for_async(self._calls.items.resume())
+
+
+class AsyncProducer:
+    """Adds that are stored once, however often they are sent.
+
+    Calls are numbered from 1 and stored in order. After a lost connection the client sends a call
+    again, and the server recognises it. A program that starts again with the same id and epoch and
+    makes the same calls gets the same answers: what was stored before is not stored again.
+    """
+
+    def __init__(self, adds: NumberedAdds) -> None:
+        self._adds = adds
+        self.id = adds.producer_id
+        self.epoch = adds.epoch
+
+    def __repr__(self) -> str:
+        return f"<AsyncProducer {self.id!r} epoch={self.epoch} sequence={self.sequence}>"
+
+    @property
+    def sequence(self) -> int:
+        """The number of the next call; after a call failed, the number of that call."""
+        return self._adds.next_sequence
+
+    async def add(
+        self,
+        contents: Contents,
+        *,
+        sequence: int | None = None,
+        **options: Unpack[AddOptions],
+    ) -> AddedIds:
+        """As `AsyncQueue.add`. `sequence` is the number of the call, if it is not the next one.
+
+        `Aborted` when another producer uses the id with a greater epoch, when a number was left
+        out, when the call has other contents than the one stored under its number, or when a call
+        before it failed: repeat that one with its `sequence`. A call whose caller is cancelled is
+        sent all the same, because it has its number.
+        """
+        return await wait_for_async(self._add_soon(contents, sequence=sequence, **options))
+
+    def _add_soon(
+        self,
+        contents: Contents,
+        *,
+        sequence: int | None = None,
+        **options: Unpack[AddOptions],
+    ) -> "Future[AddedIds]":
+        """As `add`, but returns at once: several calls may be under way, and are kept in order."""
+        return self._adds.add(to_new_items(contents, **options), sequence)

@@ -7,21 +7,13 @@ connections and processes can read it, too: `queue.snapshot(info)`.
 from collections.abc import AsyncIterator
 from typing import Self, Unpack
 
+from queueber import model
 from queueber.client.arguments.values import Columns, State
+from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.calls.items import PeekPage
-from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.results import ReadOptions
 from queueber.client.calls.snapshots import ScanOptions
-from queueber.client.transport.waiting import wait_for_async
-from queueber.limits import SCAN_ITEMS_MAX
-from queueber.model import (
-    ItemColumns,
-    ItemInfo,
-    ResultColumns,
-    Results,
-    SnapshotInfo,
-    SnapshotRange,
-)
+from queueber.client.transport.futures import wait_for_async
 from queueber.wire.results import results_of
 from queueber.wire.snapshots import items_of
 
@@ -29,7 +21,7 @@ from queueber.wire.snapshots import items_of
 class AsyncSnapshot:
     """A queue as it was at one moment: its items and its results."""
 
-    def __init__(self, calls: QueueCalls, info: SnapshotInfo) -> None:
+    def __init__(self, calls: QueueCalls, info: model.SnapshotInfo) -> None:
         self._calls = calls
         self.info = info
 
@@ -42,31 +34,20 @@ class AsyncSnapshot:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
 
-    async def scan(
-        self,
-        state: State = "ready",
-        *,
-        after: bytes = b"",
-        before: bytes = b"",
-        limit: int = SCAN_ITEMS_MAX,
-        batch: str | None = None,
-        without: Columns = (),
-    ) -> PeekPage:
-        """A page of the items that were ready, delayed, leased or dead.
+    async def scan(self, state: State = "ready", **options: Unpack[ScanOptions]) -> PeekPage:
+        """A page of up to `limit` (250) items that were ready, delayed, leased or dead.
 
         `after` is the `next` of the page before, `before` a `next` at which to stop. Only items of
         `batch`, if one is named. `without` names columns that the server leaves out: "contents",
         "keys", "batches" or "attributes". These are empty; `group_max` and `attempt_times_ms`
         always are.
         """
-        page = await self.scan_columns(
-            state, after=after, before=before, limit=limit, batch=batch, without=without
-        )
+        page = await self.scan_columns(state, **options)
         return PeekPage(items_of(page), page.next)
 
     async def scan_columns(
         self, state: State = "ready", **options: Unpack[ScanOptions]
-    ) -> ItemColumns:
+    ) -> model.ItemColumns:
         """As `scan`, with a list for each column instead of an object for each item."""
         return await wait_for_async(self._calls.snapshots.scan(self.info.id, state, **options))
 
@@ -78,7 +59,7 @@ class AsyncSnapshot:
         before: bytes = b"",
         batch: str | None = None,
         without: Columns = (),
-    ) -> AsyncIterator[ItemInfo]:
+    ) -> AsyncIterator[model.ItemInfo]:
         """All of them, page by page."""
         while True:
             page = await self.scan(state, after=after, before=before, batch=batch, without=without)
@@ -88,31 +69,21 @@ class AsyncSnapshot:
                 return
 
     async def read_results(
-        self,
-        offset: int | None = None,
-        *,
-        limit: int = 1000,
-        batch: str | None = None,
-        before: int | None = None,
-        without: Columns = (),
-    ) -> Results:
+        self, offset: int | None = None, **options: Unpack[ReadOptions]
+    ) -> model.Results:
         """As `AsyncQueue.read_results`, of the results that there were, deleted since or not.
 
         They begin at `info.first_offset` and end before `info.next_offset`.
         """
-        return results_of(
-            await self.read_columns(
-                offset, limit=limit, batch=batch, before=before, without=without
-            )
-        )
+        return results_of(await self.read_columns(offset, **options))
 
     async def read_columns(
         self, offset: int | None = None, **options: Unpack[ReadOptions]
-    ) -> ResultColumns:
+    ) -> model.ResultColumns:
         """As `read_results`, with a list for each column instead of an object for each result."""
         return await wait_for_async(self._calls.snapshots.read(self.info, offset, **options))
 
-    async def split(self, state: State, parts: int) -> list[SnapshotRange]:
+    async def split(self, state: State, parts: int) -> list[model.SnapshotRange]:
         """At most `parts` ranges to be scanned side by side, each with its `after` and `before`.
 
         Every item of the state is in exactly one of them.

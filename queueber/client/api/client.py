@@ -6,9 +6,10 @@ from typing import Self, Unpack
 from queueber.client.api.queue import Queue
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.client.arguments.values import Seconds, to_ms, to_text
-from queueber.client.calls.queue_calls import ClientCalls
-from queueber.client.transport.opening import close_connection, open_connection
-from queueber.client.transport.waiting import wait_for
+from queueber.client.calls.client_calls import ClientCalls
+from queueber.client.transport.futures import wait_for
+from queueber.client.transport.link import Target
+from queueber.client.transport.loops import close_connection, open_connection
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS
 from queueber.model import QueueSettings, ServerInfo, Stats
@@ -23,31 +24,22 @@ class Client:
     """
 
     def __init__(
-        self,
-        address: str,
-        *,
-        connect_timeout: Seconds,
-        retry_timeout: Seconds,
-        name: str = "",
+        self, address: str, *, connect_timeout: Seconds, retry_timeout: Seconds, name: str = ""
     ) -> None:
-        self._address = address
-        self._name = to_text("name", name, CLIENT_NAME_BYTES_MAX)
-        self._connect_seconds = to_ms("connect_timeout", connect_timeout) / SECOND_MS
-        self._retry_seconds = to_ms("retry_timeout", retry_timeout) / SECOND_MS
+        self._target = Target(
+            address,
+            to_ms("connect_timeout", connect_timeout) / SECOND_MS,
+            to_ms("retry_timeout", retry_timeout) / SECOND_MS,
+            to_text("name", name, CLIENT_NAME_BYTES_MAX),
+        )
         self._calls: ClientCalls | None = None
 
     def __repr__(self) -> str:
-        return f"<Client {self._address}{'' if self._calls else ' (not connected)'}>"
+        return f"<Client {self._target.address}{'' if self._calls else ' (not connected)'}>"
 
     def __enter__(self) -> Self:
         if self._calls is None:
-            connection = open_connection(
-                self._address,
-                connect_seconds=self._connect_seconds,
-                retry_seconds=self._retry_seconds,
-                name=self._name,
-            )
-            self._calls = ClientCalls(connection)
+            self._calls = ClientCalls(open_connection(self._target))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -67,26 +59,20 @@ class Client:
         With `must_exist` it is not created: its calls raise `NotFound` if there is none, so that a
         misspelt name is noticed.
         """
-        return Queue(self._connected().of_queue(name, must_exist=must_exist))
+        return Queue(self._connected().queue(name, must_exist=must_exist))
 
     def create_queue(
-        self,
-        name: str,
-        settings: QueueSettings | None = None,
-        **changes: Unpack[SettingsArguments],
+        self, name: str, settings: QueueSettings | None = None, **changes: Unpack[SettingsArguments]
     ) -> bool:
         """Create a queue; False when it exists with the same settings.
 
         `settings` are those of another queue (`queue.stats().settings`), or the defaults; keyword
         arguments change single ones. `AlreadyExists` when it exists with other settings.
         """
-        return wait_for(self._connected().server.create(name, settings, changes))
+        return wait_for(self._connected().create(name, settings, changes))
 
     def configure_queue(
-        self,
-        name: str,
-        settings: QueueSettings | None = None,
-        **changes: Unpack[SettingsArguments],
+        self, name: str, settings: QueueSettings | None = None, **changes: Unpack[SettingsArguments]
     ) -> None:
         """Change the settings that are named; the others stay as they are.
 
@@ -94,19 +80,19 @@ class Client:
         Without, the client reads the present settings and sends all of them, so if two programs
         configure a queue at the same moment, one may undo the other's change.
         """
-        wait_for(self._connected().server.configure(name, settings, changes))
+        wait_for(self._connected().configure(name, settings, changes))
 
     def delete_queue(self, name: str) -> bool:
         """Delete a queue with all its items; False when there is none."""
-        return wait_for(self._connected().server.delete(name))
+        return wait_for(self._connected().delete(name))
 
     def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
-        return wait_for(self._connected().server.list_queues())
+        return wait_for(self._connected().list_queues())
 
     def server(self) -> ServerInfo:
         """The server's version and limits."""
-        return wait_for(self._connected().server.describe())
+        return wait_for(self._connected().describe())
 
     def _connected(self) -> ClientCalls:
         if self._calls is None:

@@ -1,21 +1,16 @@
 # Generated from async_lease.py by scripts/generate_blocking.py; edit that file instead.
 """A lease: items that one consumer holds for a while."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueber.client.api.item import Item, items_of
+from queueber.client.api.item import LeasedItems
 from queueber.client.arguments.values import CompletedResults, Errors, ItemIds, Seconds, to_ids
-from queueber.client.calls.queue_calls import QueueCalls
-from queueber.client.transport.waiting import wait_for
-from queueber.model import FailOutcome, Polled
-
-Completed = Mapping[Any, bytes] | CompletedResults
-"""Results of a lease: a mapping from ids (or items), or one for each item in order; bytes alone
-when there is one item."""
+from queueber.client.transport.futures import wait_for
+from queueber.model import FailOutcome
 
 
-class Lease:
+class Lease(LeasedItems):
     """Items that are yours until the lease expires. False when the poll found none.
 
     Iterate over it to get the items. Each call about items answers for each item: `False` (or
@@ -24,45 +19,19 @@ class Lease:
     when none are named.
     """
 
-    def __init__(self, calls: QueueCalls, polled: Polled) -> None:
-        self._calls = calls
-        self._polled = polled
-        self._items: list[Item] | None = None
-        self.id = polled.lease_id
-
-    def __repr__(self) -> str:
-        return f"<Lease {self.id.hex() or 'empty'} items={len(self)} queue={self._calls.name!r}>"
-
-    @property
-    def items(self) -> list[Item]:
-        if self._items is None:
-            self._items = items_of(self._polled)
-        return self._items
-
-    @property
-    def ids(self) -> list[bytes]:
-        return list(self._polled.ids)
-
-    def __iter__(self) -> Iterator[Item]:
-        return iter(self.items)
-
-    def __len__(self) -> int:
-        return len(self._polled.ids)
-
     def extend(self, seconds: Seconds) -> bool:
         """Let the lease expire `seconds` from now instead; False when it has ended already."""
-        return wait_for(self._calls.leases.extend(seconds, self.id))
+        return wait_for(self._calls.extend(seconds, self.id))
 
     def remove(self, ids: ItemIds | None = None) -> list[bool]:
         """Delete items that are done: for each, whether it is gone."""
-        calls = self._calls.leases
         if ids is None:
             held = self._polled.ids
-            return wait_for(calls.remove_whole(held, self.id)) if held else []
+            return wait_for(self._calls.remove_whole(held, self.id)) if held else []
         chosen = self._chosen(ids)
-        return wait_for(calls.remove(chosen, self.id)) if chosen else []
+        return wait_for(self._calls.remove(chosen, self.id)) if chosen else []
 
-    def complete(self, results: Completed) -> list[bool]:
+    def complete(self, results: Mapping[Any, bytes] | CompletedResults) -> list[bool]:
         """Delete items that are done and keep their results: for each, whether it was taken.
 
         `results` is a mapping from ids or items to results, or a list with one for each item of the
@@ -71,7 +40,7 @@ class Lease:
         ids: Sequence[bytes] = self.ids
         if isinstance(results, Mapping):
             ids, results = to_ids("ids", results), list(results.values())
-        return wait_for(self._calls.leases.complete(ids, results, self.id)) if ids else []
+        return wait_for(self._calls.complete(ids, results, self.id)) if ids else []
 
     def fail(
         self, error: Errors, *, ids: ItemIds | None = None, delay: Seconds | None = None
@@ -85,12 +54,9 @@ class Lease:
         chosen = self._chosen(ids)
         if not chosen:
             return []
-        return wait_for(self._calls.leases.fail(chosen, error, self.id, delay))
+        return wait_for(self._calls.fail(chosen, error, self.id, delay))
 
     def release(self, ids: ItemIds | None = None) -> list[bool]:
         """Give items back without trying them: others may lease them now."""
         chosen = self._chosen(ids)
-        return wait_for(self._calls.leases.release(chosen, self.id)) if chosen else []
-
-    def _chosen(self, ids: ItemIds | None) -> list[bytes]:
-        return self.ids if ids is None else to_ids("ids", ids)
+        return wait_for(self._calls.release(chosen, self.id)) if chosen else []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from queueber.client.calls.loads import LoadCalls
-from queueber.client.transport.waiting import wait_for
+from queueber.client.transport.futures import wait_for
 from queueber.limits import LOAD_CHUNK_BYTES
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
 

@@ -4,17 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TypedDict
 
-from queueber.client.arguments.values import (
-    Contents,
-    Seconds,
-    check_one_for_each,
-    to_batch,
-    to_contents,
-    to_load_ref,
-    to_ms,
-    to_number,
-    to_text,
-)
+from queueber.client.arguments import values
+from queueber.client.arguments.values import Contents, Seconds, one_for_each, to_ms, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTRIBUTES_BYTES_MAX,
@@ -55,15 +46,17 @@ def to_new_items(
     batch: str | None = None,
     origin: Origin | None = None,
 ) -> NewItems:
-    listed = to_contents(contents)
+    listed = values.to_byte_strings("contents", contents)
     count = len(listed)
+    if not count:
+        raise InvalidArgument("contents: there are none; add at least one item")
     return NewItems(
         listed,
-        to_delays_ms(delay, count),
+        _to_delays_ms(delay, count),
         () if priority == PRIORITY_DEFAULT else _to_priorities(priority, count),
         () if key is None else _to_keys(key, count),
-        () if attributes is None else to_attributes(attributes, count),
-        "" if batch is None else to_batch(batch),
+        () if attributes is None else _to_attributes(attributes, count),
+        "" if batch is None else values.to_batch(batch),
         origin=None if origin is None else _to_origin(origin, count),
     )
 
@@ -71,13 +64,13 @@ def to_new_items(
 def _to_origin(origin: object, count: int) -> Origin:
     if not isinstance(origin, Origin):
         raise InvalidArgument(f"origin: {origin!r} is not an Origin")
-    to_load_ref(origin.load.name, origin.load.epoch)
-    to_number("origin.partition", origin.partition, limit=PARTITIONS_MAX - 1)
-    to_number("origin.row", origin.row, limit=ROWS_MAX - count)
+    values.to_load_ref(origin.load.name, origin.load.epoch)
+    values.to_number("origin.partition", origin.partition, limit=PARTITIONS_MAX - 1)
+    values.to_number("origin.row", origin.row, limit=ROWS_MAX - count)
     return origin
 
 
-def to_delays_ms(delay: object, count: int) -> list[int]:
+def _to_delays_ms(delay: object, count: int) -> list[int]:
     """One for each item; empty when nothing is delayed."""
     if isinstance(delay, int | float | timedelta):
         delay_ms = to_ms("delay", delay, DELAY_MS_MAX)
@@ -85,8 +78,7 @@ def to_delays_ms(delay: object, count: int) -> list[int]:
     if not isinstance(delay, Iterable):
         raise InvalidArgument(f"delay: {delay!r} is neither seconds nor a list of them")
     delays_ms = [to_ms("delay", each, DELAY_MS_MAX) for each in delay]
-    check_one_for_each("delay", "delays", len(delays_ms), count)
-    return delays_ms
+    return one_for_each("delay", "delays", delays_ms, count)
 
 
 def _to_priorities(priority: object, count: int) -> list[int]:
@@ -94,9 +86,7 @@ def _to_priorities(priority: object, count: int) -> list[int]:
         return [_to_priority(priority)] * count
     if not isinstance(priority, Iterable):
         raise InvalidArgument(f"priority: {priority!r} is neither a number nor a list of them")
-    priorities = [_to_priority(each) for each in priority]
-    check_one_for_each("priority", "priorities", len(priorities), count)
-    return priorities
+    return one_for_each("priority", "priorities", [_to_priority(each) for each in priority], count)
 
 
 def _to_priority(priority: object) -> int:
@@ -117,19 +107,19 @@ def _to_keys(key: object, count: int) -> list[str]:
     if not isinstance(key, Iterable):
         raise InvalidArgument(f"key: {key!r} is neither text nor a list of it")
     keys = ["" if each is None else to_text("key", each, KEY_BYTES_MAX) for each in key]
-    check_one_for_each("key", "keys", len(keys), count)
+    one_for_each("key", "keys", keys, count)
     return keys if any(keys) else []
 
 
-def to_attributes(attributes: object, count: int) -> list[dict[str, str]]:
+def _to_attributes(attributes: object, count: int) -> list[dict[str, str]]:
     """One mapping for each item; empty when no item has attributes."""
     if isinstance(attributes, Mapping):
         return [_to_mapping(attributes)] * count if attributes else []
     if isinstance(attributes, str) or not isinstance(attributes, Iterable):
         raise InvalidArgument(f"attributes: {attributes!r} is neither a mapping nor a list of them")
     mappings = [{} if each is None else _to_mapping(each) for each in attributes]
-    check_one_for_each("attributes", "mappings", len(mappings), count)
-    return list(mappings) if any(mappings) else []
+    one_for_each("attributes", "mappings", mappings, count)
+    return mappings if any(mappings) else []
 
 
 def _to_mapping(attributes: object) -> dict[str, str]:

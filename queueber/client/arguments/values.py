@@ -5,7 +5,7 @@ Every refusal names the argument, what it was, and the rule or the limit.
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from queueber.errors import InvalidArgument
 from queueber.limits import (
@@ -20,6 +20,8 @@ from queueber.limits import (
     SECOND_MS,
 )
 from queueber.model import Column, ItemState, LoadRef, PartRef
+
+T = TypeVar("T")
 
 
 class HasId(Protocol):
@@ -54,15 +56,9 @@ def to_ms(
         )
     ms = round(seconds * SECOND_MS)
     if limit_ms is not None and ms > limit_ms:
-        raise InvalidArgument(
-            f"{field}: {_number(seconds)} s is too long; {whose} is {limit_ms // SECOND_MS}"
-        )
+        shown = int(seconds) if seconds == int(seconds) else seconds
+        raise InvalidArgument(f"{field}: {shown} s is too long; {whose} is {limit_ms // SECOND_MS}")
     return ms
-
-
-def _number(seconds: float) -> float:
-    """Without a fraction that is nothing."""
-    return int(seconds) if seconds == int(seconds) else seconds
 
 
 def to_some_ms(field: str, given: object, limit_ms: int | None = None) -> int:
@@ -82,22 +78,19 @@ def to_lease_ms(given: object) -> int:
     return to_some_ms("lease", given, LEASE_MS_MAX)
 
 
-def to_number(field: str, number: object, *, least: int = 0, limit: int = (1 << 63) - 1) -> int:
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidArgument(f"{field}: {number!r} is not a number, {least} or more")
-    if number < least:
-        raise InvalidArgument(f"{field}: {number} is not a number, {least} or more")
+def to_number(
+    field: str,
+    number: object,
+    *,
+    least: int = 0,
+    limit: int = (1 << 63) - 1,
+    what: str = "a number",
+) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise InvalidArgument(f"{field}: {number!r} is not {what}, {least} or more")
     if number > limit:
         raise InvalidArgument(f"{field}: {number} is too many; the limit is {limit}")
     return number
-
-
-def to_count(count: object, limit: int) -> int:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InvalidArgument(f"count: {count!r} is not a number of items, 1 or more")
-    if count > limit:
-        raise InvalidArgument(f"count: {count} is too many; the limit is {limit}")
-    return count
 
 
 def to_text(field: str, text: object, bytes_max: int, *, is_needed: bool = False) -> str:
@@ -164,27 +157,20 @@ def to_state(state: object) -> ItemState:
     raise InvalidArgument(f"state: {state!r} is none of {', '.join(words)}")
 
 
-def to_columns(without: Columns) -> frozenset[Column]:
+def to_columns(without: Columns) -> dict[str, bool]:
+    """The columns to leave out, as the fields of a message."""
     words = [each.value for each in Column]
-    found = set()
-    for each in [without] if isinstance(without, str | Column) else without:
+    listed = [without] if isinstance(without, str | Column) else list(without)
+    for each in listed:
         if not isinstance(each, Column) and each not in words:
             raise InvalidArgument(f"without: {each!r} is none of {', '.join(words)}")
-        found.add(Column(each))
-    return frozenset(found)
+    return {Column(each).value: True for each in listed}
 
 
 def to_cursor(field: str, cursor: object) -> bytes:
     if not isinstance(cursor, bytes):
         raise InvalidArgument(f"{field}: {cursor!r} is not the `next` of another page")
     return cursor
-
-
-def to_contents(contents: object) -> list[bytes]:
-    listed = to_byte_strings("contents", contents)
-    if not listed:
-        raise InvalidArgument("contents: there are none; add at least one item")
-    return listed
 
 
 def to_byte_strings(field: str, contents: object) -> list[bytes]:
@@ -205,18 +191,18 @@ def to_byte_strings(field: str, contents: object) -> list[bytes]:
     return listed
 
 
-def check_one_for_each(field: str, noun: str, given: int, count: int) -> None:
-    if given != count:
-        raise InvalidArgument(f"{field}: {given} {noun} for {count} items; give one for each")
+def one_for_each(field: str, noun: str, given: list[T], count: int) -> list[T]:
+    """What is given, once it is checked that these are as many as there are items."""
+    if len(given) != count:
+        raise InvalidArgument(f"{field}: {len(given)} {noun} for {count} items; give one for each")
+    return given
 
 
 # --- how items end --------------------------------------------------------------------------------
 
 
 def to_results(results: CompletedResults, count: int) -> list[bytes]:
-    listed = to_byte_strings("results", results)
-    check_one_for_each("results", "results", len(listed), count)
-    return listed
+    return one_for_each("results", "results", to_byte_strings("results", results), count)
 
 
 def to_errors(error: object, count: int) -> list[str]:
@@ -225,9 +211,7 @@ def to_errors(error: object, count: int) -> list[str]:
         return [_to_error(error)]
     if not isinstance(error, Iterable):
         raise InvalidArgument(f"error: {error!r} is neither text, an exception, nor a list of them")
-    errors = [_to_error(each) for each in error]
-    check_one_for_each("error", "errors", len(errors), count)
-    return errors
+    return one_for_each("error", "errors", [_to_error(each) for each in error], count)
 
 
 def _to_error(error: object) -> str:

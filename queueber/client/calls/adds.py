@@ -1,12 +1,12 @@
 """Adds. Concurrent adds of the same batch are sent as one call."""
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Unpack
 
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents
-from queueber.client.calls.remote_queue import RemoteQueue
-from queueber.client.transport.batcher import Batcher, Operation
+from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import Added, NewItems
 from queueber.wire.items import joined_columns, read_added, write_add
@@ -34,27 +34,20 @@ class AddCalls:
         items = to_new_items(contents, **options)
         # Adds with an origin are not batched: the rows of one call are consecutive.
         group = items.batch if items.origin is None else object()
-        return self._queue.put(
-            self.batcher, items, len(items.contents), size=size_of(items), group=group
-        )
+        return self.batcher.submit(items, len(items.contents), size=size_of(items), group=group)
 
     async def _send(self, operations: list[Operation[NewItems]]) -> None:
         size = sum(operation.size for operation in operations)
         items = joined([operation.payload for operation in operations])
         self._queue.check_size("contents", len(items.contents), size)
-        response = await self._queue.call(lambda queue: send_add(queue, items), is_repeatable=False)
+        send = filled("add", partial(write_add, items=items))
+        response = await self._queue.call(send, is_repeatable=False)
         added = read_added(response.resp)
         start = 0
         for operation in operations:
             end = start + operation.parts
             operation.answer(ids_of(added, start, end))
             start = end
-
-
-def send_add(queue: Any, items: NewItems) -> Any:
-    request = queue.add_request()
-    write_add(request.init("req"), items)
-    return request.send()
 
 
 def ids_of(added: Added, start: int, end: int) -> AddedIds:
@@ -87,7 +80,7 @@ def joined(adds: list[NewItems]) -> NewItems:
         return joined_columns([(getattr(each, name), len(each.contents)) for each in adds], missing)
 
     contents = [each for items in adds for each in items.contents]
-    if not any(_has_options(items) for items in adds):
+    if not any(each.delays_ms or each.priorities or each.keys or each.attributes for each in adds):
         return NewItems(contents, batch=adds[0].batch)
     return NewItems(
         contents,
@@ -97,7 +90,3 @@ def joined(adds: list[NewItems]) -> NewItems:
         column("attributes", {}),
         adds[0].batch,
     )
-
-
-def _has_options(items: NewItems) -> bool:
-    return bool(items.delays_ms or items.priorities or items.keys or items.attributes)

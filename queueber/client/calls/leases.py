@@ -3,31 +3,27 @@
 Each has a batcher, so concurrent calls of many callers are sent as few.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from queueber.client.arguments.values import (
-    CompletedResults,
-    Errors,
-    Id,
-    ItemIds,
-    Seconds,
-    to_errors,
-    to_id,
-    to_ids,
-    to_ms,
-    to_results,
-    to_some_ms,
+from queueber.client.arguments import values
+from queueber.client.arguments.values import CompletedResults, Errors, Id, ItemIds, Seconds
+from queueber.client.transport.futures import ignore_outcome
+from queueber.client.transport.remote_queue import (
+    Batcher,
+    Operation,
+    RemoteQueue,
+    answer_each,
+    filled,
 )
-from queueber.client.calls.remote_queue import RemoteQueue, answer_each
-from queueber.client.transport.batcher import Batcher, Operation
 from queueber.limits import DELAY_MS_MAX, LEASE_MS_MAX
 from queueber.model import FailOutcome
-from queueber.wire.states import read_fail_outcomes
+from queueber.wire.items import read_fail_outcomes
 
 _QUEUE_BACKOFF = -1
+_NO_FIELDS: Mapping[str, list[Any]] = {}
 
 
 @dataclass(slots=True)
@@ -55,88 +51,73 @@ class LeaseCalls:
         self._removes: Batcher[_Held] = Batcher(queue.connection, self._send_removes)
         self._completes: Batcher[_Held] = Batcher(queue.connection, self._send_completes)
         self._fails: Batcher[_Held] = Batcher(queue.connection, self._send_fails)
-        self._releases: Batcher[_Held] = Batcher(queue.connection, self._send_releases)
         self._extends: Batcher[_Extend] = Batcher(queue.connection, self._send_extends)
+        self.releases: Batcher[_Held] = Batcher(queue.connection, self._send_releases)
 
     # --- any thread -------------------------------------------------------------------------------
 
     def remove(self, ids: ItemIds, lease: Id) -> "Future[list[bool]]":
-        return self._put(self._removes, _Held(to_ids("ids", ids), to_id("lease", lease)))
+        held = _held(ids, lease)
+        return self._removes.submit(held, len(held.ids))
 
     def remove_whole(self, ids: Sequence[bytes], lease: bytes) -> "Future[list[bool]]":
         """All items that the poll returned: the call names the lease alone."""
-        held = _Held(ids, lease, is_whole=True)
-        return self._queue.put(self._removes, held, len(ids), group=True)
+        return self._removes.submit(_Held(ids, lease, is_whole=True), len(ids), group=True)
 
     def complete(self, ids: ItemIds, results: CompletedResults, lease: Id) -> "Future[list[bool]]":
-        held = _Held(to_ids("ids", ids), to_id("lease", lease))
-        held.results = to_results(results, len(held.ids))
-        return self._put(self._completes, held, size=sum(map(len, held.results)))
+        held = _held(ids, lease)
+        held.results = values.to_results(results, len(held.ids))
+        return self._completes.submit(held, len(held.ids), size=sum(map(len, held.results)))
 
     def fail(
         self, ids: ItemIds, error: Errors, lease: Id, delay: Seconds | None
     ) -> "Future[list[FailOutcome]]":
-        held = _Held(to_ids("ids", ids), to_id("lease", lease))
-        held.errors = to_errors(error, len(held.ids))
+        held = _held(ids, lease)
+        count = len(held.ids)
+        held.errors = values.to_errors(error, count)
         if delay is not None:
-            held.delay_ms = to_ms("delay", delay, DELAY_MS_MAX)
+            held.delay_ms = values.to_ms("delay", delay, DELAY_MS_MAX)
         # A batch of several fails repeats the one error of all for each item.
-        copies = len(held.ids) if len(held.errors) == 1 else 1
+        copies = count if len(held.errors) == 1 else 1
         size = copies * sum(len(each.encode()) for each in held.errors)
-        return self._put(self._fails, held, size=size)
+        return self._fails.submit(held, count, size=size)
 
     def release(self, ids: ItemIds, lease: Id) -> "Future[list[bool]]":
-        return self._put(self._releases, _Held(to_ids("ids", ids), to_id("lease", lease)))
+        held = _held(ids, lease)
+        return self.releases.submit(held, len(held.ids))
 
     def extend(self, seconds: Seconds, lease: Id) -> "Future[bool]":
-        payload = _Extend(to_id("lease", lease), to_some_ms("seconds", seconds, LEASE_MS_MAX))
-        return self._queue.put(self._extends, payload, 1)
-
-    def _put(self, batcher: Batcher[_Held], held: _Held, *, size: int = 0) -> "Future[Any]":
-        return self._queue.put(batcher, held, len(held.ids), size=size)
+        payload = _Extend(
+            values.to_id("lease", lease), values.to_some_ms("seconds", seconds, LEASE_MS_MAX)
+        )
+        return self._extends.submit(payload, 1)
 
     # --- on the loop ------------------------------------------------------------------------------
 
     def close(self) -> None:
         """The client closes: send nothing but releases."""
-        batchers: list[Batcher[Any]] = [self._removes, self._completes, self._fails, self._extends]
-        for batcher in batchers:
+        for batcher in (self._removes, self._completes, self._fails):
             batcher.close()
-
-    @property
-    def is_releasing(self) -> bool:
-        return self._releases.is_busy
-
-    def end(self) -> None:
-        self._releases.close()
+        self._extends.close()
 
     def release_unclaimed(self, ids: Sequence[bytes], lease_id: bytes) -> None:
         """Release items now, instead of when their lease expires."""
-        operation = self._queue.operation(_Held(ids, lease_id), len(ids))
-        # Nobody waits for the answer; if it fails, the lease expires.
-        operation.future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._releases.put(operation)
+        future = self._queue.connection.new_future()
+        ignore_outcome(future)  # If it fails, the lease expires.
+        self.releases.put(Operation(_Held(ids, lease_id), future, len(ids)))
 
     async def _send_removes(self, operations: list[Operation[_Held]]) -> None:
-        is_whole = operations[0].payload.is_whole
-
-        def send(queue: Any) -> Any:
-            request = queue.removeMany_request()
-            body = request.init("req")
-            if is_whole:
-                body.leases = [operation.payload.lease_id for operation in operations]
-                body.counts = [operation.parts for operation in operations]
-            else:
-                _write_held(body, operations)
-            return request.send()
-
-        response = await self._queue.call(send, is_repeatable=False)
-        removed = list(response.resp.removed)
-        if not is_whole:
-            answer_each(operations, removed)
+        if not operations[0].payload.is_whole:
+            answer_each(operations, list((await self._send("removeMany", operations)).removed))
             return
+
+        def write(body: Any) -> None:
+            body.leases = [operation.payload.lease_id for operation in operations]
+            body.counts = [operation.parts for operation in operations]
+
+        response = await self._queue.call(filled("removeMany", write), is_repeatable=False)
         rest = []
-        for operation, is_removed in zip(operations, removed, strict=True):
+        for operation, is_removed in zip(operations, response.resp.removed, strict=True):
             if is_removed:
                 operation.answer([True] * operation.parts)
             else:
@@ -150,16 +131,8 @@ class LeaseCalls:
         results = [result for operation in operations for result in operation.payload.results]
         size = sum(operation.size for operation in operations)
         self._queue.check_size("results", len(results), size)
-
-        def send(queue: Any) -> Any:
-            request = queue.complete_request()
-            body = request.init("req")
-            _write_held(body, operations)
-            body.results = results
-            return request.send()
-
-        response = await self._queue.call(send, is_repeatable=False)
-        answer_each(operations, list(response.resp.completed))
+        response = await self._send("complete", operations, {"results": results})
+        answer_each(operations, list(response.completed))
 
     async def _send_fails(self, operations: list[Operation[_Held]]) -> None:
         errors = list(operations[0].payload.errors)
@@ -171,47 +144,47 @@ class LeaseCalls:
         delays_ms = [o.payload.delay_ms for o in operations for _ in range(o.parts)]
         size = sum(operation.size for operation in operations)
         self._queue.check_size("error", len(delays_ms), size if len(errors) > 1 else 0)
-
-        def send(queue: Any) -> Any:
-            request = queue.fail_request()
-            body = request.init("req")
-            _write_held(body, operations)
-            body.errors = errors
-            if any(delay_ms != _QUEUE_BACKOFF for delay_ms in delays_ms):
-                body.delaysMs = delays_ms
-            return request.send()
-
-        response = await self._queue.call(send, is_repeatable=False)
-        answer_each(operations, read_fail_outcomes(response.resp))
+        fields: dict[str, list[Any]] = {"errors": errors}
+        if any(delay_ms != _QUEUE_BACKOFF for delay_ms in delays_ms):
+            fields["delaysMs"] = delays_ms
+        answer_each(operations, read_fail_outcomes(await self._send("fail", operations, fields)))
 
     async def _send_releases(self, operations: list[Operation[_Held]]) -> None:
-        def send(queue: Any) -> Any:
-            request = queue.release_request()
-            _write_held(request.init("req"), operations)
-            return request.send()
-
         # Safe to repeat: the second time the lease holds nothing.
-        response = await self._queue.call(send, is_repeatable=True)
-        answer_each(operations, list(response.resp.released))
+        response = await self._send("release", operations, is_repeatable=True)
+        answer_each(operations, list(response.released))
+
+    async def _send(
+        self,
+        method: str,
+        operations: list[Operation[_Held]],
+        fields: Mapping[str, list[Any]] = _NO_FIELDS,
+        *,
+        is_repeatable: bool = False,
+    ) -> Any:
+        """One call for all items, with their leases: one for each, or one for all."""
+
+        def write(body: Any) -> None:
+            if len(operations) == 1:
+                body.ids = operations[0].payload.ids
+                body.leases = [operations[0].payload.lease_id]
+            else:
+                body.ids = [item_id for each in operations for item_id in each.payload.ids]
+                body.leases = [o.payload.lease_id for o in operations for _ in o.payload.ids]
+            for name, column in fields.items():
+                setattr(body, name, column)
+
+        return (await self._queue.call(filled(method, write), is_repeatable=is_repeatable)).resp
 
     async def _send_extends(self, operations: list[Operation[_Extend]]) -> None:
-        def send(queue: Any) -> Any:
-            request = queue.extendMany_request()
-            body = request.init("req")
+        def write(body: Any) -> None:
             body.leases = [operation.payload.lease_id for operation in operations]
             body.leaseValiditiesMs = [operation.payload.lease_ms for operation in operations]
-            return request.send()
 
-        extended = list((await self._queue.call(send, is_repeatable=True)).resp.extended)
-        for operation, outcome in zip(operations, extended, strict=True):
+        response = await self._queue.call(filled("extendMany", write), is_repeatable=True)
+        for operation, outcome in zip(operations, response.resp.extended, strict=True):
             operation.answer(outcome)
 
 
-def _write_held(body: Any, operations: list[Operation[_Held]]) -> None:
-    """Ids and their leases: one lease for each, or one for all."""
-    if len(operations) == 1:
-        body.ids = operations[0].payload.ids
-        body.leases = [operations[0].payload.lease_id]
-        return
-    body.ids = [item_id for operation in operations for item_id in operation.payload.ids]
-    body.leases = [o.payload.lease_id for o in operations for _ in o.payload.ids]
+def _held(ids: ItemIds, lease: Id) -> _Held:
+    return _Held(values.to_ids("ids", ids), values.to_id("lease", lease))

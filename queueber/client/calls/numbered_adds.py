@@ -23,16 +23,15 @@ from functools import partial
 from typing import Any
 
 from queueber.client.arguments.values import to_number, to_text
-from queueber.client.calls.adds import AddedIds, ids_of, send_add, size_of
-from queueber.client.calls.remote_queue import RemoteQueue
+from queueber.client.calls.adds import AddedIds, ids_of, size_of
 from queueber.client.transport.backoff import Retries
-from queueber.client.transport.batcher import Operation
 from queueber.client.transport.connection import CLOSED_UNDER_WAY, CLOSED_UNSENT
 from queueber.client.transport.link import Link
+from queueber.client.transport.remote_queue import Operation, RemoteQueue, filled
 from queueber.errors import Aborted, OutcomeUnknown, Unavailable
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_ID_BYTES_MAX
 from queueber.model import NewItems, Producer
-from queueber.wire.items import read_added
+from queueber.wire.items import read_added, write_add
 
 
 @dataclass(slots=True)
@@ -66,11 +65,10 @@ class NumberedAdds:
 
     def add(self, items: NewItems, sequence: int | None) -> "Future[AddedIds]":
         number = 0 if sequence is None else to_number("sequence", sequence, least=1)
-        operation = self._queue.operation(
-            _Numbered(items, number), len(items.contents), size=size_of(items)
-        )
+        payload, future = _Numbered(items, number), self._connection.new_future()
+        operation = Operation(payload, future, len(items.contents), size_of(items))
         self._connection.post(partial(self._put, operation))
-        return operation.future
+        return future
 
     # --- on the loop ------------------------------------------------------------------------------
 
@@ -104,7 +102,7 @@ class NumberedAdds:
 
     async def _run(self) -> None:
         """Send calls and answer callers until nothing is left to send."""
-        retries = self._connection.new_retries()
+        retries = Retries(self._connection.give_up_at())
         unsure: OutcomeUnknown | None = None
         while self._window or self._pending:
             try:
@@ -117,14 +115,15 @@ class NumberedAdds:
                 if isinstance(error, OutcomeUnknown):
                     unsure = error
                 await self._end_flow()
-                if not await self._may_resend(error, retries):
+                is_passing = isinstance(error, OutcomeUnknown | Unavailable)
+                if not is_passing or not await retries.pause():
                     self._fail_all(unsure or error)
                 continue
             self._answers.popleft()
             self._is_new = self._is_new or not added.is_repeat
             operation = self._window.popleft()
             operation.answer(ids_of(added, 0, operation.parts))
-            retries = self._connection.new_retries()
+            retries = Retries(self._connection.give_up_at())
             unsure = None
         self._link = None
         self._runs = False
@@ -138,14 +137,9 @@ class NumberedAdds:
             self._answers.append(self._connection.spawn(self._send(link, operation)))
 
     async def _send(self, link: Link, operation: Operation[_Numbered]) -> Any:
-        items = operation.payload.items
         self._queue.check_size("contents", operation.parts, operation.size)
-        return await self._connection.answer(
-            link,
-            lambda link: send_add(self._queue.capability(link), items),
-            is_repeatable=False,
-            queue=self._queue.name,
-        )
+        send = filled("add", partial(write_add, items=operation.payload.items))
+        return await self._connection.answer(link, send, is_repeatable=False, queue=self._queue.key)
 
     async def _end_flow(self) -> None:
         """Wait for the calls under way: they fail, being out of order after the failed one."""
@@ -153,10 +147,6 @@ class NumberedAdds:
         answers = list(self._answers)
         self._answers.clear()
         await asyncio.gather(*answers, return_exceptions=True)
-
-    async def _may_resend(self, error: Exception, retries: Retries) -> bool:
-        is_passing = isinstance(error, OutcomeUnknown | Unavailable)
-        return is_passing and await retries.pause()
 
     def _fail_all(self, error: Exception) -> None:
         first, *behind = [*self._window, *self._pending]

@@ -14,11 +14,10 @@ from typing import Any
 
 import capnp
 
-from queueber.client.arguments.values import Seconds, to_count, to_lease_ms, to_ms
+from queueber.client.arguments.values import Seconds, to_lease_ms, to_ms, to_number
 from queueber.client.calls.leases import LeaseCalls
-from queueber.client.calls.remote_queue import RemoteQueue
-from queueber.client.transport.batcher import Batcher, Operation
 from queueber.client.transport.connection import CLOSED_UNDER_WAY
+from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.errors import Unavailable
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, SECOND_MS
 from queueber.model import Polled
@@ -37,7 +36,6 @@ class _Terms:
 
 @dataclass(slots=True)
 class _Poll:
-    count: int
     wait_ms: int
     terms: _Terms
 
@@ -67,14 +65,14 @@ class PollCalls:
     # --- any thread -------------------------------------------------------------------------------
 
     def poll(
-        self, count: int, *, lease: Seconds | None, wait: Seconds, release_on_disconnect: bool
+        self, count: int, lease: Seconds | None, wait: Seconds, *, release_on_disconnect: bool
     ) -> "Future[Polled]":
         terms = _Terms(to_lease_ms(lease), bool(release_on_disconnect))
         # Servers cut what is above their limits without a word, so it is refused here.
         server = self._connection.server
         wait_ms = to_ms("wait", wait, server.poll_wait_ms_max, whose="the limit of this server")
-        payload = _Poll(to_count(count, server.poll_items_max), wait_ms, terms)
-        operation = self._queue.operation(payload, payload.count)
+        to_number("count", count, least=1, limit=server.poll_items_max, what="a number of items")
+        operation = Operation(_Poll(wait_ms, terms), self._connection.new_future(), count)
         self._connection.post(partial(self._put, operation))
         return operation.future
 
@@ -103,7 +101,7 @@ class PollCalls:
         """Ask for what is ready in one call; polls that got nothing and may wait are sent alone."""
         alone = operations
         if len(operations) > 1 and not self._is_closed:
-            counts = [operation.payload.count for operation in operations]
+            counts = [operation.parts for operation in operations]
             answers = await self._poll_many(counts, terms)
             alone = []
             # After a full answer the polls that got nothing ask again: there may be more items.
@@ -134,14 +132,12 @@ class PollCalls:
         lone.task.add_done_callback(lambda _: self._lone.discard(lone))
 
     async def _poll_many(self, counts: list[int], terms: _Terms) -> list[Polled]:
-        def send(queue: Any) -> Any:
-            request = queue.pollMany_request()
-            body = request.init("req")
+        def write(body: Any) -> None:
             body.counts = counts
             body.leaseValidityMs = terms.lease_ms
             body.bound = terms.release_on_disconnect
-            return request.send()
 
+        send = filled("pollMany", write)
         response = await self._queue.call(
             send, is_repeatable=True, is_wanted=lambda: not self._is_closed
         )
@@ -150,17 +146,17 @@ class PollCalls:
     async def _poll_alone(self, lone: _Lone) -> Polled:
         payload = lone.operation.payload
         wait_seconds = payload.wait_ms / SECOND_MS
-        wait_until = self._connection.time() + wait_seconds
+        wait_until = self._connection.loop.time() + wait_seconds
 
         async def send(queue: Any) -> Any:
             request = queue.poll_request()
             body = request.init("req")
-            body.numItems = payload.count
+            body.numItems = lone.operation.parts
             body.leaseValidityMs = payload.terms.lease_ms
             body.bound = payload.terms.release_on_disconnect
             body.columns = True
             # Resent after a lost connection, it waits for the rest of its time.
-            wait_ms = int((wait_until - self._connection.time()) * SECOND_MS)
+            wait_ms = int((wait_until - self._connection.loop.time()) * SECOND_MS)
             body.timeoutMs = max(wait_ms, 0)
             body.noWait = wait_ms <= 0
             body.token = lone.token

@@ -1,45 +1,18 @@
 """Calls about snapshots: open one, read its items and results, close it."""
 
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
 from functools import partial
+from operator import methodcaller
 from typing import Any, TypedDict, Unpack
 
-from queueber.client.arguments.values import (
-    Columns,
-    State,
-    to_batch,
-    to_columns,
-    to_cursor,
-    to_number,
-    to_state,
-)
-from queueber.client.calls.remote_queue import RemoteQueue
-from queueber.client.calls.results import Asked, ReadOptions, send_read, to_asked
+from queueber.client.arguments import values
+from queueber.client.arguments.values import Columns, State
+from queueber.client.calls.results import ReadOptions, to_read
+from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.limits import SCAN_ITEMS_MAX, SPLIT_PARTS_MAX
-from queueber.model import (
-    Column,
-    ItemColumns,
-    ItemState,
-    ResultColumns,
-    SnapshotInfo,
-    SnapshotRange,
-)
-from queueber.wire.lists import write_columns
+from queueber.model import ItemColumns, ResultColumns, SnapshotInfo, SnapshotRange
 from queueber.wire.results import read_results
-from queueber.wire.snapshots import read_cuts, read_scan, read_snapshot
-from queueber.wire.states import wire_state
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    snapshot: bytes
-    state: ItemState
-    after: bytes
-    before: bytes
-    limit: int
-    batch: str
-    without: frozenset[Column]
+from queueber.wire.snapshots import read_cuts, read_scan, read_snapshot, wire_state
 
 
 class ScanOptions(TypedDict, total=False):
@@ -59,60 +32,56 @@ class SnapshotCalls:
     def open(self) -> "Future[SnapshotInfo]":
         # Safe to repeat: a snapshot that nobody reads expires.
         return self._queue.ask(
-            lambda queue: queue.openSnapshot(),
-            lambda response: read_snapshot(response.snapshot),
-            is_repeatable=True,
+            methodcaller("openSnapshot"), lambda response: read_snapshot(response.snapshot)
         )
 
     def scan(
         self, snapshot: bytes, state: State, **options: Unpack[ScanOptions]
     ) -> "Future[ItemColumns]":
-        scan = _to_scan(snapshot, state, **options)
-        return self._queue.connection.submit(partial(self._scan, scan))
+        asked = _to_scan(state, **options) | {"snapshot": snapshot}
+        return self._queue.connection.submit(partial(self._scan, asked))
 
-    async def _scan(self, scan: _Scan) -> ItemColumns:
+    async def _scan(self, asked: dict[str, Any]) -> ItemColumns:
         """Skip pages without items of the batch."""
         while True:
-            response = await self._queue.call(partial(_send_scan, scan), is_repeatable=True)
-            page = read_scan(response.resp)
+            send = methodcaller("scanSnapshot", asked)
+            page = read_scan((await self._queue.call(send, is_repeatable=True)).resp)
             if page.ids or not page.next:
                 return page
-            scan = replace(scan, after=page.next)
+            asked["after"] = page.next
 
     def read(
         self, info: SnapshotInfo, offset: int | None, **options: Unpack[ReadOptions]
     ) -> "Future[ResultColumns]":
-        asked = to_asked(info.first_offset if offset is None else offset, **options)
-        return self._queue.connection.submit(partial(self._read, info, asked))
+        asked = to_read(info.first_offset if offset is None else offset, **options)
+        end = min(asked["before"] or info.next_offset, info.next_offset)
+        asked["snapshot"] = info.id
+        return self._queue.connection.submit(partial(self._read, asked, end))
 
-    async def _read(self, info: SnapshotInfo, asked: Asked) -> ResultColumns:
+    async def _read(self, asked: dict[str, Any], end: int) -> ResultColumns:
         """Read until there are results, or the end is reached."""
-        end = min(asked.before or info.next_offset, info.next_offset)
         while True:
-            send = partial(send_read, asked, "", 0, snapshot=info.id)
+            send = methodcaller("readResults", asked)
             read = read_results((await self._queue.call(send, is_repeatable=True)).resp)
             if read.ids or read.next_offset >= end:
                 return read
-            asked = replace(asked, offset=read.next_offset)
+            asked["offset"] = read.next_offset
 
     def split(self, snapshot: bytes, state: State, parts: int) -> "Future[list[SnapshotRange]]":
-        count = to_number("parts", parts, least=1, limit=SPLIT_PARTS_MAX)
-        word = wire_state(to_state(state))
-        return self._queue.ask(
-            lambda queue: queue.splitSnapshot(snapshot, word, count), read_cuts, is_repeatable=True
-        )
+        count = values.to_number("parts", parts, least=1, limit=SPLIT_PARTS_MAX)
+        send = methodcaller("splitSnapshot", snapshot, wire_state(values.to_state(state)), count)
+        return self._queue.ask(send, read_cuts)
 
     def close(self, snapshot: bytes) -> "Future[bool]":
         # Not safe to repeat: the second time the answer would be False.
         return self._queue.ask(
-            lambda queue: queue.closeSnapshot(snapshot),
+            methodcaller("closeSnapshot", snapshot),
             lambda response: bool(response.closed),
             is_repeatable=False,
         )
 
 
 def _to_scan(
-    snapshot: bytes,
     state: State,
     *,
     after: bytes = b"",
@@ -120,27 +89,13 @@ def _to_scan(
     limit: int = SCAN_ITEMS_MAX,
     batch: str | None = None,
     without: Columns = (),
-) -> _Scan:
-    return _Scan(
-        snapshot,
-        to_state(state),
-        to_cursor("after", after),
-        to_cursor("before", before),
-        to_number("limit", limit, least=1, limit=SCAN_ITEMS_MAX),
-        "" if batch is None else to_batch(batch),
-        to_columns(without),
-    )
-
-
-def _send_scan(scan: _Scan, queue: Any) -> Any:
-    request = queue.scanSnapshot_request()
-    body = request.init("req")
-    body.snapshot = scan.snapshot
-    body.state = wire_state(scan.state)
-    body.after = scan.after
-    body.before = scan.before
-    body.limit = scan.limit
-    body.batch = scan.batch
-    if scan.without:
-        write_columns(body.init("without"), scan.without)
-    return request.send()
+) -> dict[str, Any]:
+    """The fields of a request. Empty means no condition."""
+    return {
+        "state": wire_state(values.to_state(state)),
+        "after": values.to_cursor("after", after),
+        "before": values.to_cursor("before", before),
+        "limit": values.to_number("limit", limit, least=1, limit=SCAN_ITEMS_MAX),
+        "batch": "" if batch is None else values.to_batch(batch),
+        "without": values.to_columns(without),
+    }

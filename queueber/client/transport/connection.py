@@ -2,7 +2,7 @@
 
 Everything here runs on the asyncio loop where Cap'n Proto runs. Calls are handed over with `post`
 and return futures. Where that loop runs, and so which kind of future callers get, is decided by
-the two subclasses: `on_thread.py` and `on_loop.py`.
+the two subclasses in `loops.py`.
 """
 
 import asyncio
@@ -11,14 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from itertools import count
-from typing import Any, Protocol, Required, TypedDict, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import capnp
 
 from queueber.client.transport.backoff import Retries
-from queueber.client.transport.futures import FUTURE_IS_DONE, fail_future
-from queueber.client.transport.link import Link, open_link
-from queueber.client.transport.server_errors import error_of
+from queueber.client.transport.futures import answer_future, fail_future
+from queueber.client.transport.link import Link, Target, error_of, open_link
 from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
 from queueber.model import ServerInfo
 
@@ -52,33 +51,18 @@ class Sender(Protocol):
         """Fail every call that was not sent."""
 
 
-class Terms(TypedDict, total=False):
-    """How a call is sent."""
-
-    is_repeatable: Required[bool]
-    """Whether the call may be sent again after a lost connection, when it may have worked."""
-    wait_seconds: float
-    """How long the call asks the server to wait."""
-    work_seconds: float
-    """How long the server may work on it: a connection that is lost during that time gets the full
-    retry time again."""
-    is_wanted: Callable[[], bool]
-    """A call that is not wanted any more is not retried."""
-
-
 class Connection(ABC):
-    def __init__(self, address: str, *, retry_seconds: float, name: str = "") -> None:
-        """A call that certainly had no effect is retried for `retry_seconds`."""
-        self.address = address
-        self._name = name
-        self.retry_seconds = retry_seconds
-        self._link: Link | None = None
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self.server = ServerInfo("", "", 0, 0, 0, 0)
         """What the server described when this client last connected."""
-        self._tasks: set[asyncio.Task[Any]] = set()
         self.senders: list[Sender] = []
         self.tokens = count(1)
         """Numbers for polls, by which the server knows which one to withdraw."""
+        self._link: Link | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     # --- any thread -------------------------------------------------------------------------------
 
@@ -96,13 +80,32 @@ class Connection(ABC):
         self.post(lambda: self.start(make(), future))
         return future
 
-    # --- on the loop ------------------------------------------------------------------------------
+    def ask(
+        self,
+        send: Callable[[Any], Awaitable[Any]],
+        read: Callable[[Any], T],
+        *,
+        is_repeatable: bool = True,
+        queue: tuple[str, bool] | None = None,
+        work_seconds: float = 0.0,
+    ) -> "Future[T]":
+        """Send one call and read its response; see `call`. Most questions are safe to repeat."""
 
-    async def open(self, connect_seconds: float) -> None:
+        async def ask() -> T:
+            answer = await self.call(
+                send, is_repeatable=is_repeatable, queue=queue, work_seconds=work_seconds
+            )
+            return read(answer)
+
+        return self.submit(ask)
+
+    # --- on the loop: begin and end ---------------------------------------------------------------
+
+    async def open(self) -> None:
         """Connect, or raise `Unavailable` after `connect_seconds`."""
-        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._connecting = asyncio.Lock()
-        await self.get_link(self._loop.time() + connect_seconds)
+        await self.get_link(self.loop.time() + self.target.connect_seconds)
 
     async def shut(self) -> None:
         """Release items that nobody will get, fail calls without an answer, disconnect."""
@@ -125,13 +128,15 @@ class Connection(ABC):
 
     async def _wait_for_releases(self) -> None:
         """Else the server would count the disconnect as a failed attempt of these items."""
-        give_up_at = self._loop.time() + _CLOSE_SECONDS_MAX
+        give_up_at = self.loop.time() + _CLOSE_SECONDS_MAX
         while self._link is not None and any(each.is_releasing for each in self.senders):
             await asyncio.sleep(0)  # batchers send in the next turn of the loop
-            seconds = give_up_at - self._loop.time()
+            seconds = give_up_at - self.loop.time()
             if seconds <= 0 or not self._tasks:
                 return
             await asyncio.wait(self._tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+
+    # --- on the loop: tasks -----------------------------------------------------------------------
 
     def start(
         self,
@@ -145,12 +150,25 @@ class Connection(ABC):
         `unclaimed` gets a result that nobody waits for any more. Cancelling the future cancels the
         coroutine, or calls `withdraw` instead if that is given.
         """
-        task = self.spawn(self._resolve(coroutine, future, unclaimed))
+
+        async def resolve() -> None:
+            try:
+                result = await coroutine
+            except asyncio.CancelledError:
+                fail_future(future, Unavailable(CLOSED_UNDER_WAY))
+                raise
+            except Exception as error:  # noqa: BLE001  the caller gets it, whatever it is
+                fail_future(future, error)
+            else:
+                if not answer_future(future, result):
+                    unclaimed(result)
+
+        task = self.spawn(resolve())
 
         def cancel_task(done: "Future[T]") -> None:
             if done.cancelled():
                 with contextlib.suppress(RuntimeError):  # the loop is closed already
-                    self._loop.call_soon_threadsafe(withdraw or task.cancel)
+                    self.loop.call_soon_threadsafe(withdraw or task.cancel)
 
         def never_began(_: "asyncio.Task[None]") -> None:
             # A task that is cancelled before its first turn never starts its coroutine.
@@ -163,23 +181,19 @@ class Connection(ABC):
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Run a coroutine in the background; closing the client cancels it."""
-        task = self._loop.create_task(coroutine)
+        task = self.loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def call_soon(self, function: Callable[[], None]) -> None:
-        self._loop.call_soon(function)
-
-    def time(self) -> float:
-        return self._loop.time()
+    # --- on the loop: calls -----------------------------------------------------------------------
 
     async def call(
         self,
-        send: Callable[[Link], Awaitable[Any]],
+        send: Callable[[Any], Awaitable[Any]],
         *,
         is_repeatable: bool,
-        queue: str | None = None,
+        queue: tuple[str, bool] | None = None,
         wait_seconds: float = 0.0,
         work_seconds: float = 0.0,
         is_wanted: Callable[[], bool] = lambda: True,
@@ -187,13 +201,17 @@ class Connection(ABC):
         """Send a call and return its answer; retry it while that is safe and time is left.
 
         A call that the server refused for now is retried. After a lost connection it is retried
-        only if it `is_repeatable`; else `OutcomeUnknown` is raised. See `Terms`.
+        only if it `is_repeatable`; else `OutcomeUnknown` is raised. The call asks the server to
+        wait for `wait_seconds`, and the server may work on it for `work_seconds`: a connection that
+        is lost during that time gets the full retry time again. A call that is not wanted any more
+        is not retried. See `answer` for `send` and `queue`.
         """
-        retries = self.new_retries(wait_seconds)
-        last_try_at = retries.give_up_at + work_seconds
+        give_up_at = self.give_up_at(wait_seconds)
+        last_try_at = give_up_at + work_seconds
+        retries: Retries | None = None
         while True:
-            link = await self.get_link(retries.give_up_at)
-            sent_at = self._loop.time()
+            link = self._link or await self.get_link(give_up_at)
+            sent_at = self.loop.time()
             try:
                 return await self.answer(
                     link,
@@ -203,40 +221,46 @@ class Connection(ABC):
                     wait_seconds=wait_seconds + work_seconds,
                 )
             except QueueberError as error:
-                now = self._loop.time()
+                now = self.loop.time()
                 if now > sent_at + _WORKED_SECONDS and now < last_try_at:
-                    retries = self.new_retries(wait_seconds)
+                    retries, give_up_at = None, self.give_up_at(wait_seconds)
+                retries = retries or Retries(give_up_at)
                 if not error.retryable or not is_wanted() or not await retries.pause():
                     raise
 
-    def new_retries(self, wait_seconds: float = 0.0) -> Retries:
-        return Retries(self._loop.time() + self.retry_seconds + wait_seconds)
+    def give_up_at(self, wait_seconds: float = 0.0) -> float:
+        """When a call that begins now is not retried any more."""
+        return self.loop.time() + self.target.retry_seconds + wait_seconds
 
     async def answer(
         self,
         link: Link,
-        send: Callable[[Link], Awaitable[Any]],
+        send: Callable[[Any], Awaitable[Any]],
         *,
         is_repeatable: bool,
-        queue: str | None = None,
+        queue: tuple[str, bool] | None = None,
         wait_seconds: float = 0.0,
     ) -> Any:
-        """Send a call once; raise what went wrong, with `OutcomeUnknown` if it may have worked."""
+        """Send a call once; raise what went wrong, with `OutcomeUnknown` if it may have worked.
+
+        `send` gets the capability of the `queue`, which is a name and whether it must exist; or the
+        link if there is none.
+        """
         try:
             async with asyncio.timeout(_ANSWER_SECONDS_MAX + wait_seconds):
-                return await send(link)
+                return await send(link if queue is None else link.queue(queue))
         except TimeoutError:
             raise self._lost(link, "no answer came in time", is_repeatable) from None
         except asyncio.CancelledError:
             if is_repeatable:
                 raise
-            raise _unknown("the client was closed", self.address) from None
+            raise self._unknown("the client was closed") from None
         except capnp.KjException as failure:
             if failure.type == "DISCONNECTED":
                 raise self._lost(link, "the connection was lost", is_repeatable) from None
             if queue is not None:
                 # Its capability may be broken; getting a new one costs no round trip.
-                link.forget_queue(queue)
+                link.forget_queue(queue[0])
             raise error_of(failure.description) from None
 
     def _lost(self, link: Link, what: str, is_repeatable: bool) -> QueueberError:
@@ -244,8 +268,14 @@ class Connection(ABC):
             self._link = None
         link.close()
         if is_repeatable:
-            return Unavailable(f"{what} at {self.address}")
-        return _unknown(what, self.address)
+            return Unavailable(f"{what} at {self.target.address}")
+        return self._unknown(what)
+
+    def _unknown(self, what: str) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"{what} while the call to {self.target.address} was under way: "
+            "it may or may not have taken effect"
+        )
 
     async def get_link(self, give_up_at: float) -> Link:
         """The live link; connects again if it was lost."""
@@ -254,15 +284,15 @@ class Connection(ABC):
         retries = Retries(give_up_at)
         while True:
             try:
-                async with asyncio.timeout_at(max(give_up_at, self._loop.time() + 1)):
+                async with asyncio.timeout_at(max(give_up_at, self.loop.time() + 1)):
                     async with self._connecting:
                         if self._link is None:
-                            link = await open_link(self.address, self._name)
+                            link = await open_link(self.target)
                             self._link, self.server = link, link.server
                             self.spawn(self._watch(link))
                         return self._link
             except TimeoutError:
-                raise Unavailable(f"the server at {self.address} does not answer") from None
+                raise Unavailable(f"the server at {self.target.address} does not answer") from None
             except Unavailable:
                 if not await retries.pause():
                     raise
@@ -272,28 +302,3 @@ class Connection(ABC):
         await link.wait_lost()
         if self._link is link:
             self._link = None
-
-    async def _resolve(
-        self,
-        coroutine: Coroutine[Any, Any, T],
-        future: "Future[T]",
-        unclaimed: Callable[[T], None],
-    ) -> None:
-        try:
-            result = await coroutine
-        except asyncio.CancelledError:
-            fail_future(future, Unavailable(CLOSED_UNDER_WAY))
-            raise
-        except Exception as error:  # noqa: BLE001  the caller gets it, whatever it is
-            fail_future(future, error)
-        else:
-            try:
-                future.set_result(result)
-            except FUTURE_IS_DONE:
-                unclaimed(result)
-
-
-def _unknown(what: str, address: str) -> OutcomeUnknown:
-    return OutcomeUnknown(
-        f"{what} while the call to {address} was under way: it may or may not have taken effect"
-    )

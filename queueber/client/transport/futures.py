@@ -6,12 +6,65 @@ import copy
 import traceback
 from concurrent.futures import Future
 from concurrent.futures import InvalidStateError as FutureIsDone
-from typing import Any
+from typing import Any, TypeVar
 
 from queueber.errors import QueueberError
 
-FUTURE_IS_DONE = (FutureIsDone, asyncio.InvalidStateError)
+T = TypeVar("T")
+
+_FUTURE_IS_DONE = (FutureIsDone, asyncio.InvalidStateError)
 """What either kind raises on setting a result that nobody waits for any more."""
+
+# --- callers --------------------------------------------------------------------------------------
+
+
+def wait_for(future: "Future[T]") -> T:
+    try:
+        return future.result()
+    except BaseException:
+        # Interrupted: a poll that nobody waits for must not lease anything.
+        future.cancel()
+        raise
+
+
+async def wait_for_async(future: "Future[T]") -> T:
+    """Await a future in asyncio or in trio."""
+    if isinstance(future, asyncio.Future):
+        return await future
+    import trio  # a program that is not in trio need not load it
+
+    token = trio.lowlevel.current_trio_token()
+    is_done = trio.Event()
+
+    def wake(_: "Future[T]") -> None:
+        # The trio program may have ended meanwhile, and nobody waits any more.
+        with contextlib.suppress(trio.RunFinishedError):
+            token.run_sync_soon(is_done.set)
+
+    future.add_done_callback(wake)
+    try:
+        await is_done.wait()
+    except trio.Cancelled:
+        future.cancel()
+        raise
+    return future.result()
+
+
+def ignore_outcome(future: "Future[Any]") -> None:
+    """Nobody waits for it: an error is not reported as one that was never looked at."""
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+def answer_future(future: "Future[T]", result: T) -> bool:
+    """Set the result; False when the caller does not wait any more."""
+    try:
+        future.set_result(result)
+    except _FUTURE_IS_DONE:
+        return False
+    return True
 
 
 def fail_future(future: "Future[Any]", error: BaseException) -> None:
@@ -26,13 +79,9 @@ def fail_future(future: "Future[Any]", error: BaseException) -> None:
         error = copy.copy(error)
     else:
         # A bug of ours: keep the line numbers of its traceback.
-        _empty_frames(error)
-    with contextlib.suppress(*FUTURE_IS_DONE):
+        seen: BaseException | None = error
+        while seen is not None:
+            traceback.clear_frames(seen.__traceback__)
+            seen = seen.__context__
+    with contextlib.suppress(*_FUTURE_IS_DONE):
         future.set_exception(error)
-
-
-def _empty_frames(error: BaseException) -> None:
-    seen: BaseException | None = error
-    while seen is not None:
-        traceback.clear_frames(seen.__traceback__)
-        seen = seen.__context__

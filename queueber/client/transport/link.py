@@ -2,13 +2,14 @@
 
 import contextlib
 import os
+import re
+from dataclasses import dataclass
 from typing import Any
 
 import capnp
 
-from queueber.client.transport.server_errors import error_of
 from queueber.config import split_address
-from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailable
+from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailable, from_wire
 from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
 from queueber.model import ServerInfo
 from queueber.schema import wire
@@ -16,6 +17,19 @@ from queueber.wire.queues import read_server_info
 from queueber.wire.stream import connect_stream
 
 _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the server is, how long to try, and how its log names this client.
+
+    A call that certainly had no effect is retried for `retry_seconds`.
+    """
+
+    address: str
+    connect_seconds: float
+    retry_seconds: float
+    name: str
 
 
 class Link:
@@ -26,13 +40,15 @@ class Link:
         self._queues: dict[tuple[str, bool], Any] = {}
         self.server = ServerInfo("", "", 0, 0, 0, 0)
 
-    def queue(self, name: str, *, must_exist: bool = False) -> Any:
-        """The queue's capability, usable at once: calls are pipelined behind the request for it."""
-        key = name, must_exist
+    def queue(self, key: tuple[str, bool]) -> Any:
+        """The capability of a queue, by its name and whether it must exist.
+
+        Usable at once: calls are pipelined behind the request for it.
+        """
         if key not in self._queues:
             if len(self._queues) >= QUEUES_MAX:
                 self._queues.clear()
-            self._queues[key] = self.service.queue(name, must_exist).queue
+            self._queues[key] = self.service.queue(*key).queue
         return self._queues[key]
 
     def forget_queue(self, name: str) -> None:
@@ -50,18 +66,12 @@ class Link:
         self._stream.close()
 
 
-def _reason(error: OSError) -> str:
-    """The operating system's words: asyncio replaces them with its own."""
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    return error.strerror or str(error)
-
-
-async def open_link(address: str, name: str = "") -> Link:
+async def open_link(target: Target) -> Link:
     """Connect, say who we are, and ask the server to describe itself.
 
     Raises `Unavailable` when none answers.
     """
+    address = target.address
     host, port = split_address(address)
     try:
         stream = await connect_stream(host, port)
@@ -75,8 +85,8 @@ async def open_link(address: str, name: str = "") -> Link:
     link = Link(stream)
     try:
         link.server = read_server_info((await link.service.describe()).server)
-        if name:
-            await _say_name(link, name)
+        if target.name:
+            await _say_name(link, target.name)
     except capnp.KjException as failure:
         link.close()
         raise _refusal(address, failure) from None
@@ -84,6 +94,13 @@ async def open_link(address: str, name: str = "") -> Link:
         link.close()
         raise
     return link
+
+
+def _reason(error: OSError) -> str:
+    """The operating system's words: asyncio replaces them with its own."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
 
 
 async def _say_name(link: Link, name: str) -> None:
@@ -101,3 +118,40 @@ def _refusal(address: str, failure: Any) -> QueueberError:
     if isinstance(error, Internal):
         return Internal(f"{address} does not speak Queueber: {failure.description}")
     return error
+
+
+# --- what a server refuses, in the words of the Python API ----------------------------------------
+
+_FIELD = re.compile(r"[A-Za-z.]+(?=: )")
+_CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
+
+_ARGUMENTS = {
+    "numItems": "count",
+    "leaseValidity": "lease",
+    "visibilityTimeout": "delay",
+    "delaysMs": "delay",
+    "errors": "error",
+    "items": "contents",
+    "forMs": "seconds",
+    "timeoutMs": "timeout",
+    "producer.id": "producer",
+    "producer.epoch": "epoch",
+    "producer.sequence": "sequence",
+    "leases": "lease",
+}
+"""Other fields have the same name in Python, written with underscores."""
+
+
+def error_of(wire_text: str) -> QueueberError:
+    """The error that a server sent.
+
+    Servers name the fields of the wire schema. Callers know arguments, so the field at the
+    beginning of a message is replaced by the argument that it came from.
+    """
+    error = from_wire(wire_text)
+    text = str(error)
+    field = _FIELD.match(text)
+    if field is None or isinstance(error, Internal):
+        return error
+    argument = _ARGUMENTS.get(field[0]) or _CAPITAL.sub(r"_\1", field[0]).lower()
+    return type(error)(argument + text[field.end() :])

@@ -8,10 +8,9 @@ and sorted in runs, so that memory stays small.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from queueber.db.bulk.sst import CLAIMS, SstWriter
+from queueber.db.bulk.staged_files import CLAIMS, SstWriter
 from queueber.db.families import Family
-from queueber.db.records.batches import DIGEST_MODULUS, ids_digest
-from queueber.db.records.dedup_keys import encode_key_entry
+from queueber.db.records.items import describe
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     due_part,
@@ -20,8 +19,7 @@ from queueber.db.records.keys import (
     text_digest,
     time_part,
 )
-from queueber.db.records.new_items import describe
-from queueber.db.records.retention import FORGET_KEY
+from queueber.db.records.remembered import DIGEST_MODULUS, FORGET_KEY, encode_key_entry, ids_digest
 from queueber.ids import PARTITION_BYTES, ROW_BYTES
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX, ROWS_MAX
 from queueber.model import LoadInfo, Part, PartRef, Rows, StagedFile
@@ -57,24 +55,20 @@ class PartWriter:
         self._numbers = 0
         self._delayed: list[tuple[bytes, bytes]] = []
         self._keyed: list[tuple[bytes, bytes]] = []
-        self._rows = self._contents_bytes = self._digest = 0
+        self.rows = self._contents_bytes = self._digest = 0
         self._levels = [0] * (PRIORITY_MAX + 1)
         self._delayed_count = self._keys_count = 0
         self._delayed_first_ms = 0
-
-    @property
-    def rows(self) -> int:
-        return self._rows
 
     def add(self, rows: Rows) -> None:
         count = len(rows.contents)
         if not count:
             return
-        first = self._rows
+        first = self.rows
         if first + count > ROWS_MAX:
             raise OverflowError(f"a partition has at most {ROWS_MAX} rows")
         numbers = [n.to_bytes(ROW_BYTES) for n in range(first, first + count)]
-        self._rows += count
+        self.rows += count
         sizes, marks, records = describe(rows, self._load.batch_number)
         self._contents_bytes += sum(sizes)
 
@@ -139,9 +133,8 @@ class PartWriter:
 
     def _write_delayed(self) -> None:
         entries, self._delayed = sorted(self._delayed), []
-        writer = self._new_writer(Family.DELAYED.family_name)
-        writer.put_many([self._prefix + due for due, _ in entries], [mark for _, mark in entries])
-        self._finish(writer)
+        keys = [self._prefix + due for due, _ in entries]
+        self._write_run(Family.DELAYED.family_name, keys, [mark for _, mark in entries])
 
     # --- keys -------------------------------------------------------------------------------------
 
@@ -163,15 +156,10 @@ class PartWriter:
         digests = sorted(firsts)
         forgets = [prefix + due_part(self._forget_at_ms, digest) for digest in digests]
         entries = [encode_key_entry(firsts[each], self._forget_at_ms) for each in digests]
-        runs = (
-            (CLAIMS, [digest + item_id for digest, item_id in claims], [b""] * len(claims)),
-            (Family.KEYS.family_name, [prefix + digest for digest in digests], entries),
-            (Family.FORGET.family_name, forgets, [FORGET_KEY] * len(forgets)),
-        )
-        for family, found_keys, values in runs:
-            writer = self._new_writer(family)
-            writer.put_many(found_keys, values)
-            self._finish(writer)
+        claimed = [digest + item_id for digest, item_id in claims]
+        self._write_run(CLAIMS, claimed, [b""] * len(claimed))
+        self._write_run(Family.KEYS.family_name, [prefix + each for each in digests], entries)
+        self._write_run(Family.FORGET.family_name, forgets, [FORGET_KEY] * len(forgets))
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -184,6 +172,11 @@ class PartWriter:
     def _new_writer(self, family: str) -> SstWriter:
         self._numbers += 1
         return SstWriter(self._directory / f"{self._numbers:06}-{family}.sst", family)
+
+    def _write_run(self, family: str, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        writer = self._new_writer(family)
+        writer.put_many(keys, values)
+        self._finish(writer)
 
     def _finish(self, writer: SstWriter) -> None:
         file = writer.finish()
@@ -204,7 +197,7 @@ class PartWriter:
         return Part(
             ref=self._ref,
             files=self._files,
-            rows=self._rows,
+            rows=self.rows,
             contents_bytes=self._contents_bytes,
             digest=(self._digest % DIGEST_MODULUS).to_bytes(DIGEST_BYTES),
             levels=self._levels,

@@ -1,26 +1,53 @@
-"""Items: contents, key and attributes, as `StoredItem` of `schema/storage.capnp`.
+"""Items, and the leases that hold them: `StoredItem` and `LeaseEntry` of `schema/storage.capnp`.
 
 Building a Cap'n Proto message takes microseconds, and these are written and read for every item. A
-message in one segment has a fixed layout, so it is encoded here from constants (see
-`capnp_layout.py`). Decoding takes a fast path if the constants match, and the general reader if
-they do not, so messages of any encoder or a later schema can be read.
+message in one segment has a fixed layout, so it is encoded here from constants:
+
+    segment table (8 bytes) | root pointer (8) | data words | pointers | what they point to
+
+Decoding takes a fast path if the constants match, and the general reader if they do not, so
+messages of any encoder or a later schema can be read.
 """
 
 import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple, cast
 
-from queueber.db.records.capnp_layout import (
-    DATA_LIST,
-    WORD,
-    list_pointer,
-    padding,
-    root_pointer,
-    words,
-)
+from queueber.db.records.keys import MARK_BYTES, HeldItem, Mark, new_mark
+from queueber.ids import ItemId, LeaseId
+from queueber.limits import ID_BYTES, PRIORITY_DEFAULT
+from queueber.model import NewItems, Rows
 from queueber.schema import storage
 
-# A record has no data words, and one pointer, or three if the item has a key or attributes.
+WORD = 8
+DATA_LIST = 2
+"""Element size code of a list of bytes."""
+
+_PADDING = [bytes(-n % WORD) for n in range(WORD)]
+
+
+def root_pointer(data_words: int, pointers: int) -> int:
+    return data_words << 32 | pointers << 48
+
+
+def list_pointer(offset_words: int, byte_count: int) -> int:
+    """A pointer to a list of bytes that begins `offset_words` after it."""
+    return offset_words << 2 | 1 | (byte_count << 3 | DATA_LIST) << 32
+
+
+def words(byte_count: int) -> int:
+    return (byte_count + WORD - 1) // WORD
+
+
+def padding(byte_count: int) -> bytes:
+    """The zeros that fill the last word."""
+    return _PADDING[byte_count & 7]
+
+
+# --- items ----------------------------------------------------------------------------------------
+
+# An item's record has no data words, and one pointer, or three if the item has a key or attributes.
 _ITEM_HEAD = struct.Struct("<II Q II")
 _ITEM_ROOT = root_pointer(0, 1)
 _ITEM_HEAD_BYTES = _ITEM_HEAD.size
@@ -136,3 +163,91 @@ def unpack_attributes(packed: bytes) -> dict[str, str]:
         texts.append(packed[at + 2 : at + 2 + size].decode())
         at += 2 + size
     return dict(zip(texts[::2], texts[1::2], strict=True))
+
+
+# --- new items ------------------------------------------------------------------------------------
+
+
+class NewRecords(NamedTuple):
+    """What an add and a bulk load write of new items: one of each for every item, in order."""
+
+    sizes: list[int]
+    """Bytes of contents, key and attributes."""
+    marks: list[Mark]
+    records: list[bytes]
+
+
+def describe(items: NewItems | Rows, batch: int) -> NewRecords:
+    """`batch` is the number of the batch of all of them; 0: none."""
+    if items.priorities or items.keys or items.attributes:
+        return _describe_each(items, batch)
+    sizes = [len(each) for each in items.contents]
+    marks = {
+        size: new_mark(size, batch, PRIORITY_DEFAULT, has_details=False) for size in set(sizes)
+    }
+    return NewRecords(sizes, [marks[size] for size in sizes], encode_items(items.contents))
+
+
+def _describe_each(items: NewItems | Rows, batch: int) -> NewRecords:
+    count = len(items.contents)
+    keys = [key.encode() for key in items.keys] or [b""] * count
+    attributes = [pack_attributes(each) for each in items.attributes] or [b""] * count
+    priorities = items.priorities or [PRIORITY_DEFAULT] * count
+    described = NewRecords([], [], [])
+    for contents, key, packed, priority in zip(
+        items.contents, keys, attributes, priorities, strict=True
+    ):
+        has_details = bool(key or packed)
+        size = len(contents) + len(key) + len(packed)
+        described.sizes.append(size)
+        described.marks.append(new_mark(size, batch, priority, has_details=has_details))
+        described.records.append(
+            encode_detailed_item(contents, key, packed) if has_details else encode_item(contents)
+        )
+    return described
+
+
+# --- leases ---------------------------------------------------------------------------------------
+
+LeaseOf = tuple[ItemId, LeaseId]
+"""An item, and the lease that holds it."""
+
+_HELD = struct.Struct(f"{ID_BYTES}s{MARK_BYTES}s")
+HELD_BYTES = _HELD.size
+
+# A lease's record has one data word and one pointer.
+_LEASE_HEAD = struct.Struct("<II Q Q Q")
+_LEASE_ROOT = root_pointer(1, 1)
+
+
+def encode_lease(expires_at_ms: int, held: bytes) -> bytes:
+    size = len(held)
+    head = _LEASE_HEAD.pack(0, 3 + words(size), _LEASE_ROOT, expires_at_ms, list_pointer(0, size))
+    return head + held + padding(size)
+
+
+def decode_lease(value: bytes) -> tuple[int, bytes]:
+    """The lease's expiry, and the items that it holds: `HELD_BYTES` for each."""
+    start = _LEASE_HEAD.size
+    if len(value) >= start:
+        _, _, root, expires_at_ms, pointer = _LEASE_HEAD.unpack_from(value)
+        if root == _LEASE_ROOT and pointer & 0x7_FFFF_FFFF == list_pointer(0, 0):
+            return expires_at_ms, value[start : start + (pointer >> 35)]
+    with storage.LeaseEntry.from_bytes(value) as lease:
+        return lease.expiresAtMs, bytes(lease.held)
+
+
+def split_held(held: bytes) -> list[HeldItem]:
+    """The id and mark of each item that a lease holds."""
+    if len(held) % HELD_BYTES == 0:
+        return list(_HELD.iter_unpack(held))
+    starts = range(0, len(held), HELD_BYTES)
+    items = [(held[at : at + ID_BYTES], held[at + ID_BYTES : at + HELD_BYTES]) for at in starts]
+    return cast("list[HeldItem]", items)
+
+
+def is_held(held: bytes, item_id: bytes) -> bool:
+    at = held.find(item_id)
+    while at > 0 and at % HELD_BYTES:
+        at = held.find(item_id, at + 1)  # the bytes were part of another item's mark
+    return at >= 0

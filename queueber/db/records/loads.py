@@ -1,10 +1,13 @@
 """Codecs for loads and their parts: keys and values of the family `loads`."""
 
+import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from queueber.db.records.dedup_keys import KEY_ENTRY_BYTES
 from queueber.db.records.keys import DIGEST_BYTES, text_digest
+from queueber.db.records.queues import stored_names
+from queueber.db.records.remembered import KEY_ENTRY_BYTES
 from queueber.ids import PARTITION_BYTES
 from queueber.limits import ID_BYTES
 from queueber.model import LoadRef, Part, PartRef, StagedFile
@@ -13,6 +16,8 @@ from queueber.schema import storage
 # --- keys, without the queue ----------------------------------------------------------------------
 
 _UNDER_WAY, _COMMITTED = b"\0", b"\1"
+LOADS_END = _COMMITTED
+"""The key after every load that is under way."""
 LOAD_KEY_BYTES = 1 + DIGEST_BYTES
 PART_KEY_BYTES = LOAD_KEY_BYTES + PARTITION_BYTES + DIGEST_BYTES
 
@@ -41,11 +46,6 @@ def is_load_key(key: bytes) -> bool:
     return len(key) == LOAD_KEY_BYTES and key.startswith(_UNDER_WAY)
 
 
-def loads_end() -> bytes:
-    """The key after every load that is under way."""
-    return _COMMITTED
-
-
 def loaded_digest(name: str) -> bytes:
     return text_digest(name, _LOADED_KIND)
 
@@ -62,8 +62,7 @@ def part_directory(ref: PartRef) -> str:
 # --- loads ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(NamedTuple):
     """A row that is a duplicate: another item has its key."""
 
     item_id: bytes
@@ -102,57 +101,32 @@ class LoadRecord:
         return self.id_head.hex()
 
     def at(self, **changes: Any) -> "LoadRecord":
-        """The record with some fields changed."""
         return replace(self, **changes)
 
 
-_DROPPED_BYTES = ID_BYTES + DIGEST_BYTES + KEY_ENTRY_BYTES
+_LOAD = stored_names(LoadRecord, "ref", "parts", "dropped")
+_DROPPED = struct.Struct(f"{ID_BYTES}s{DIGEST_BYTES}s{KEY_ENTRY_BYTES}s")
 
 
 def encode_load(record: LoadRecord) -> bytes:
-    message = storage.LoadRecord.new_message(
+    return _encode(
+        storage.LoadRecord,
         name=record.ref.name,
         epoch=record.ref.epoch,
-        isCommitting=record.is_committing,
-        batch=record.batch,
-        startedAtMs=record.started_at_ms,
-        seenAtMs=record.seen_at_ms,
-        timeoutMs=record.timeout_ms,
-        forgetAtMs=record.forget_at_ms,
-        idHead=record.id_head,
-        dedupWindowMs=record.dedup_window_ms,
-        token=record.token,
-        rows=record.rows,
+        **_values(record, _LOAD),
         parts=record.parts,
-        dropped=b"".join([each.item_id + each.digest + each.entry for each in record.dropped]),
+        dropped=b"".join([_DROPPED.pack(*each) for each in record.dropped]),
     )
-    encoded: bytes = message.to_bytes()
-    return encoded
 
 
 def decode_load(value: bytes) -> LoadRecord:
-    with storage.LoadRecord.from_bytes(value, traversal_limit_in_words=len(value) + 8) as r:
+    with _opened(storage.LoadRecord, value) as r:
         return LoadRecord(
             ref=LoadRef(r.name, r.epoch),
-            batch=r.batch,
-            started_at_ms=r.startedAtMs,
-            seen_at_ms=r.seenAtMs,
-            timeout_ms=r.timeoutMs,
-            forget_at_ms=r.forgetAtMs,
-            id_head=bytes(r.idHead),
-            dedup_window_ms=r.dedupWindowMs,
-            token=bytes(r.token),
-            rows=r.rows,
-            is_committing=r.isCommitting,
-            parts=[bytes(part) for part in r.parts],
-            dropped=_read_dropped(bytes(r.dropped)),
+            parts=list(r.parts),
+            dropped=[Dropped(*each) for each in _DROPPED.iter_unpack(r.dropped)],
+            **_read(r, _LOAD),
         )
-
-
-def _read_dropped(joined: bytes) -> list[Dropped]:
-    digest_at, entry_at = ID_BYTES, ID_BYTES + DIGEST_BYTES
-    rows = [joined[at : at + _DROPPED_BYTES] for at in range(0, len(joined), _DROPPED_BYTES)]
-    return [Dropped(row[:digest_at], row[digest_at:entry_at], row[entry_at:]) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,87 +142,63 @@ class LoadedRecord:
     duplicates: int
 
 
+_LOADED = stored_names(LoadedRecord, "ref")
+
+
 def encode_loaded(record: LoadedRecord) -> bytes:
-    message = storage.LoadedRecord.new_message(
-        name=record.ref.name,
-        epoch=record.ref.epoch,
-        batch=record.batch,
-        startedAtMs=record.started_at_ms,
-        committedAtMs=record.committed_at_ms,
-        forgetAtMs=record.forget_at_ms,
-        rows=record.rows,
-        duplicates=record.duplicates,
-    )
-    encoded: bytes = message.to_bytes()
-    return encoded
+    ref = record.ref
+    values = _values(record, _LOADED)
+    return _encode(storage.LoadedRecord, name=ref.name, epoch=ref.epoch, **values)
 
 
 def decode_loaded(value: bytes) -> LoadedRecord:
-    with storage.LoadedRecord.from_bytes(value) as r:
-        return LoadedRecord(
-            ref=LoadRef(r.name, r.epoch),
-            batch=r.batch,
-            started_at_ms=r.startedAtMs,
-            committed_at_ms=r.committedAtMs,
-            forget_at_ms=r.forgetAtMs,
-            rows=r.rows,
-            duplicates=r.duplicates,
-        )
+    with _opened(storage.LoadedRecord, value) as r:
+        return LoadedRecord(ref=LoadRef(r.name, r.epoch), **_read(r, _LOADED))
 
 
 # --- parts ----------------------------------------------------------------------------------------
 
+_PART = stored_names(Part, "ref", "files", "levels")
+_FILE = stored_names(StagedFile) | {"size": "bytes"}
+
 
 def encode_part(part: Part) -> bytes:
-    files: list[dict[str, Any]] = [
-        {
-            "name": file.name,
-            "family": file.family,
-            "bytes": file.size,
-            "entries": file.entries,
-            "crc32": file.crc32,
-            "firstKey": file.first_key,
-            "lastKey": file.last_key,
-        }
-        for file in part.files
-    ]
-    message = storage.LoadPart.new_message(
+    return _encode(
+        storage.LoadPart,
         partition=part.ref.partition,
         attempt=part.ref.attempt,
-        files=files,
-        rows=part.rows,
-        contentsBytes=part.contents_bytes,
-        digest=part.digest,
+        files=[_values(file, _FILE) for file in part.files],
+        **_values(part, _PART),
         levels=list(part.levels),
-        delayed=part.delayed,
-        delayedFirstMs=part.delayed_first_ms,
-        keys=part.keys,
     )
-    encoded: bytes = message.to_bytes()
-    return encoded
 
 
 def decode_part(value: bytes) -> Part:
-    with storage.LoadPart.from_bytes(value, traversal_limit_in_words=len(value) + 8) as p:
+    with _opened(storage.LoadPart, value) as p:
         return Part(
             ref=PartRef(p.partition, p.attempt),
-            files=[
-                StagedFile(
-                    file.name,
-                    file.family,
-                    file.bytes,
-                    file.entries,
-                    file.crc32,
-                    bytes(file.firstKey),
-                    bytes(file.lastKey),
-                )
-                for file in p.files
-            ],
-            rows=p.rows,
-            contents_bytes=p.contentsBytes,
-            digest=bytes(p.digest),
+            files=[StagedFile(**_read(file, _FILE)) for file in p.files],
             levels=list(p.levels),
-            delayed=p.delayed,
-            delayed_first_ms=p.delayedFirstMs,
-            keys=p.keys,
+            **_read(p, _PART),
         )
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def _values(record: object, names: Mapping[str, str]) -> dict[str, Any]:
+    return {stored_name: getattr(record, name) for name, stored_name in names.items()}
+
+
+def _read(message: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    return {name: getattr(message, stored_name) for name, stored_name in names.items()}
+
+
+def _encode(kind: Any, **values: Any) -> bytes:
+    """The order of the values decides where each is in the message."""
+    encoded: bytes = kind.new_message(**values).to_bytes()
+    return encoded
+
+
+def _opened(kind: Any, value: bytes) -> Any:
+    return kind.from_bytes(value, traversal_limit_in_words=len(value) + 8)

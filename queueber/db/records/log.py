@@ -1,4 +1,4 @@
-"""Codecs for the records of a log: its head, the offsets of its readers, and its blocks of rows.
+"""Codecs for the records of a log: its head, its readers' offsets, its blocks, rows of results.
 
 Each append writes a block. Its key ends with the offset of its last row, so the block that holds an
 offset is the first one at or after that offset. Its value, big-endian:
@@ -16,15 +16,17 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from queueber.db.records.keys import PREFIX_BYTES
+from queueber.ids import ItemId
+from queueber.limits import ID_BYTES
 
 OFFSET_BYTES = 8
 ROW_END_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class LogHead:
+class LogHead(NamedTuple):
     """Offsets, positions and times of a log; all zero before the first append.
 
     The fields are in the order of the record. An end is the offset or position of what follows. A
@@ -51,17 +53,7 @@ _HEAD = struct.Struct(">8Q")
 
 
 def encode_log_head(head: LogHead) -> bytes:
-    h = head
-    return _HEAD.pack(
-        h.first_offset,
-        h.next_offset,
-        h.start_position,
-        h.end_position,
-        h.oldest_ms,
-        h.last_ms,
-        h.first_block_end_offset,
-        h.first_block_end_position,
-    )
+    return _HEAD.pack(*head)
 
 
 def decode_log_head(value: bytes) -> LogHead:
@@ -198,3 +190,52 @@ def decode_block(key: bytes, value: bytes) -> Block:
     if rows_from + rows_bytes != len(value):
         raise ValueError(f"the {count} rows of a block of {len(value)} bytes end elsewhere")
     return Block(first_offset, end_offset, appended_at_ms, position, value)
+
+
+# --- results: what the rows of a queue's log are --------------------------------------------------
+
+# Id, attempt, the lengths of key, batch and attributes, then those three and the result. Attributes
+# are packed as in the item's record.
+_ROW = struct.Struct(f">{ID_BYTES}s H H H H")
+_SIZES = struct.Struct(">HH")
+_SIZES_AT = ID_BYTES + 2
+PLAIN_RESULT = _ROW.pack(bytes(ID_BYTES), 1, 0, 0, 0)[ID_BYTES:]
+"""The bytes between id and result of a plain item: first attempt, no key, batch or attributes."""
+
+
+class ResultRow(NamedTuple):
+    item_id: ItemId
+    attempt: int
+    key: bytes
+    batch: bytes
+    attributes: bytes
+    result: bytes
+
+
+def encode_result(
+    item_id: bytes, result: bytes, *, attempt: int, key: bytes, batch: bytes, attributes: bytes
+) -> bytes:
+    head = _ROW.pack(item_id, attempt, len(key), len(batch), len(attributes))
+    return b"".join((head, key, batch, attributes, result))
+
+
+def decode_result(row: bytes) -> ResultRow:
+    item_id, attempt, key_size, batch_size, attributes_size = _ROW.unpack_from(row)
+    key_end = _ROW.size + key_size
+    batch_end = key_end + batch_size
+    end = batch_end + attributes_size
+    return ResultRow(
+        item_id,
+        attempt,
+        row[_ROW.size : key_end],
+        row[key_end:batch_end],
+        row[batch_end:end],
+        row[end:],
+    )
+
+
+def is_of_batch(row: bytes, batch: bytes) -> bool:
+    """Whether a row belongs to the batch. It is not decoded: most rows may belong to others."""
+    key_size, batch_size = _SIZES.unpack_from(row, _SIZES_AT)
+    start = _ROW.size + key_size
+    return row[start : start + batch_size] == batch

@@ -4,20 +4,30 @@ The log is replayed in RocksDB's strictest mode, which accepts only undamaged lo
 loss the end of the log may be torn: then `wal.py` tells whether anything synced is missing. If so,
 the store is damaged, and stays as it is. If not, the replay ends before the torn record: what
 follows was never acknowledged, or only with `--durability=os`.
+
+RocksDB and rocksdict write `LOG`, `LOCK` and `rocksdict-config.json` even when they refuse to open.
+So `check_data_dir` is asked before: it reads names, and the list of column families in RocksDB's
+manifest, and writes nothing.
 """
 
 import contextlib
 import fcntl
 import mmap
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import rocksdict
 
 from queueber.db.families import Family
-from queueber.db.recovery.synced import read_synced
-from queueber.db.recovery.wal import BROKEN_HEADER, Break, find_break, find_hole
+from queueber.db.recovery.wal import (
+    BROKEN_HEADER,
+    SYNCED_FILE,
+    Break,
+    find_break,
+    find_hole,
+    read_synced,
+)
 from queueber.db.store.format import check_format
 from queueber.db.store.options import BLOCK_CACHE_BYTES, database_options, family_options
 from queueber.errors import DataDirLocked, StorageCorrupt
@@ -25,13 +35,8 @@ from queueber.errors import DataDirLocked, StorageCorrupt
 REPAIR = "'queueber repair' saves what can be read into a new directory; or restore a backup"
 
 
-class Opened(NamedTuple):
-    database: rocksdict.Rdict
-    torn: str
-    """Where the log broke off, without a loss; empty if it was whole."""
-
-
-def open_database(path: Path, *, read_only: bool) -> Opened:
+def open_database(path: Path, *, read_only: bool) -> tuple[rocksdict.Rdict, str]:
+    """The database, and where its log broke off, without a loss; empty if it was whole."""
     with _translated_errors(path):
         if not (path / "CURRENT").is_file():
             _refuse_remains(path)
@@ -49,20 +54,21 @@ def open_database(path: Path, *, read_only: bool) -> Opened:
                 f"the store at {path} ends with change {replayed}, but {synced} were synced: the "
                 f"end of its log is missing; {REPAIR}"
             )
-    return Opened(database, torn)
+    return database, torn
 
 
-def _replay(path: Path, synced: int, *, read_only: bool) -> Opened:
+def _replay(path: Path, synced: int, *, read_only: bool) -> tuple[rocksdict.Rdict, str]:
     try:
-        return Opened(_open(path, read_only=read_only, strict=True), "")
+        return open_raw(path, read_only=read_only, strict=True), ""
     except Exception as error:
         if not _is_about_a_log(str(error)):
             raise
     torn = _judge_break(path, synced)
-    return Opened(_open(path, read_only=read_only, strict=False), torn)
+    return open_raw(path, read_only=read_only), torn
 
 
-def _open(path: Path, *, read_only: bool, strict: bool) -> rocksdict.Rdict:
+def open_raw(path: Path, *, read_only: bool = True, strict: bool = False) -> rocksdict.Rdict:
+    """Open a store with its log up to where that breaks off; `strict` refuses a log that does."""
     cache = rocksdict.Cache(BLOCK_CACHE_BYTES)
     families = {family.family_name: family_options(family, cache) for family in Family}
     access = rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
@@ -71,7 +77,7 @@ def _open(path: Path, *, read_only: bool, strict: bool) -> rocksdict.Rdict:
 
 def _judge_break(path: Path, synced: int) -> str:
     """Where the replay will end; raises if something that was synced comes after that."""
-    database = open_loosely(path)
+    database = open_raw(path)
     replayed = database.latest_sequence_number()
     database.close()
     found = log_break(path, replayed)
@@ -84,11 +90,6 @@ def _judge_break(path: Path, synced: int) -> str:
             f"but {known} or more were synced; look at the disk; {REPAIR}"
         )
     return f"the log breaks off at {where}, after change {replayed}; nothing behind it was synced"
-
-
-def open_loosely(path: Path, *, read_only: bool = True) -> rocksdict.Rdict:
-    """Open a store with its log up to where that breaks off."""
-    return _open(path, read_only=read_only, strict=False)
 
 
 def log_break(path: Path, replayed: int) -> Break | None:
@@ -201,3 +202,67 @@ def _in_use(path: Path) -> DataDirLocked:
         f"the data directory {path} is in use by another server; "
         "stop it, or choose another with --data-dir"
     )
+
+
+# --- is the directory ours? -----------------------------------------------------------------------
+
+_STORE_FILES = re.compile(r"\d{6,}\.sst|MANIFEST-\d+|SYNCED")
+"""A store that lost its file CURRENT still has one of these; opening it says what to do."""
+
+_HARMLESS = re.compile(
+    r"LOCK|LOG(\.old\.\d+)?|IDENTITY|OPTIONS-\d+(\.dbtmp)?|\d{6,}\.(log|dbtmp)"
+    r"|SYNCED\.new|rocksdict-config\.json|loads|lost\+found"
+)
+"""What a start that was killed leaves before there is a store, and what a new file system has."""
+
+_NAMES_SHOWN = 3
+_ADVICE = "nothing was changed; choose an empty or new directory with --data-dir"
+
+
+class ForeignDirectory(StorageCorrupt):
+    """The directory holds something else than a store of this program."""
+
+
+def check_data_dir(path: Path) -> None:
+    """Raise `ForeignDirectory` if anything but a store of ours is in `path`. Changes nothing.
+
+    A directory that does not exist, an empty one and a damaged store of ours pass.
+    """
+    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+    if SYNCED_FILE in names:
+        return  # no other program writes it, and a damaged manifest may have lost our families
+    if "CURRENT" in names:
+        _check_families(path)
+        return
+    others = [name for name in names if not _HARMLESS.fullmatch(name)]
+    if others and not any(_STORE_FILES.fullmatch(name) for name in names):
+        raise ForeignDirectory(
+            f"{path} is neither empty nor a data directory of Queueber: it holds "
+            f"{_listed(others)}; {_ADVICE}"
+        )
+
+
+def _check_families(path: Path) -> None:
+    try:
+        found = set(rocksdict.Rdict.list_cf(str(path), rocksdict.Options(raw_mode=True)))
+    except Exception:  # noqa: BLE001  RocksDB has one type for all; opening says what is wrong
+        return
+    # Every format of ours has `queues`; a first start that was killed may lack it, and has no data.
+    is_unfinished = found <= {family.family_name for family in Family} and not _has_data(path)
+    if Family.QUEUES.family_name in found or is_unfinished:
+        return
+    raise ForeignDirectory(
+        f"{path} holds a RocksDB store of another program, perhaps of the original Queueber "
+        f"(column families {_listed(sorted(found))}); this version cannot read it; {_ADVICE}"
+    )
+
+
+def _has_data(path: Path) -> bool:
+    logs = any(file.stat().st_size for file in path.glob("*.log"))
+    return logs or any(path.glob("*.sst"))
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
+    left = len(names) - _NAMES_SHOWN
+    return f"{shown} and {left} more" if left > 0 else shown

@@ -14,8 +14,8 @@ from typing import NamedTuple, Self
 import rocksdict
 
 from queueber.db.families import Family
-from queueber.db.recovery.opening import log_break, open_loosely
-from queueber.db.recovery.synced import read_synced
+from queueber.db.recovery.opening import log_break, open_raw
+from queueber.db.recovery.wal import read_synced
 from queueber.db.store.contract import LOCAL_ENTRIES, Store
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import StorageCorrupt
@@ -49,7 +49,7 @@ class Salvage:
         self.remarks: list[str] = []
         """Losses that are known before any key is read."""
         try:
-            self._db = open_loosely(path)
+            self._db = open_raw(path)
         except Exception as error:  # noqa: BLE001  RocksDB has one type for all that can be wrong
             reason = str(error).strip()
             self.remarks.append(
@@ -183,17 +183,12 @@ def _rebuilt_copy(path: Path, work: Path) -> rocksdict.Rdict:
         rocksdict.Rdict.repair(str(work), rocksdict.Options(raw_mode=True))
         try:
             # Families without any file left are created, empty.
-            return open_loosely(work, read_only=False)
+            return open_raw(work, read_only=False)
         except Exception as error:
-            damaged = _file_named_in(str(error), work)
+            damaged = next((file for file in work.glob("*.sst") if str(file) in str(error)), None)
             # Another error (too many open files, say) is no reason to drop a file.
             if damaged is None or not str(error).startswith("Corruption"):
                 raise
             # RocksDB lists files that it cannot open afterwards.
             (work / "lost").mkdir(exist_ok=True)
             damaged.rename(work / "lost" / damaged.name)
-
-
-def _file_named_in(text: str, folder: Path) -> Path | None:
-    """The file of a folder that an error of RocksDB names."""
-    return next((file for file in folder.glob("*.sst") if str(file) in text), None)

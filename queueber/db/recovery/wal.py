@@ -9,11 +9,22 @@ A log may break off because of a power loss, or because of damage. Unsynced page
 any order, so in both cases sound records may follow a bad one. A note (`synced_note`) tells the two
 apart: the first batch after each sync says how far that sync went. If a sound record after the
 break says that more was synced than can be replayed, then synced data is missing.
+
+The notes cannot tell that the end of the log is missing. So the file `SYNCED` in a data directory
+has the sequence number up to which everything was synced. The server writes it once a second and
+when it stops, so the number is a little old. A store that is opened with less has lost acknowledged
+data: the end of its log, or a whole file. The file is local to one store: a copy of the entries
+goes without it.
 """
 
+import os
 import struct
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
+
+from queueber.errors import StorageCorrupt
 
 BLOCK_BYTES = 32 * 1024
 _HEADER = struct.Struct("<IHB")
@@ -193,3 +204,36 @@ def crc32c(data: bytes) -> int:
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
     return crc ^ 0xFFFFFFFF
+
+
+# --- the file SYNCED ------------------------------------------------------------------------------
+
+SYNCED_FILE = "SYNCED"
+
+
+def read_synced(folder: Path) -> int:
+    """The sequence number; 0 if there is no file."""
+    file = folder / SYNCED_FILE
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError:
+        return 0
+    number, _, checksum = text.strip().partition(b" ")
+    if not number.isdigit() or checksum != b"%08x" % crc32(number):
+        raise StorageCorrupt(
+            f"{file} is damaged, and other files may be, too: look at the disk; without this file "
+            "the store can be opened, and 'queueber verify' checks all but the end of the log"
+        )
+    return int(number)
+
+
+def write_synced(folder: Path, sequence: int) -> None:
+    """Replace the file; a crash leaves the old one or the new one."""
+    number = b"%d" % sequence
+    made = folder / f"{SYNCED_FILE}.new"
+    with made.open("wb") as file:
+        file.write(b"%s %08x\n" % (number, crc32(number)))
+        file.flush()
+        os.fsync(file.fileno())
+    made.replace(folder / SYNCED_FILE)
+    # The folder is not synced: after a power loss the old file, with a lower number, may be back.

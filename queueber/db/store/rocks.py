@@ -17,11 +17,10 @@ import rocksdict
 
 from queueber.db.families import Family
 from queueber.db.recovery.opening import open_database
-from queueber.db.recovery.synced import read_synced, write_synced
-from queueber.db.recovery.wal import SYNCED_KEY, synced_note
-from queueber.db.store.contract import Batch, Range, ScanIncomplete
+from queueber.db.recovery.wal import SYNCED_KEY, read_synced, synced_note, write_synced
+from queueber.db.store.contract import Batch, Entries, Range, ScanIncomplete
 from queueber.db.store.format import ensure_format
-from queueber.db.store.snapshot import RocksSnapshot, check_status, unreadable
+from queueber.db.store.snapshot import RocksSnapshot, unreadable
 from queueber.errors import StorageCorrupt, StorageFailed, Unavailable, invariant
 
 
@@ -67,8 +66,6 @@ class RocksBatch:
 
 
 class RocksStore:
-    """An open data directory."""
-
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the store at `path`; with `read_only` it must exist, and is only read."""
         self.loads_path = path / "loads"
@@ -122,7 +119,7 @@ class RocksStore:
         # After so many deleted entries the scan ends; keys that it did not reach are read by get.
         options.set_max_skippable_internal_keys(len(keys))
         entries = self._families[family].items(from_key=keys[0], read_opt=options)
-        listed: list[tuple[bytes, bytes]] = list(islice(entries, len(keys)))  # type: ignore[arg-type]
+        listed: Entries = list(islice(entries, len(keys)))  # type: ignore[arg-type]
         if [key for key, _ in listed] == keys:
             return [value for _, value in listed]
         found: dict[bytes, bytes | None] = dict(listed)
@@ -131,13 +128,11 @@ class RocksStore:
             found.update(zip(missing, self.get_many(family, missing), strict=True))
         return [found[key] for key in keys]
 
-    def scan(
-        self, family: Family, start: bytes, stop: bytes, limit: int
-    ) -> list[tuple[bytes, bytes]]:
+    def scan(self, family: Family, start: bytes, stop: bytes, limit: int) -> Entries:
         options = _up_to(stop)
         entries = self._families[family].items(from_key=start, read_opt=options)
         # In raw mode keys and values are bytes; the stub does not know that.
-        found: list[tuple[bytes, bytes]] = list(islice(entries, limit))  # type: ignore[arg-type]
+        found: Entries = list(islice(entries, limit))  # type: ignore[arg-type]
         if len(found) < limit:
             self._check_end(family, found[-1][0] if found else start, options)
         return found
@@ -161,7 +156,10 @@ class RocksStore:
         iterator.seek(last)
         if iterator.valid() and iterator.key() == last:
             iterator.next()
-        check_status(iterator)
+        try:
+            iterator.status()
+        except Exception as error:
+            raise unreadable(error) from error
 
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int
@@ -193,11 +191,8 @@ class RocksStore:
         return RocksBatch(self._handles, synced if synced > self._synced_in_log else 0)
 
     def write(self, batch: Batch) -> None:
-        """Write all of the batch, or raise `Unavailable` and write nothing.
-
-        `StorageFailed` is final: what the disk holds is unknown. So is `StorageCorrupt`: a
-        compaction found damage.
-        """
+        """As the contract says. `StorageFailed` is final: what the disk holds is unknown. So is
+        `StorageCorrupt`: a compaction found damage."""
         if not isinstance(batch, RocksBatch):
             raise TypeError("a batch of another store")
         try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import rocksdict
 
 from queueber.db.families import Family
-from queueber.db.store.contract import Range
+from queueber.db.store.contract import Entries, Range
 from queueber.errors import StorageCorrupt
 
 
@@ -41,16 +41,14 @@ class RocksSnapshot:
     def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
         return [self.get(family, key) for key in keys]
 
-    def scan(
-        self, family: Family, start: bytes, stop: bytes, limit: int
-    ) -> list[tuple[bytes, bytes]]:
+    def scan(self, family: Family, start: bytes, stop: bytes, limit: int) -> Entries:
         iterator = self._iterators[family, stop]
         iterator.seek(start)
-        found: list[tuple[bytes, bytes]] = []
+        found: Entries = []
         while len(found) < limit and iterator.valid():
             found.append((iterator.key(), iterator.value()))
             iterator.next()
-        check_status(iterator)
+        _check_status(iterator)
         return found
 
     def walk(self, family: Family, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -59,7 +57,7 @@ class RocksSnapshot:
         while iterator.valid():
             yield iterator.key(), iterator.value()
             iterator.next()
-        check_status(iterator)
+        _check_status(iterator)
 
     def close(self) -> None:
         self._iterators.clear()
@@ -75,7 +73,7 @@ def unreadable(error: Exception) -> StorageCorrupt:
     )
 
 
-def check_status(iterator: rocksdict.RdictIter) -> None:
+def _check_status(iterator: rocksdict.RdictIter) -> None:
     """Raise if an iterator ended before the end of its range."""
     try:
         iterator.status()

@@ -4,45 +4,54 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
-from queueber.db.records.dead_letters import decode_attempts, decode_dead
-from queueber.db.records.items import decode_details, decode_item
-from queueber.db.records.keys import (
-    LEVEL_BYTES,
-    TIME_BYTES,
-    Due,
-    due_part,
-    id_block,
-    is_where_its_id_says,
-    split_due_part,
-    time_part,
-)
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import Mark, decode_mark, mark_level
+from queueber.db.records import keys
+from queueber.db.records.items import decode_details, decode_item, decode_lease, split_held
+from queueber.db.records.remembered import ids_digest
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation
 from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING
 
-_COUNTED = ("ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined")
+COUNTED = ("ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined")
 
 
 class LiveItems(NamedTuple):
     """The items of a batch that are not dead."""
 
-    items: int
-    digest: int
+    items: int = 0
+    digest: int = 0
+
+    def plus(self, item_id: bytes) -> "LiveItems":
+        return LiveItems(self.items + 1, self.digest + ids_digest([item_id]))
 
 
-NO_ITEMS = LiveItems(0, 0)
+NO_ITEMS = LiveItems()
 
 
 class ItemEntry(NamedTuple):
-    """What one of the four families says of an item."""
+    """What one of the four families of states says of an item."""
 
+    family: Family
     item_id: ItemId
-    mark: Mark
-    due: Due | None = None
+    mark: keys.Mark
+    due: keys.Due | None = None
     """When it is visible, and its id, if it is ready or delayed."""
+    level: int = 0
+    """Where it is ready."""
+    died: tuple[int, int] = (0, 0)
+    """When and why it died, if it is dead."""
+
+
+def read_entries(family: Family, key: bytes, value: bytes) -> list[ItemEntry]:
+    """What an entry says of its item; of a lease, what it says of each item that it holds."""
+    if family is Family.LEASES:
+        held = split_held(decode_lease(value)[1])
+        return [ItemEntry(family, ItemId(item_id), keys.Mark(mark)) for item_id, mark in held]
+    if family is Family.DEAD:
+        died_at_ms, reason, mark = keys.decode_dead(value)
+        return [ItemEntry(family, ItemId(key), mark, died=(died_at_ms, reason))]
+    level = key[0] if family is Family.VISIBILITY_INDEX else 0
+    due = keys.Due(key[keys.LEVEL_BYTES :] if family is Family.VISIBILITY_INDEX else key)
+    return [ItemEntry(family, ItemId(due[keys.TIME_BYTES :]), keys.Mark(value), due, level)]
 
 
 class ItemsCheck:
@@ -51,7 +60,7 @@ class ItemsCheck:
         self._entries = queue.entries
         self._counters = queue.counters
         self._counted = queue.counters.copy()
-        for number in _COUNTED:
+        for number in COUNTED:
             setattr(self._counted, number, 0)
         self._level_counts: dict[int, int] = {}
         # Sums over ids: equal if both sides have the same ids equally often, in any order.
@@ -63,15 +72,10 @@ class ItemsCheck:
         items = yield from self._check_items()
         for family in (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD):
             for chunk in self._entries.chunks(family):
-                entries = [_read_entry(family, key, value) for key, value in chunk]
-                yield from self._check_entries(family, entries)
-                for (key, _), entry in zip(chunk, entries, strict=True):
-                    if entry.due is None:
-                        self._counted.dead += 1
-                    elif family is Family.DELAYED:
-                        yield from self._check_delayed(entry.due)
-                    else:
-                        yield from self._check_ready(key[0], entry, entry.due)
+                entries = [entry for each in chunk for entry in read_entries(family, *each)]
+                yield from self._check_entries(entries)
+                for entry in entries:
+                    yield from self._check_state(entry)
         yield from self._check_leases()
         yield from self._check_expiry()
         yield from self._check_counts(items)
@@ -105,78 +109,80 @@ class ItemsCheck:
                 yield self._broken("I8", f"item {chunk[-1][0].hex()} is newer than last_id")
         return count
 
-    def _check_entries(self, family: Family, entries: list[ItemEntry]) -> Iterator[Violation]:
+    def _check_entries(self, entries: list[ItemEntry]) -> Iterator[Violation]:
         """Check what holds for an item in any state."""
         ids = [entry.item_id for entry in entries]
         self._entries_digest += _digest(ids)
         items = self._entries.get_many(Family.ITEMS, ids)
         histories = self._entries.get_many(Family.ATTEMPTS, ids)
         for entry, item, history in zip(entries, items, histories, strict=True):
-            yield from self._check_entry(family, entry, item, history)
+            yield from self._check_entry(entry, item, history)
 
     def _check_entry(
-        self, family: Family, entry: ItemEntry, item: bytes | None, history: bytes | None
+        self, entry: ItemEntry, item: bytes | None, history: bytes | None
     ) -> Iterator[Violation]:
-        where = f"{family.family_name} has {entry.item_id.hex()}"
-        mark = decode_mark(entry.mark)
+        where = f"{entry.family.family_name} has {entry.item_id.hex()}"
+        mark = keys.decode_mark(entry.mark)
         if item is None:
             yield self._broken("I2", f"{where}, which does not exist")
         elif item_size(item) != mark.size or any(decode_details(item)) != mark.has_details:
             yield self._broken("I2", f"{where} as {mark}, which does not match the item")
         if mark.attempts:
             self._failed += 1
-        if mark.group_max and family is not Family.DEAD:
+        if mark.group_max and entry.family is not Family.DEAD:
             self._counted.quarantined += 1
-        times = 0 if history is None else len(decode_attempts(history)[0])
+        times = 0 if history is None else len(keys.decode_attempts(history)[0])
         if times != min(mark.attempts, ATTEMPTS_CEILING):
             yield self._broken("I11", f"{where} with {mark.attempts} attempts, but {times} times")
-        if mark.batch and family is not Family.DEAD:
-            count, digest = self.batches.get(mark.batch, NO_ITEMS)
-            self.batches[mark.batch] = LiveItems(count + 1, digest + ids_digest([entry.item_id]))
+        if mark.batch and entry.family is not Family.DEAD:
+            live = self.batches.get(mark.batch, NO_ITEMS)
+            self.batches[mark.batch] = live.plus(entry.item_id)
         place = self._entries.get(Family.PLACES, entry.item_id)
         expected = None
-        if entry.due and not is_where_its_id_says(entry.due):
-            expected = entry.due[:TIME_BYTES]
+        if entry.due and not keys.is_where_its_id_says(entry.due):
+            expected = entry.due[: keys.TIME_BYTES]
             self._placed += 1
         if place != expected:
             yield self._broken("I9", f"{where}, but places says {place!r}")
 
-    def _check_ready(self, level: int, entry: ItemEntry, due: Due) -> Iterator[Violation]:
-        self._counted.ready += 1
-        self._level_counts[level] = self._level_counts.get(level, 0) + 1
-        if level != mark_level(entry.mark):
-            yield self._broken("I2", f"{entry.item_id.hex()} is ready in level {level}")
-        _, low = self._counters.levels.get(level, (0, b""))
+    def _check_state(self, entry: ItemEntry) -> Iterator[Violation]:
+        """Count an item that is not leased, and check that it is where its entry says."""
+        due, level, family = entry.due, entry.level, entry.family
+        if due is None:
+            self._counted.dead += 1
+            return
+        if family is Family.DELAYED:
+            self._counted.delayed += 1
+            low = keys.time_part(self._counters.delayed_due_ms)
+        else:
+            self._counted.ready += 1
+            self._level_counts[level] = self._level_counts.get(level, 0) + 1
+            if level != keys.mark_level(entry.mark):
+                yield self._broken("I2", f"{entry.item_id.hex()} is ready in level {level}")
+            _, low = self._counters.levels.get(level, (0, b""))
         if due < low:
-            yield self._broken(
-                "I6", f"visibility_index has {due.hex()} before its first known entry"
-            )
-
-    def _check_delayed(self, due: Due) -> Iterator[Violation]:
-        self._counted.delayed += 1
-        if due < time_part(self._counters.delayed_due_ms):
-            yield self._broken("I6", f"delayed has {due.hex()} before its first known entry")
+            text = f"{family.family_name} has {due.hex()} before its first known entry"
+            yield self._broken("I6", text)
 
     def _check_leases(self) -> Iterator[Violation]:
         holders = 0
         for lease_id, value in self._entries.walk(Family.LEASES):
             self._counted.leases += 1
-            expires_at_ms, held_bytes = decode_lease(value)
-            held = split_held(held_bytes)
+            expires_at_ms, _ = decode_lease(value)
+            held = read_entries(Family.LEASES, lease_id, value)
             self._counted.leased += len(held)
             if not held:
                 yield self._broken("I3", f"lease {lease_id.hex()} holds nothing")
                 continue
-            yield from self._check_entries(
-                Family.LEASES, [ItemEntry(ItemId(i), Mark(mark)) for i, mark in held]
-            )
-            if len({item_id for item_id, _ in held}) < len(held):
+            yield from self._check_entries(held)
+            if len({entry.item_id for entry in held}) < len(held):
                 yield self._broken("I3", f"lease {lease_id.hex()} holds an item twice")
-            for block in {id_block(item_id) for item_id, _ in held}:
+            for block in {keys.id_block(entry.item_id) for entry in held}:
                 holders += 1
                 if self._entries.get(Family.HOLDERS, block + lease_id) is None:
                     yield self._broken("I3", f"holders misses {lease_id.hex()} for {block.hex()}")
-            if self._entries.get(Family.LEASE_EXPIRY, due_part(expires_at_ms, lease_id)) is None:
+            expiry = keys.due_part(expires_at_ms, lease_id)
+            if self._entries.get(Family.LEASE_EXPIRY, expiry) is None:
                 yield self._broken("I4", f"lease {lease_id.hex()} has no expiry entry")
             if lease_id > self._counters.last_id:
                 yield self._broken("I8", f"lease {lease_id.hex()} is newer than last_id")
@@ -186,22 +192,13 @@ class ItemsCheck:
 
     def _check_expiry(self) -> Iterator[Violation]:
         for due, _ in self._entries.walk(Family.LEASE_EXPIRY):
-            at_ms, lease_id = split_due_part(due)
+            at_ms, lease_id = keys.split_due_part(due)
             lease = self._entries.get(Family.LEASES, lease_id)
             if lease is None or decode_lease(lease)[0] != at_ms:
                 yield self._broken("I4", f"expiry entry {due.hex()} has no lease")
             if at_ms < self._counters.lease_due_ms:
-                yield self._broken(
-                    "I6", f"lease_expiry has {due.hex()} before its first known entry"
-                )
-
-
-def _read_entry(family: Family, key: bytes, value: bytes) -> ItemEntry:
-    if family is Family.VISIBILITY_INDEX:
-        key = key[LEVEL_BYTES:]
-    if family is Family.DEAD:
-        return ItemEntry(ItemId(key), decode_dead(value)[2])
-    return ItemEntry(ItemId(key[TIME_BYTES:]), Mark(value), due=Due(key))
+                text = f"lease_expiry has {due.hex()} before its first known entry"
+                yield self._broken("I6", text)
 
 
 def item_size(value: bytes) -> int:

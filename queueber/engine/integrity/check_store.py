@@ -6,27 +6,17 @@ verify` on a stopped store.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.counters import decode_counters
-from queueber.db.records.keys import (
-    DIGEST_BYTES,
-    DUE_BYTES,
-    ID_BLOCK_BYTES,
-    LEVEL_BYTES,
-    PREFIX_BYTES,
-    split_queue_prefix,
-)
+from queueber.db.records import keys
 from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
-from queueber.db.records.queues import decode_queue
+from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck
-from queueber.engine.integrity.check_loads import LoadsCheck
-from queueber.engine.integrity.check_log import check_log, check_results
-from queueber.engine.integrity.check_records import RecordsCheck
+from queueber.engine.integrity.logs import check_log, check_results
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation
+from queueber.engine.integrity.records import RecordsCheck
 from queueber.limits import ID_BYTES, READER_NAME_BYTES_MAX
 
 __all__ = ["Violation", "check_store"]
@@ -34,39 +24,32 @@ __all__ = ["Violation", "check_store"]
 _LAST_KEY = b"\xff" * 64
 
 
-@dataclass(frozen=True)
-class _Width:
-    """The length of a family's keys, with the queue's number."""
-
-    least: int
-    most: int
-
-
-def _exactly(after_prefix: int) -> _Width:
-    return _Width(PREFIX_BYTES + after_prefix, PREFIX_BYTES + after_prefix)
+def _exactly(width: int) -> range:
+    return range(width, width + 1)
 
 
 _KEY_WIDTHS = {
     Family.QUEUES: _exactly(0),
     Family.COUNTERS: _exactly(0),
     Family.ITEMS: _exactly(ID_BYTES),
-    Family.VISIBILITY_INDEX: _exactly(LEVEL_BYTES + DUE_BYTES),
-    Family.DELAYED: _exactly(DUE_BYTES),
+    Family.VISIBILITY_INDEX: _exactly(keys.LEVEL_BYTES + keys.DUE_BYTES),
+    Family.DELAYED: _exactly(keys.DUE_BYTES),
     Family.PLACES: _exactly(ID_BYTES),
     Family.DEAD: _exactly(ID_BYTES),
     Family.LEASES: _exactly(ID_BYTES),
-    Family.LEASE_EXPIRY: _exactly(DUE_BYTES),
-    Family.HOLDERS: _exactly(ID_BLOCK_BYTES + ID_BYTES),
+    Family.LEASE_EXPIRY: _exactly(keys.DUE_BYTES),
+    Family.HOLDERS: _exactly(keys.ID_BLOCK_BYTES + ID_BYTES),
     Family.ATTEMPTS: _exactly(ID_BYTES),
-    Family.KEYS: _exactly(DIGEST_BYTES),
-    Family.PRODUCERS: _Width(PREFIX_BYTES + DIGEST_BYTES, PREFIX_BYTES + DIGEST_BYTES + 8),
+    Family.KEYS: _exactly(keys.DIGEST_BYTES),
+    Family.PRODUCERS: range(keys.DIGEST_BYTES, keys.DIGEST_BYTES + 9),
     Family.BATCHES: _exactly(4),
-    Family.BATCH_NAMES: _exactly(DIGEST_BYTES),
-    Family.FORGET: _exactly(DUE_BYTES),
-    Family.LOADS: _Width(PREFIX_BYTES + LOAD_KEY_BYTES, PREFIX_BYTES + PART_KEY_BYTES),
-    Family.LOGS: _Width(PREFIX_BYTES, PREFIX_BYTES + READER_NAME_BYTES_MAX),
+    Family.BATCH_NAMES: _exactly(keys.DIGEST_BYTES),
+    Family.FORGET: _exactly(keys.DUE_BYTES),
+    Family.LOADS: range(LOAD_KEY_BYTES, PART_KEY_BYTES + 1),
+    Family.LOGS: range(0, READER_NAME_BYTES_MAX + 1),
     Family.LOG_BLOCKS: _exactly(8),
 }
+"""How long the keys of a family may be, without the queue's number."""
 
 
 def check_store(store: Store, violations_max: int = 100) -> list[Violation]:
@@ -77,7 +60,7 @@ def check_store(store: Store, violations_max: int = 100) -> list[Violation]:
 def _check_store(store: Store) -> Iterator[Violation]:
     yield from _check_keys(store)
     for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
-        name = f"#{split_queue_prefix(prefix)}"
+        name = f"#{keys.split_queue_prefix(prefix)}"
         try:
             name = decode_queue(record)[0]
             stored = store.get(Family.COUNTERS, prefix)
@@ -86,11 +69,9 @@ def _check_store(store: Store) -> Iterator[Violation]:
                 continue
             counters = decode_counters(stored)
             queue = CheckedQueue(name, QueueEntries(store, prefix), counters)
-            items, loads = ItemsCheck(queue), LoadsCheck(queue)
+            items = ItemsCheck(queue)
             yield from items.run()
-            yield from loads.run()
-            records = RecordsCheck(queue)
-            yield from records.run(items.batches, loads.forget_entries, loads.by_batch)
+            yield from RecordsCheck(queue).run(items.batches)
             yield from check_results(queue)
             for wrong in check_log(store, prefix):
                 yield Violation("I12", name, wrong)
@@ -105,12 +86,11 @@ def _check_keys(store: Store) -> Iterator[Violation]:
         for key, _ in store.walk(family, b"", _LAST_KEY):
             if not key_fits(family, key):
                 yield Violation("I7", "-", f"{family.family_name} has the key {key.hex()}")
-            elif key[:PREFIX_BYTES] not in known:
-                number = split_queue_prefix(key[:PREFIX_BYTES])
+            elif key[: keys.PREFIX_BYTES] not in known:
+                number = keys.split_queue_prefix(key[: keys.PREFIX_BYTES])
                 yield Violation("I7", f"#{number}", f"{family.family_name} has {key.hex()}")
 
 
 def key_fits(family: Family, key: bytes) -> bool:
     """Whether a key has a length that its family allows."""
-    width = _KEY_WIDTHS[family]
-    return width.least <= len(key) <= width.most
+    return len(key) - keys.PREFIX_BYTES in _KEY_WIDTHS[family]

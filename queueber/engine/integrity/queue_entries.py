@@ -1,13 +1,17 @@
 """The entries of one queue, for its check and its rebuild, and the violations of a check."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import ParamSpec, TypeVar
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end
+from queueber.db.records.queues import Counters
 from queueber.db.store.contract import Batch, Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _CHUNK = 1000
 
@@ -63,3 +67,11 @@ class CheckedQueue:
 
     def broken(self, rule: str, text: str) -> Violation:
         return Violation(rule, self.name, text)
+
+
+def readable(decode: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """What a record says; None if it is damaged."""
+    try:
+        return decode(*args, **kwargs)
+    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
+        return None

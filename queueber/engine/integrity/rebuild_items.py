@@ -4,241 +4,159 @@ Every item that can be read is kept, in one state: that of its entry. An item wi
 of a lease, becomes ready. An entry without an item is dropped.
 """
 
-import struct
 from collections import Counter
 from collections.abc import Collection
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
-from queueber.db.records.counters import Counters
-from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_dead
+from queueber.db.records import keys
 from queueber.db.records.items import decode_details
-from queueber.db.records.keys import (
-    LEVEL_BYTES,
-    NEVER_MS,
-    TIME_BYTES,
-    Due,
-    due_part,
-    is_where_its_id_says,
-    level_part,
-    split_due_part,
-)
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import (
-    MARK_BYTES,
-    Mark,
-    MarkFields,
-    decode_mark,
-    encode_mark,
-    mark_level,
-    new_mark,
-)
+from queueber.db.records.queues import Counters
 from queueber.db.store.contract import Batch
-from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems, item_size
-from queueber.engine.integrity.queue_entries import QueueEntries
+from queueber.engine.integrity.check_items import (
+    COUNTED,
+    NO_ITEMS,
+    ItemEntry,
+    LiveItems,
+    item_size,
+    read_entries,
+)
+from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.ids import made_at_ms
-from queueber.limits import ATTEMPTS_CEILING, ID_BYTES, PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.limits import ATTEMPTS_CEILING, PRIORITY_DEFAULT, PRIORITY_MAX
 
 _CHUNK = 500
 _STATES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.LEASES, Family.DEAD)
 _REBUILT = (*_STATES, Family.PLACES, Family.LEASE_EXPIRY, Family.HOLDERS)
 
 
-class FoundEntry(NamedTuple):
-    """The entry of an item that says which state it is in."""
-
-    family: Family
-    mark: Mark
-    due: Due | None = None
-    """When it is visible, and its id, if it is ready or delayed."""
-    died: tuple[int, int] = (0, 0)
-    """When and why it died, if it is dead."""
-
-
+@dataclass(slots=True)
 class ItemsRebuild:
-    """Holds the entries of all items of the queue in memory."""
+    """Holds the entries of all items of the queue in memory. All keys have the right lengths."""
 
-    def __init__(
-        self,
-        entries: QueueEntries,
-        batches: Collection[int],
-        completed: Collection[bytes],
-        lost: Counter[str],
-    ) -> None:
-        """`batches` are the numbers of those that can be read, `completed` the ids of items that
-        have a result; `lost` counts what cannot be kept."""
-        self._entries = entries
-        self._store = entries.store
-        self._prefix = entries.prefix
-        self._batches = batches
-        self._completed = completed
-        self._lost = lost
-        self._found: dict[bytes, FoundEntry] = {}
-        self.live: dict[int, LiveItems] = {}
+    entries: QueueEntries
+    counters: Counters
+    batches: Collection[int]
+    """The numbers of those that can be read."""
+    completed: Collection[bytes]
+    """The ids of items that have a result."""
+    lost: Counter[str]
+    """Counts what cannot be kept."""
+    live: dict[int, LiveItems] = field(default_factory=dict)
+    _found: dict[bytes, ItemEntry] = field(default_factory=dict)
 
-    def run(self, counters: Counters) -> None:
-        """Write every item's entry again, and set the counts in `counters`."""
-        for name in ("ready", "delayed", "leased", "dead", "leases", "contents_bytes"):
+    def run(self) -> None:
+        """Write every item's entry again, and set the counts in the counters."""
+        counters = self.counters
+        for name in COUNTED:
             setattr(counters, name, 0)
-        counters.quarantined = 0
         counters.levels = {}
-        counters.lease_due_ms = counters.delayed_due_ms = NEVER_MS
-        if leases := self._entries.count(Family.LEASES):
-            self._lost["leases ended: their items are ready again"] += leases
+        counters.lease_due_ms = counters.delayed_due_ms = keys.NEVER_MS
+        if leases := self.entries.count(Family.LEASES):
+            self.lost["leases ended: their items are ready again"] += leases
         for family in _STATES:
             self._read_entries(family)
-        batch = self._store.batch()
+        batch = self.entries.store.batch()
         for family in _REBUILT:
-            self._entries.delete_all(batch, family)
-        self._store.write(batch)
-        self._write_entries(counters)
+            self.entries.delete_all(batch, family)
+        self.entries.store.write(batch)
+        self._write_entries()
         if self._found:
-            self._lost["entries of items that cannot be read, or are gone"] += len(self._found)
+            self.lost["entries of items that cannot be read, or are gone"] += len(self._found)
         self._drop_histories()
 
     def _read_entries(self, family: Family) -> None:
-        read = _read_lease if family is Family.LEASES else _read_entry
-        for key, value in self._entries.walk(family):
-            for item_id, found in read(family, key, value):
-                if found is None:
-                    self._lost["entries that cannot be read"] += 1
+        for key, value in self.entries.walk(family):
+            entries = readable(read_entries, family, key, value)
+            for entry in [None] if entries is None else entries:
+                if entry is None or len(entry.mark) != keys.MARK_BYTES:
+                    self.lost["entries that cannot be read"] += 1
                 else:
-                    self._found.setdefault(item_id, found)
+                    self._found.setdefault(entry.item_id, entry)
 
-    def _write_entries(self, counters: Counters) -> None:
-        batch, waiting = self._store.batch(), 0
-        for item_id, value in self._entries.walk(Family.ITEMS):
+    def _write_entries(self) -> None:
+        batch, waiting = self.entries.store.batch(), 0
+        for item_id, value in self.entries.walk(Family.ITEMS):
             waiting += 1
             found = self._found.pop(item_id, None)
-            size = _item_size(item_id, value)
+            size = readable(item_size, value)
             if size is None:
-                self._lost["items whose contents cannot be read"] += 1
-                batch.delete(Family.ITEMS, self._prefix + item_id)
-            elif item_id in self._completed:
-                self._lost["items that were completed, and had come back"] += 1
-                batch.delete(Family.ITEMS, self._prefix + item_id)
+                self.lost["items whose contents cannot be read"] += 1
+                batch.delete(Family.ITEMS, self.entries.prefix + item_id)
+            elif item_id in self.completed:
+                self.lost["items that were completed, and had come back"] += 1
+                batch.delete(Family.ITEMS, self.entries.prefix + item_id)
             else:
-                self._put(batch, counters, item_id, found, size, value)
+                mark = self._mark(item_id, found, size, has_details=any(decode_details(value)))
+                self.counters.contents_bytes += size
+                self._put(batch, item_id, found, mark)
             if waiting == _CHUNK:
-                self._store.write(batch)
-                batch, waiting = self._store.batch(), 0
-        self._store.write(batch)
+                self.entries.store.write(batch)
+                batch, waiting = self.entries.store.batch(), 0
+        self.entries.store.write(batch)
 
-    def _put(
-        self,
-        batch: Batch,
-        counters: Counters,
-        item_id: bytes,
-        found: FoundEntry | None,
-        size: int,
-        value: bytes,
-    ) -> None:
-        mark = self._mark(item_id, found, size, has_details=any(decode_details(value)))
-        key = self._prefix + item_id
-        counters.contents_bytes += size
+    def _put(self, batch: Batch, item_id: bytes, found: ItemEntry | None, mark: keys.Mark) -> None:
+        counters, key = self.counters, self.entries.prefix + item_id
         counters.last_id = max(counters.last_id, item_id)
-        decoded = decode_mark(mark)
         if found is not None and found.family is Family.DEAD:
-            batch.put(Family.DEAD, key, encode_dead(*found.died, mark))
+            batch.put(Family.DEAD, key, keys.encode_dead(*found.died, mark))
             counters.dead += 1
             return
-        if decoded.batch:
-            count, digest = self.live.get(decoded.batch, NO_ITEMS)
-            self.live[decoded.batch] = LiveItems(count + 1, digest + ids_digest([item_id]))
-        counters.quarantined += bool(decoded.group_max)
+        fields = keys.decode_mark(mark)
+        if fields.batch:
+            self.live[fields.batch] = self.live.get(fields.batch, NO_ITEMS).plus(item_id)
+        counters.quarantined += bool(fields.group_max)
         if found is None:
-            self._lost["items whose place was lost: they are ready"] += 1
+            self.lost["items whose place was lost: they are ready"] += 1
         due = found.due if found is not None else None
         if due is None:
-            due = due_part(made_at_ms(item_id), item_id)
-        if not is_where_its_id_says(due):
-            batch.put(Family.PLACES, key, due[:TIME_BYTES])
+            due = keys.due_part(made_at_ms(item_id), item_id)
+        if not keys.is_where_its_id_says(due):
+            batch.put(Family.PLACES, key, due[: keys.TIME_BYTES])
         if found is not None and found.family is Family.DELAYED:
-            batch.put(Family.DELAYED, self._prefix + due, mark)
+            batch.put(Family.DELAYED, self.entries.prefix + due, mark)
             counters.delayed += 1
-            counters.delayed_due_ms = min(counters.delayed_due_ms, split_due_part(due)[0])
+            counters.delayed_due_ms = min(counters.delayed_due_ms, keys.split_due_part(due)[0])
             return
-        level = mark_level(mark)
-        batch.put(Family.VISIBILITY_INDEX, self._prefix + level_part(level) + due, mark)
+        level = keys.mark_level(mark)
+        batch.put(Family.VISIBILITY_INDEX, self.entries.prefix + keys.level_part(level) + due, mark)
         counters.ready += 1
         ready, low = counters.levels.get(level, (0, due))
         counters.levels[level] = (ready + 1, min(low, due))
 
     def _mark(
-        self, item_id: bytes, found: FoundEntry | None, size: int, *, has_details: bool
-    ) -> Mark:
+        self, item_id: bytes, found: ItemEntry | None, size: int, *, has_details: bool
+    ) -> keys.Mark:
         """The item's mark: size, attempts and details are those of its records."""
-        old = decode_mark(found.mark) if found is not None else MarkFields(size)
-        plain = decode_mark(new_mark(size, 0, PRIORITY_DEFAULT, has_details=has_details))
-        number = old.batch if old.batch in self._batches else 0
+        old = keys.decode_mark(found.mark) if found is not None else keys.MarkFields(size)
+        plain = keys.decode_mark(keys.new_mark(size, 0, PRIORITY_DEFAULT, has_details=has_details))
+        number = old.batch if old.batch in self.batches else 0
         if number != old.batch:
-            self._lost["items of a batch that cannot be read: they belong to none"] += 1
-        return encode_mark(
+            self.lost["items of a batch that cannot be read: they belong to none"] += 1
+        # As many as there are times of failures; of more than are kept, as the mark has it.
+        attempts = len(_times(self.entries.get(Family.ATTEMPTS, item_id)))
+        if attempts == ATTEMPTS_CEILING:
+            attempts = max(attempts, old.attempts)
+        return keys.encode_mark(
             plain._replace(
                 batch=number,
-                attempts=self._attempts(item_id, old.attempts),
+                attempts=attempts,
                 group_max=old.group_max,
                 priority=min(old.priority, PRIORITY_MAX),
             )
         )
 
-    def _attempts(self, item_id: bytes, counted: int) -> int:
-        """As many as there are times of failures; of more than are kept, as the mark has it."""
-        stored = self._entries.get(Family.ATTEMPTS, item_id)
-        times = len((_times(stored) if stored is not None else None) or ())
-        return max(times, counted) if times == ATTEMPTS_CEILING else times
-
     def _drop_histories(self) -> None:
         """Drop histories of failures that cannot be read, or whose item does not exist."""
-        batch = self._store.batch()
-        for item_id, value in self._entries.walk(Family.ATTEMPTS):
-            has_item = self._entries.get(Family.ITEMS, item_id) is not None
+        batch = self.entries.store.batch()
+        for item_id, value in self.entries.walk(Family.ATTEMPTS):
+            has_item = self.entries.get(Family.ITEMS, item_id) is not None
             if not has_item or not _times(value):
-                batch.delete(Family.ATTEMPTS, self._prefix + item_id)
-        self._store.write(batch)
+                batch.delete(Family.ATTEMPTS, self.entries.prefix + item_id)
+        self.entries.store.write(batch)
 
 
-ItemsOfEntry = list[tuple[bytes, FoundEntry | None]]
-"""The items of an entry by id; None for one that cannot be read."""
-
-
-def _read_lease(family: Family, _: bytes, value: bytes) -> ItemsOfEntry:
-    try:
-        held = split_held(decode_lease(value)[1])
-    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
-        return [(b"", None)]
-    return [
-        (item_id, FoundEntry(family, Mark(mark)) if len(mark) == MARK_BYTES else None)
-        for item_id, mark in held
-    ]
-
-
-def _read_entry(family: Family, key: bytes, value: bytes) -> ItemsOfEntry:
-    if family is Family.DEAD:
-        try:
-            died_at_ms, reason, mark = decode_dead(value)
-        except (ValueError, IndexError):
-            return [(b"", None)]
-        item_id, found = key, FoundEntry(family, mark, died=(died_at_ms, reason))
-    else:
-        due = Due(key[LEVEL_BYTES:] if family is Family.VISIBILITY_INDEX else key)
-        item_id, found = due[TIME_BYTES:], FoundEntry(family, Mark(value), due)
-    is_whole = len(item_id) == ID_BYTES and len(found.mark) == MARK_BYTES
-    return [(item_id, found if is_whole else None)]
-
-
-def _item_size(item_id: bytes, value: bytes) -> int | None:
-    if len(item_id) != ID_BYTES:
-        return None
-    try:
-        return item_size(value)
-    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
-        return None
-
-
-def _times(value: bytes) -> list[int] | None:
-    try:
-        return decode_attempts(value)[0]
-    except (ValueError, IndexError, struct.error):
-        return None
+def _times(history: bytes | None) -> list[int]:
+    """When an item failed; empty if it never did, or its history cannot be read."""
+    times, _ = readable(keys.decode_attempts, history or b"") or ([], "")
+    return times

@@ -8,17 +8,21 @@ from collections import Counter
 from collections.abc import Iterator
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.counters import Counters, decode_counters, encode_counters
 from queueber.db.records.keys import PREFIX_BYTES, split_queue_prefix
-from queueber.db.records.queues import decode_queue, encode_queue
+from queueber.db.records.queues import (
+    Counters,
+    decode_counters,
+    decode_queue,
+    encode_counters,
+    encode_queue,
+)
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
-from queueber.engine.integrity.check_loads import HALF_COMMITTED
 from queueber.engine.integrity.check_store import check_store, key_fits
-from queueber.engine.integrity.queue_entries import QueueEntries
+from queueber.engine.integrity.logs import rebuild_log
+from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
-from queueber.engine.integrity.rebuild_log import rebuild_log
-from queueber.engine.integrity.rebuild_records import RecordsRebuild
+from queueber.engine.integrity.records import HALF_COMMITTED, RecordsRebuild
 from queueber.engine.queue.queues import LAST_ID_KEY, NEXT_QUEUE_KEY
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings
@@ -61,15 +65,15 @@ def broken_queues(store: Store) -> set[str]:
 
 def _rebuild_queue(store: Store, prefix: bytes) -> Counter[str]:
     """What was lost, and how often."""
-    counters = _counters(store, prefix)
+    counters = readable(decode_counters, store.get(Family.COUNTERS, prefix) or b"") or Counters()
     _drop_odd_keys(store, prefix)
     lost: Counter[str] = Counter()
     head, completed = rebuild_log(store, prefix, lost)
     entries = QueueEntries(store, prefix)
     records = RecordsRebuild(entries, lost)
     records.read_batches()
-    items = ItemsRebuild(entries, set(records.batches), completed, lost)
-    items.run(counters)
+    items = ItemsRebuild(entries, counters, set(records.batches), completed, lost)
+    items.run()
     records.run(counters, items.live)
     # The totals must add up to what is left: all of it was added, and has not ended.
     counters.completed_total = head.next_offset
@@ -79,14 +83,6 @@ def _rebuild_queue(store: Store, prefix: bytes) -> Counter[str]:
     batch.put(Family.COUNTERS, prefix, encode_counters(counters))
     store.write(batch)
     return lost
-
-
-def _counters(store: Store, prefix: bytes) -> Counters:
-    stored = store.get(Family.COUNTERS, prefix)
-    try:
-        return decode_counters(stored or b"")
-    except Exception:  # noqa: BLE001  damaged bytes raise all kinds
-        return Counters()
 
 
 def _drop_odd_keys(store: Store, prefix: bytes) -> None:
@@ -115,12 +111,9 @@ def _prefixes(store: Store) -> list[bytes]:
 def _names(store: Store) -> dict[bytes, str]:
     names: dict[bytes, str] = {}
     for prefix, record in store.walk(Family.QUEUES, b"", _LAST_KEY):
-        try:
-            name = decode_queue(record)[0]
-        except Exception:  # noqa: BLE001  # nosec B112  # damaged bytes raise all kinds
-            continue
-        if name not in names.values():
-            names[prefix] = name
+        queue = readable(decode_queue, record)
+        if queue is not None and queue[0] not in names.values():
+            names[prefix] = queue[0]
     return names
 
 

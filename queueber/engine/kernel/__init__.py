@@ -1,1 +1,1 @@
-"""What every part of the engine uses: the transaction, the table of duties, the agenda."""
+"""What every part of the engine uses: the transaction, the agenda, the search for what is due."""

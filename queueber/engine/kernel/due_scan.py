@@ -1,4 +1,7 @@
-"""Find the next entry of a time index without reading through many deleted ones."""
+"""What is due: find it in a time index, without reading through many deleted entries."""
+
+from dataclasses import dataclass
+from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import (
@@ -10,23 +13,34 @@ from queueber.db.records.keys import (
     time_part,
 )
 from queueber.db.store.contract import Entries, ScanIncomplete, Store
+from queueber.engine.kernel.transaction import Transaction
 from queueber.errors import invariant
 from queueber.limits import LOOKAHEAD_RETRY_MS, LOOKAHEAD_SKIPS_MAX
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one slice of a duty did."""
+
+    moved: int
+    look_again_ms: int | None = None
+    """When to look again; `NEVER_MS`: nothing is left. None: ask when the duty is due."""
+
+
 def read_due(
-    store: Store, family: Family, prefix: bytes, *, low_ms: int, now_ms: int, limit: int, total: int
+    tx: Transaction[Any], family: Family, *, low_ms: int, limit: int, total: int
 ) -> tuple[Entries, int, int]:
     """Up to `limit` entries that are due, a time before which there is no other entry, and when to
     look again. The caller knows that no entry is earlier than `low_ms`, and that there are `total`.
     """
-    due = store.scan(family, prefix + time_part(low_ms), due_upper_bound(prefix, now_ms), limit)
+    prefix, now_ms = tx.prefix, tx.now_ms
+    due = tx.store.scan(family, prefix + time_part(low_ms), due_upper_bound(prefix, now_ms), limit)
     if len(due) == limit:
         last_ms = split_due_part(due[-1][0][PREFIX_BYTES:])[0]
         return due, last_ms, last_ms
     if len(due) == total:
         return due, NEVER_MS, NEVER_MS
-    return due, *look_ahead(store, family, prefix, now_ms)
+    return due, *look_ahead(tx.store, family, prefix, now_ms)
 
 
 def look_ahead(store: Store, family: Family, prefix: bytes, now_ms: int) -> tuple[int, int]:

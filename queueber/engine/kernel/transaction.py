@@ -10,15 +10,84 @@ once the store has written the batch (`after_write`, in the order of the calls),
 that the store refuses changes nothing. No other file of the live engine calls `Store.write`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from enum import Enum
+from heapq import heapify, heappop, heappush
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters, encode_counters
 from queueber.db.records.keys import NEVER_MS
-from queueber.db.store.contract import Batch
-from queueber.engine.kernel.kernel import Kernel
-from queueber.ids import QueueId
+from queueber.db.records.queues import Counters, encode_counters
+from queueber.db.store.contract import Batch, Store
+from queueber.ids import IdSource, QueueId
+
+T = TypeVar("T")
+
+_LATE_DELETIONS_MAX = 100
+
+
+class Agenda:
+    """When the sweeper looks at which queue next, because work may be due there.
+
+    A heap with late deletion: an entry is valid only while it has the time kept for its queue.
+    """
+
+    def __init__(self) -> None:
+        self._due_ms: dict[QueueId, int] = {}
+        self._heap: list[tuple[int, QueueId]] = []
+
+    def schedule(self, queue_id: QueueId, at_ms: int) -> None:
+        """Look at the queue at `at_ms`; if an earlier time is set already, that one stays."""
+        if at_ms < self._due_ms.get(queue_id, NEVER_MS):
+            self._due_ms[queue_id] = at_ms
+            if len(self._heap) > 2 * len(self._due_ms) + _LATE_DELETIONS_MAX:
+                self._heap = [(due_ms, each) for each, due_ms in self._due_ms.items()]
+                heapify(self._heap)
+            else:
+                heappush(self._heap, (at_ms, queue_id))
+
+    def due_ms(self, queue_id: QueueId) -> int:
+        """When to look at one queue."""
+        return self._due_ms.get(queue_id, NEVER_MS)
+
+    def forget(self, queue_id: QueueId) -> None:
+        self._due_ms.pop(queue_id, None)
+
+    def next_ms(self) -> int:
+        """When to look next; `NEVER_MS` when there is nothing to look at."""
+        heap, due_ms = self._heap, self._due_ms
+        while heap and due_ms.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else NEVER_MS
+
+    def take_due(self, now_ms: int) -> QueueId | None:
+        """A queue to look at now, taken off the agenda; None when none is due."""
+        if self.next_ms() > now_ms:
+            return None
+        _, queue_id = heappop(self._heap)
+        del self._due_ms[queue_id]
+        return queue_id
+
+
+@dataclass(slots=True)
+class Kernel:
+    """What every transaction needs."""
+
+    store: Store
+    ids: IdSource
+    agenda: Agenda = field(default_factory=Agenda)
+
+
+class Step(Enum):
+    """What the server does between two transactions of long work."""
+
+    TURN = "answer other calls"
+    SYNC = "make durable what was written"
+
+
+Steps = Generator[Step, None, T]
+"""Long work that is split into steps."""
 
 
 class Owner(Protocol):
@@ -34,6 +103,9 @@ class Owner(Protocol):
 Q_co = TypeVar("Q_co", covariant=True)
 Other = TypeVar("Other", bound=Owner)
 
+_Call = tuple[Callable[..., object], tuple[Any, ...]]
+"""A function and its arguments."""
+
 _NO_COUNTERS = Counters()
 
 
@@ -45,40 +117,39 @@ class Transaction(Generic[Q_co]):
         "pending", "prefix", "queue", "store",
     )  # fmt: skip
 
-    def __init__(
-        self, kernel: Kernel, now_ms: int, queue: Q_co, root: "Transaction[Any] | None" = None
-    ) -> None:
+    def __init__(self, kernel: Kernel, now_ms: int, queue: Q_co) -> None:
         self._kernel = kernel
         self.store = kernel.store
         self.ids = kernel.ids
         self.now_ms = now_ms
         self.queue = queue
         self._due_ms = NEVER_MS
-        self.batch: Batch = kernel.store.batch() if root is None else root.batch
-        self._before: list[tuple[Callable[..., object], tuple[Any, ...]]] = (
-            [] if root is None else root._before
-        )
-        self._after: list[tuple[Callable[..., object], tuple[Any, ...]]] = (
-            [] if root is None else root._after
-        )
-        self._parts: list[Transaction[Any]] = [self] if root is None else root._parts
-        """This one, and those that were joined to it."""
-        self.pending: dict[object, Any] = {} if root is None else root.pending
+        self.batch: Batch = kernel.store.batch()
+        self._before: list[_Call] = []
+        self._after: list[_Call] = []
+        self._parts: list[Transaction[Any]] = []
+        """This one and those that were joined to it; empty if none was, so that a transaction has
+        no reference to itself, and is freed with its batch at once."""
+        self.pending: dict[object, Any] = {}
         """What objects have gathered so far, each under a key of its own."""
         if queue is None:
             self.prefix, self.counters = b"", _NO_COUNTERS
         else:
-            owner = cast("Owner", queue)
+            owner: Any = queue  # an `Owner`; `cast` would be a call
             self.prefix = owner.prefix
             self.counters = owner.counters.copy()
             """As they will be once this is written."""
 
     def join(self, queue: Other) -> "Transaction[Other]":
         """The part of this transaction that changes another queue; committed with this one."""
+        if not self._parts:
+            self._parts.append(self)
         for part in self._parts:
             if part.queue is queue:
                 return part
-        joined = Transaction(self._kernel, self.now_ms, queue, root=self)
+        joined = Transaction(self._kernel, self.now_ms, queue)
+        joined.batch, joined.pending = self.batch, self.pending
+        joined._before, joined._after, joined._parts = self._before, self._after, self._parts
         self._parts.append(joined)
         return joined
 
@@ -106,8 +177,8 @@ class Transaction(Generic[Q_co]):
         """
         for call, arguments in self._before:
             call(*arguments)
-        parts, batch = self._parts, self.batch
-        if len(batch) or not all(each._only_learned() for each in parts):
+        parts, batch = self._parts or [self], self.batch
+        if len(batch) or any(each._has_changed() for each in parts):
             for each in parts:
                 if each.queue is not None:
                     batch.put(Family.COUNTERS, each.prefix, encode_counters(each.counters))
@@ -121,8 +192,7 @@ class Transaction(Generic[Q_co]):
         for call, arguments in self._after:
             call(*arguments)
 
-    def _only_learned(self) -> bool:
-        """Whether the counters differ from those that were last written in low-water marks only."""
-        if self.queue is None:
-            return True
-        return cast("Owner", self.queue).counters.differs_in_low_marks_only(self.counters)
+    def _has_changed(self) -> bool:
+        """Whether the counters differ from those that were last written, but in low-water marks."""
+        owner = cast("Owner | None", self.queue)
+        return owner is not None and not owner.counters.differs_in_low_marks_only(self.counters)

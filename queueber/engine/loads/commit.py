@@ -12,32 +12,20 @@ sees a part of them.
 from collections.abc import Sequence
 from pathlib import Path
 
-from queueber.db.bulk.sst import CLAIMS
+from queueber.db.bulk.staged_files import CLAIMS
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
-from queueber.db.records.dedup_keys import decode_key_entry
-from queueber.db.records.keys import due_part
-from queueber.db.records.loads import (
-    Dropped,
-    LoadedRecord,
-    LoadRecord,
-    decode_part,
-    load_digest,
-    part_directory,
-    part_key,
-)
-from queueber.db.records.marks import mark_size
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.kernel.steps import Step, Steps
-from queueber.engine.kernel.transaction import Transaction
+from queueber.db.records import loads as codec
+from queueber.db.records.keys import due_part, mark_size
+from queueber.db.records.loads import Dropped, LoadedRecord, LoadRecord
+from queueber.db.records.remembered import decode_key_entry, ids_digest
+from queueber.engine.kernel.transaction import Kernel, Step, Steps, Transaction
 from queueber.engine.loads.duplicates import DuplicateSearch
-from queueber.engine.loads.load_phase import LoadPhase
-from queueber.engine.loads.loads import AllLoads, Load, Loads
+from queueber.engine.loads.loads import AllLoads, Load, LoadPhase, Loads
 from queueber.engine.loads.staging import touch_load
+from queueber.engine.queue.add import check_quota
 from queueber.engine.queue.cancel import take_waiting
-from queueber.engine.queue.delayed import count_delayed
+from queueber.engine.queue.places import count_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.engine.queue.quota import check_quota
 from queueber.errors import Aborted, InvalidArgument, NotFound, Unavailable
 from queueber.ids import PARTITION_BYTES, ROW_BYTES
 from queueber.limits import LOAD_KEEP_MS, LOAD_PARTS_MAX, SWEEP_SLICE_ITEMS
@@ -161,11 +149,11 @@ class _Commit:
         yield from self._check_files(parts)
         dropped = yield from self._find_duplicates(parts, now_ms)
         _check_alive(self._queue)
-        digest = load_digest(self._load.record.ref.name)
+        digest = codec.load_digest(self._load.record.ref.name)
         intent = self._load.record.at(
             is_committing=True,
             seen_at_ms=now_ms,
-            parts=[part_key(digest, part.ref) for part in parts],
+            parts=[codec.part_key(digest, part.ref) for part in parts],
             dropped=dropped,
         )
         tx = Transaction(self._kernel, now_ms, self._queue)
@@ -177,22 +165,22 @@ class _Commit:
             raise InvalidArgument(f"parts: {len(refs)} are too many; the limit is {LOAD_PARTS_MAX}")
         if len({ref.partition for ref in refs}) < len(refs):
             raise InvalidArgument("parts: two attempts at one partition; name the one that counts")
-        digest = load_digest(self._load.record.ref.name)
-        keys = [self._queue.prefix + part_key(digest, ref) for ref in refs]
-        stored = self._store.get_many(Family.LOADS, keys) if keys else []
+        digest = codec.load_digest(self._load.record.ref.name)
+        keys = [self._queue.prefix + codec.part_key(digest, ref) for ref in refs]
+        stored = self._store.get_many(Family.LOADS, keys)
         for ref, value in zip(refs, stored, strict=True):
             if value is None:
                 raise InvalidArgument(
                     f"parts: attempt {ref.attempt!r} at partition {ref.partition} was not finished"
                 )
-        parts = [decode_part(value or b"") for value in stored]
+        parts = [codec.decode_part(value or b"") for value in stored]
         return sorted(parts, key=lambda part: part.ref.partition)
 
     def _check_files(self, parts: Sequence[Part]) -> Steps[None]:
         """Refuse missing files: after the intent, one would keep the store from being opened."""
         for count, part in enumerate(parts, 1):
             for file in part.files:
-                if not (self._directory / part_directory(part.ref) / file.name).is_file():
+                if not (self._directory / codec.part_directory(part.ref) / file.name).is_file():
                     raise InvalidArgument(
                         f"parts: attempt {part.ref.attempt!r} at partition {part.ref.partition} "
                         f"has lost its file {file.name!r}; stage it again"
@@ -236,8 +224,8 @@ class _Commit:
     def _take_in(self) -> Steps[list[Part]]:
         _check_alive(self._queue)
         keys = [self._queue.prefix + key for key in self._load.record.parts]
-        stored = self._store.get_many(Family.LOADS, keys) if keys else []
-        parts = [decode_part(value or b"") for value in stored]
+        stored = self._store.get_many(Family.LOADS, keys)
+        parts = [codec.decode_part(value or b"") for value in stored]
         for family in _UNSEEN:
             for path, first_key in self._files(parts, family.family_name):
                 _check_alive(self._queue)
@@ -251,7 +239,7 @@ class _Commit:
     def _files(self, parts: Sequence[Part], family: str) -> list[tuple[Path, bytes]]:
         """The files of a family with their first keys."""
         return [
-            (self._directory / part_directory(part.ref) / file.name, file.first_key)
+            (self._directory / codec.part_directory(part.ref) / file.name, file.first_key)
             for part in parts
             for file in part.files
             if file.family == family
@@ -283,7 +271,7 @@ class _Commit:
             rows=rows,
             duplicates=len(record.dropped),
         )
-        queue.retention.cancel(tx, record.forget_at_ms, load_digest(record.ref.name))
+        queue.retention.cancel(tx, record.forget_at_ms, codec.load_digest(record.ref.name))
         self._loads.end(tx, self._load, "conclude")
         self._loads.remember(tx, loaded)
         tx.commit()

@@ -6,14 +6,15 @@ nobody else adds or deletes a key of the queue.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from queueber.db.bulk.sst import walk_files
+from queueber.db.bulk.staged_files import walk_files
 from queueber.db.families import Family
-from queueber.db.records.dedup_keys import decode_key_entry, encode_key_entry
 from queueber.db.records.keys import DIGEST_BYTES, prefix_end
 from queueber.db.records.loads import Dropped, LoadRecord
+from queueber.db.records.remembered import decode_key_entry, encode_key_entry
 from queueber.db.store.contract import ScanIncomplete, Store
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import InvalidArgument, ResourceExhausted
@@ -23,21 +24,21 @@ _SLICE = 500
 """How many claims a step reads: about a millisecond."""
 
 
+@dataclass(slots=True)
 class DuplicateSearch:
-    def __init__(self, store: Store, queue: QueueState, load: LoadRecord, now_ms: int) -> None:
-        self._store = store
-        self._queue = queue
-        self._load = load
-        self._now_ms = now_ms
-        self._forget_at_ms = load.started_at_ms + load.dedup_window_ms
-        self.dropped: list[Dropped] = []
-        self.claims = 0
+    store: Store
+    queue: QueueState
+    load: LoadRecord
+    now_ms: int
+    dropped: list[Dropped] = field(default_factory=list)
+    claims: int = 0
 
     def run(self, claims: Sequence[Path], scratch: Path) -> Iterator[None]:
         """Search, a step at a time; after the last one `dropped` is complete."""
         entries = walk_files(claims, scratch)
         has_keys = self._queue_has_keys()
-        head = self._load.id_head
+        head = self.load.id_head
+        forget_at_ms = self.load.started_at_ms + self.load.dedup_window_ms
         last_digest, first_id = b"", b""
         while chunk := [
             (key[:DIGEST_BYTES], key[DIGEST_BYTES:]) for key, _ in islice(entries, _SLICE)
@@ -50,7 +51,7 @@ class DuplicateSearch:
                 if digest in existing:
                     self.dropped.append(Dropped(item_id, digest, existing[digest]))
                 elif digest == last_digest:
-                    entry = encode_key_entry(first_id, self._forget_at_ms)
+                    entry = encode_key_entry(first_id, forget_at_ms)
                     self.dropped.append(Dropped(item_id, digest, entry))
                 else:
                     last_digest, first_id = digest, item_id
@@ -58,9 +59,9 @@ class DuplicateSearch:
             yield
 
     def _queue_has_keys(self) -> bool:
-        prefix = self._queue.prefix
+        prefix = self.queue.prefix
         try:
-            first = self._store.first_key(
+            first = self.store.first_key(
                 Family.KEYS, prefix, prefix_end(prefix), skips_max=LOOKAHEAD_SKIPS_MAX
             )
         except ScanIncomplete:
@@ -68,19 +69,19 @@ class DuplicateSearch:
         return first is not None
 
     def _look_up(self, digests: list[bytes]) -> dict[bytes, bytes]:
-        prefix = self._queue.prefix
+        prefix = self.queue.prefix
         distinct = list(dict.fromkeys(digests))
-        found = self._store.get_many(Family.KEYS, [prefix + digest for digest in distinct])
+        found = self.store.get_many(Family.KEYS, [prefix + digest for digest in distinct])
         return {
             digest: entry
             for digest, entry in zip(distinct, found, strict=True)
-            if entry is not None and decode_key_entry(entry)[1] > self._now_ms
+            if entry is not None and decode_key_entry(entry)[1] > self.now_ms
         }
 
     def _check_limit(self) -> None:
         if len(self.dropped) > LOAD_DUPLICATES_MAX:
             raise ResourceExhausted(
                 f"key: more than {LOAD_DUPLICATES_MAX} rows, the limit of a load, have a key that "
-                f"is there already in queue {self._queue.name!r}, or twice in the load; leave them "
+                f"is there already in queue {self.queue.name!r}, or twice in the load; leave them "
                 "out, or add these rows one by one (in Spark: method=rpc)"
             )

@@ -1,37 +1,59 @@
 """Loads under way: their records, their phases, and the directories of those that have ended.
 
-Name and epoch identify a load. The operations on loads are in `staging.py` and `commit.py`.
+Name and epoch identify a load. The operations on loads are in `staging.py` and `commit.py`. A load
+is in one phase; this and `TRANSITIONS` say which events are legal:
+
+    STAGING ── prepare ──▶ PREPARING ── intend ──▶ FINISHING ── conclude ──▶ ENDED
+       │  ◀── give up ──────────┘                   │     ▲
+       │                                  interrupt ▼     │ resume
+       └── drop ──▶ ENDED                          INTENDED
+
+The store records only whether the intent is written (FINISHING and INTENDED): such a load will be
+committed, by this server or by the next one that opens the store. While any load of a queue is past
+STAGING, the queue forgets no records, and no other load of it is committed.
 """
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 from queueber.db.families import Family
+from queueber.db.records import loads as codec
 from queueber.db.records.keys import DIGEST_BYTES
-from queueber.db.records.loads import (
-    LoadedRecord,
-    LoadRecord,
-    decode_load,
-    decode_loaded,
-    encode_load,
-    encode_loaded,
-    is_load_key,
-    load_digest,
-    load_key,
-    loaded_digest,
-    loaded_key,
-    loads_end,
-    part_key,
-    parts_end,
-)
-from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
+from queueber.db.records.loads import LoadedRecord, LoadRecord
+from queueber.db.records.remembered import FORGET_LOAD, FORGET_LOADED
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.loads.load_phase import LoadPhase, next_phase
 from queueber.engine.queue.queue_state import QueueState, QueueTx, unreadable_queue
-from queueber.errors import Aborted, NotFound
+from queueber.errors import Aborted, NotFound, invariant
 from queueber.ids import QueueId
 from queueber.model import LoadRef, PartRef
+
+
+class LoadPhase(Enum):
+    STAGING = "callers stage its parts"
+    PREPARING = "the server checks parts and searches duplicates; nothing has changed"
+    INTENDED = "it will be committed, but no call works on it now"
+    FINISHING = "the server takes in its files"
+    ENDED = "it is committed or dropped"
+
+
+TRANSITIONS: dict[tuple[LoadPhase, str], LoadPhase] = {
+    (LoadPhase.STAGING, "prepare"): LoadPhase.PREPARING,
+    (LoadPhase.STAGING, "drop"): LoadPhase.ENDED,
+    (LoadPhase.PREPARING, "give up"): LoadPhase.STAGING,
+    (LoadPhase.PREPARING, "intend"): LoadPhase.FINISHING,
+    (LoadPhase.INTENDED, "resume"): LoadPhase.FINISHING,
+    (LoadPhase.FINISHING, "interrupt"): LoadPhase.INTENDED,
+    (LoadPhase.FINISHING, "conclude"): LoadPhase.ENDED,
+}
+"""A pair that is not in this table is a bug of the server."""
+
+
+def next_phase(phase: LoadPhase, event: str) -> LoadPhase:
+    found = TRANSITIONS.get((phase, event))
+    invariant(found is not None, "I13", phase=phase.name, event=event)
+    return found or phase
 
 
 class Load:
@@ -58,9 +80,9 @@ class Loads:
         self._stale = stale
         self.queue = queue
         self._loads: dict[bytes, Load] = {}
-        for key, value in store.walk(Family.LOADS, self._prefix, self._prefix + loads_end()):
-            if is_load_key(key[len(self._prefix) :]):
-                self._loads[key[-DIGEST_BYTES:]] = Load(decode_load(value))
+        for key, value in store.walk(Family.LOADS, self._prefix, self._prefix + codec.LOADS_END):
+            if codec.is_load_key(key[len(self._prefix) :]):
+                self._loads[key[-DIGEST_BYTES:]] = Load(codec.decode_load(value))
         self._follow_phases()
         queue.retention.register(FORGET_LOAD, self._look_at)
         queue.retention.register(FORGET_LOADED, _forget_loaded)
@@ -80,7 +102,7 @@ class Loads:
 
     def of_name(self, name: str) -> Load | None:
         """The load of that name that is under way, in any epoch."""
-        return self._loads.get(load_digest(name))
+        return self._loads.get(codec.load_digest(name))
 
     def staging(self, ref: LoadRef) -> Load:
         """The load, if parts may be added to it; raises if not."""
@@ -99,15 +121,16 @@ class Loads:
 
     def committed(self, ref: LoadRef) -> LoadedRecord | None:
         """The record of the load, or of a later epoch of its name, if that was committed."""
-        stored = self._store.get(Family.LOADS, self._prefix + loaded_key(loaded_digest(ref.name)))
+        key = self._prefix + codec.loaded_key(codec.loaded_digest(ref.name))
+        stored = self._store.get(Family.LOADS, key)
         if stored is None:
             return None
-        loaded = decode_loaded(stored)
+        loaded = codec.decode_loaded(stored)
         return loaded if loaded.ref.epoch >= ref.epoch else None
 
     def is_finished(self, ref: LoadRef, part: PartRef) -> bool:
         """Whether the part was finished: its files must stay as they are."""
-        key = self._prefix + part_key(load_digest(ref.name), part)
+        key = self._prefix + codec.part_key(codec.load_digest(ref.name), part)
         return self._store.get(Family.LOADS, key) is not None
 
     @property
@@ -131,33 +154,33 @@ class Loads:
 
     def put(self, tx: QueueTx, record: LoadRecord) -> None:
         """Write the record of a load that begins or changes."""
-        digest = load_digest(record.ref.name)
-        tx.batch.put(Family.LOADS, self._prefix + load_key(digest), encode_load(record))
+        digest = codec.load_digest(record.ref.name)
+        tx.batch.put(Family.LOADS, self._prefix + codec.load_key(digest), codec.encode_load(record))
         if (self, digest) not in tx.pending:
             tx.after_write(self._take_record, digest, tx.pending)
         tx.pending[self, digest] = record
 
     def record_in(self, tx: QueueTx, load: Load) -> LoadRecord:
         """The record, with the changes of this transaction so far."""
-        digest = load_digest(load.record.ref.name)
+        digest = codec.load_digest(load.record.ref.name)
         record: LoadRecord = tx.pending.get((self, digest), load.record)
         return record
 
     def end(self, tx: QueueTx, load: Load, event: str) -> None:
         """End a load: delete its record and those of its parts."""
-        digest = load_digest(load.record.ref.name)
-        start, stop = self._prefix + load_key(digest), self._prefix + parts_end(digest)
+        digest = codec.load_digest(load.record.ref.name)
+        start, stop = self._prefix + codec.load_key(digest), self._prefix + codec.parts_end(digest)
         tx.batch.delete_range(Family.LOADS, start, stop)
         tx.after_write(self._ended, digest, load, event)
 
     def remember(self, tx: QueueTx, loaded: LoadedRecord) -> None:
         """Write the record of a committed load, which is kept for a while."""
-        retention, digest = self.queue.retention, loaded_digest(loaded.ref.name)
+        retention, digest = self.queue.retention, codec.loaded_digest(loaded.ref.name)
         earlier = self.committed(LoadRef(loaded.ref.name))
         if earlier is not None:
             retention.cancel(tx, earlier.forget_at_ms, digest)
-        key = self._prefix + loaded_key(digest)
-        tx.batch.put(Family.LOADS, key, encode_loaded(loaded))
+        key = self._prefix + codec.loaded_key(digest)
+        tx.batch.put(Family.LOADS, key, codec.encode_loaded(loaded))
         retention.remember(tx, loaded.forget_at_ms, digest, FORGET_LOADED)
 
     def drop(self, tx: QueueTx, load: Load) -> None:
@@ -191,8 +214,6 @@ class Loads:
 
 
 class AllLoads:
-    """The loads of all queues."""
-
     def __init__(self, store: Store) -> None:
         self._store = store
         self._queues: dict[QueueId, Loads] = {}
@@ -218,4 +239,4 @@ class AllLoads:
 
 
 def _forget_loaded(tx: Transaction[Any], digest: bytes) -> None:
-    tx.batch.delete(Family.LOADS, tx.prefix + loaded_key(digest))
+    tx.batch.delete(Family.LOADS, tx.prefix + codec.loaded_key(digest))

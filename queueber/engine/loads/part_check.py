@@ -5,19 +5,11 @@ of keys that belong to this part alone. `Stage.check` compares the descriptions 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from queueber.db.bulk.sst import CLAIMS
+from queueber.db.bulk.staged_files import CLAIMS
 from queueber.db.families import Family
-from queueber.db.records.keys import (
-    DIGEST_BYTES,
-    DUE_BYTES,
-    LEVEL_BYTES,
-    PREFIX_BYTES,
-    TIME_BYTES,
-    level_part,
-    time_part,
-)
+from queueber.db.records import keys
 from queueber.db.records.loads import LoadRecord
 from queueber.errors import InvalidArgument
 from queueber.ids import PARTITION_BYTES, range_id
@@ -54,8 +46,10 @@ class _PartCheck:
             raise InvalidArgument(
                 f"levels: {len(part.levels)}; give {PRIORITY_MAX + 1}, one for each priority"
             )
-        if len(part.digest) != DIGEST_BYTES:
-            raise InvalidArgument(f"digest: {len(part.digest)} bytes; it must have {DIGEST_BYTES}")
+        if len(part.digest) != keys.DIGEST_BYTES:
+            raise InvalidArgument(
+                f"digest: {len(part.digest)} bytes; it must have {keys.DIGEST_BYTES}"
+            )
         if part.rows != sum(part.levels) + part.delayed:
             raise InvalidArgument(
                 f"rows: {part.rows}, but {sum(part.levels)} are ready and {part.delayed} delayed"
@@ -87,11 +81,11 @@ class _PartCheck:
     def _check_ready(self) -> None:
         family = Family.VISIBILITY_INDEX.family_name
         files = self._of(family)
-        level_at, due_at = PREFIX_BYTES, PREFIX_BYTES + LEVEL_BYTES
+        level_at, due_at = keys.PREFIX_BYTES, keys.PREFIX_BYTES + keys.LEVEL_BYTES
         for level, count in enumerate(self._part.levels):
-            part = level_part(level)
+            part = keys.level_part(level)
             of_level = [file for file in files if file.first_key[level_at:due_at] == part]
-            start = self._prefix + part + time_part(self._load.started_at_ms) + self._ids
+            start = self._prefix + part + keys.time_part(self._load.started_at_ms) + self._ids
             _check_ranges(of_level, start + bytes(4), start + b"\xff" * 4)
             _check_count(f"{family} of priority {PRIORITY_MAX - level}", of_level, count)
         _check_count(family, files, sum(self._part.levels))
@@ -107,13 +101,11 @@ class _PartCheck:
                 f"delayedFirstMs: {first_ms} for {part.delayed} delayed items; the load began at "
                 f"{self._load.started_at_ms}"
             )
-        low = self._prefix + time_part(first_ms)
-        for file in files:
-            for key in (file.first_key, file.last_key):
-                _check_width(file, key, PREFIX_BYTES + DUE_BYTES)
-                if not key.startswith(self._prefix) or key < low:
-                    raise _outside(file, key)
-                self._check_id(file, key, key[PREFIX_BYTES + TIME_BYTES :])
+        low = self._prefix + keys.time_part(first_ms)
+        for file, key in _ends(files, keys.PREFIX_BYTES + keys.DUE_BYTES):
+            is_ours = key[keys.PREFIX_BYTES + keys.TIME_BYTES :].startswith(self._ids)
+            if not key.startswith(self._prefix) or key < low or not is_ours:
+                raise _outside(file, key)
         _check_count(Family.DELAYED.family_name, files, part.delayed)
         self._check_items(Family.PLACES, part.delayed)
 
@@ -125,37 +117,22 @@ class _PartCheck:
                 f"{load.dedup_window_ms} ms"
             )
         claims = self._of(CLAIMS)
-        for file in claims:
-            for key in (file.first_key, file.last_key):
-                _check_width(file, key, DIGEST_BYTES + ID_BYTES)
-                self._check_id(file, key, key[DIGEST_BYTES:])
+        for file, key in _ends(claims, keys.DIGEST_BYTES + ID_BYTES):
+            if not key[keys.DIGEST_BYTES :].startswith(self._ids):
+                raise _outside(file, key)
         _check_count(CLAIMS, claims, part.keys)
-        keys, forgets = self._of(Family.KEYS.family_name), self._of(Family.FORGET.family_name)
-        forget_at = time_part(load.started_at_ms + load.dedup_window_ms)
-        for files, start in ((keys, self._prefix), (forgets, self._prefix + forget_at)):
-            for file in files:
-                for key in (file.first_key, file.last_key):
-                    _check_width(file, key, len(start) + DIGEST_BYTES)
-                    if not key.startswith(start):
-                        raise _outside(file, key)
-        if len(keys) != len(claims):
-            raise InvalidArgument(f"files: {len(keys)} of keys for {len(claims)} of claims")
-        _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in keys))
-
-    def _check_id(self, file: StagedFile, key: bytes, item_id: bytes) -> None:
-        if not item_id.startswith(self._ids):
-            raise _outside(file, key)
+        owners, forgets = self._of(Family.KEYS.family_name), self._of(Family.FORGET.family_name)
+        forget_at = keys.time_part(load.started_at_ms + load.dedup_window_ms)
+        for files, start in ((owners, self._prefix), (forgets, self._prefix + forget_at)):
+            for file, key in _ends(files, len(start) + keys.DIGEST_BYTES):
+                if not key.startswith(start):
+                    raise _outside(file, key)
+        if len(owners) != len(claims):
+            raise InvalidArgument(f"files: {len(owners)} of keys for {len(claims)} of claims")
+        _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in owners))
 
 
-_FAMILIES = (
-    Family.ITEMS,
-    Family.VISIBILITY_INDEX,
-    Family.DELAYED,
-    Family.PLACES,
-    Family.KEYS,
-    Family.FORGET,
-)
-_KNOWN = {CLAIMS, *(family.family_name for family in _FAMILIES)}
+_KNOWN = {CLAIMS, "delayed", "forget", "items", "keys", "places", "visibility_index"}
 
 
 def _check_file(file: StagedFile) -> None:
@@ -174,23 +151,24 @@ def _check_file(file: StagedFile) -> None:
 
 def _check_ranges(files: Sequence[StagedFile], low: bytes, high: bytes) -> None:
     """Check that each file is within the range, and after the one before it."""
+    width = len(low)
     for file in files:
-        for key in (file.first_key, file.last_key):
-            _check_width(file, key, len(low))
+        for _, key in _ends([file], width):
             if not low <= key <= high:
                 raise _outside(file, key)
-        low = _after(file.last_key)
+        low = (int.from_bytes(file.last_key) + 1).to_bytes(width)
 
 
-def _after(key: bytes) -> bytes:
-    return (int.from_bytes(key) + 1).to_bytes(len(key))
-
-
-def _check_width(file: StagedFile, key: bytes, width: int) -> None:
-    if len(key) != width:
-        raise InvalidArgument(
-            f"files: {file.name!r} has a key of {len(key)} bytes; in {file.family} it has {width}"
-        )
+def _ends(files: Sequence[StagedFile], width: int) -> Iterator[tuple[StagedFile, bytes]]:
+    """The first and the last key of each file, which must have that width."""
+    for file in files:
+        for key in (file.first_key, file.last_key):
+            if len(key) != width:
+                raise InvalidArgument(
+                    f"files: {file.name!r} has a key of {len(key)} bytes; in {file.family} it has "
+                    f"{width}"
+                )
+            yield file, key
 
 
 def _check_count(what: str, files: Sequence[StagedFile], count: int) -> None:

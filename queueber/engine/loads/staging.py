@@ -6,17 +6,10 @@ parts to take in, and the server deletes all others. So attempts at a partition 
 """
 
 from queueber.db.families import Family
-from queueber.db.records.loads import (
-    LoadedRecord,
-    LoadRecord,
-    decode_part,
-    encode_part,
-    load_digest,
-    part_key,
-)
-from queueber.db.records.retention import FORGET_LOAD
-from queueber.engine.loads.load_phase import LoadPhase
-from queueber.engine.loads.loads import Load, Loads
+from queueber.db.records import loads as codec
+from queueber.db.records.loads import LoadedRecord, LoadRecord
+from queueber.db.records.remembered import FORGET_LOAD
+from queueber.engine.loads.loads import Load, LoadPhase, Loads
 from queueber.engine.queue.add import add
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import Aborted, ResourceExhausted
@@ -70,7 +63,7 @@ def begin_load(
         token=token,
     )
     loads.put(tx, record)
-    tx.queue.retention.remember(tx, record.forget_at_ms, load_digest(ref.name), FORGET_LOAD)
+    tx.queue.retention.remember(tx, record.forget_at_ms, codec.load_digest(ref.name), FORGET_LOAD)
     return record
 
 
@@ -109,7 +102,7 @@ def _shorten(tx: QueueTx, record: LoadRecord, timeout_ms: int) -> LoadRecord:
     """The caller that begins a load may need more time until the first one joins than later."""
     forget_at_ms = min(record.forget_at_ms, record.seen_at_ms + timeout_ms)
     if forget_at_ms != record.forget_at_ms:
-        digest = load_digest(record.ref.name)
+        digest = codec.load_digest(record.ref.name)
         tx.queue.retention.cancel(tx, record.forget_at_ms, digest)
         tx.queue.retention.remember(tx, forget_at_ms, digest, FORGET_LOAD)
     return record.at(timeout_ms=timeout_ms, forget_at_ms=forget_at_ms)
@@ -136,11 +129,11 @@ def add_rows(tx: QueueTx, loads: Loads, items: NewItems) -> Added:
 def finish_part(tx: QueueTx, loads: Loads, ref: LoadRef, part: Part) -> LoadRecord:
     """Record a part whose files exist and have been checked."""
     record = touch_load(tx, loads, ref)
-    key = tx.prefix + part_key(load_digest(ref.name), part.ref)
+    key = tx.prefix + codec.part_key(codec.load_digest(ref.name), part.ref)
     before = tx.store.get(Family.LOADS, key)
-    known_rows = 0 if before is None else decode_part(before).rows
+    known_rows = 0 if before is None else codec.decode_part(before).rows
     record = record.at(rows=record.rows + part.rows - known_rows)
-    tx.batch.put(Family.LOADS, key, encode_part(part))
+    tx.batch.put(Family.LOADS, key, codec.encode_part(part))
     loads.put(tx, record)
     return record
 
@@ -158,5 +151,5 @@ def _abort(tx: QueueTx, loads: Loads, load: Load) -> None:
     name = load.record.ref.name
     if load.phase is not LoadPhase.STAGING:
         raise Aborted(f"load: {name!r} is being committed; it can no longer be aborted")
-    tx.queue.retention.cancel(tx, load.record.forget_at_ms, load_digest(name))
+    tx.queue.retention.cancel(tx, load.record.forget_at_ms, codec.load_digest(name))
     loads.drop(tx, load)

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import due_part, is_where_its_id_says, time_part
-from queueber.db.records.marks import Entry, Mark
-from queueber.db.records.new_items import describe
-from queueber.engine.queue.delayed import put_delayed
-from queueber.engine.queue.queue_state import QueueTx
-from queueber.engine.queue.quota import check_contents, check_quota
+from queueber.db.records.items import describe
+from queueber.db.records.keys import Entry, Mark, due_part, is_where_its_id_says, time_part
+from queueber.engine.queue.places import put_delayed
+from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.errors import ResourceExhausted
 from queueber.ids import ItemId, range_end, range_id
 from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 from queueber.model import Added, NewItems, Origin
@@ -123,3 +122,27 @@ def _ids_of_origin(tx: QueueTx, origin: Origin, positions: Sequence[int]) -> lis
     head = tx.ids.mint_range(tx.now_ms)
     tx.counters.last_id = range_end(head)
     return [range_id(head, origin.partition, origin.row + at) for at in positions]
+
+
+def check_contents(queue: QueueState, contents: Sequence[bytes]) -> None:
+    limit = queue.settings.item_bytes_max
+    if limit and max(map(len, contents)) > limit:
+        raise ResourceExhausted(
+            f"contents: an item has {max(map(len, contents))} bytes; the limit of queue "
+            f"{queue.name!r} is {limit}"
+        )
+
+
+def check_quota(queue: QueueState, items: int, size: int) -> None:
+    """`items` and `size` are the number and bytes of the items to be added."""
+    settings, counters = queue.settings, queue.counters
+    if settings.items_max and counters.items + items > settings.items_max:
+        raise ResourceExhausted(
+            f"queue {queue.name!r} holds {counters.items} items; {items} more would pass its "
+            f"limit of {settings.items_max}"
+        )
+    if settings.bytes_max and counters.contents_bytes + size > settings.bytes_max:
+        raise ResourceExhausted(
+            f"queue {queue.name!r} holds {counters.contents_bytes} bytes; {size} more would "
+            f"pass its limit of {settings.bytes_max}"
+        )

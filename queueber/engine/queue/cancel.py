@@ -6,12 +6,11 @@ The holder of a leased item learns of it when the server refuses the outcome of 
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.marks import Mark
-from queueber.engine.queue.delayed import take_delayed
-from queueber.engine.queue.finish import finish
+from queueber.db.records.keys import Mark
 from queueber.engine.queue.leases import Marks, held_items
-from queueber.engine.queue.places import find_places
+from queueber.engine.queue.places import find_places, take_delayed
 from queueber.engine.queue.queue_state import QueueTx
+from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 
 

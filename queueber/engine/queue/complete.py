@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from queueber.db.families import Family
 from queueber.db.records.items import decode_details
-from queueber.db.records.marks import (
+from queueber.db.records.keys import (
     MARK_ATTEMPTS_MAX,
     PLAIN_TAILS,
     SIZE_BYTES,
@@ -16,11 +16,11 @@ from queueber.db.records.marks import (
     mark_batch,
     mark_has_details,
 )
-from queueber.db.records.results import PLAIN_RESULT, encode_result
-from queueber.engine.log.log import append
-from queueber.engine.queue.finish import finish
+from queueber.db.records.log import PLAIN_RESULT, encode_result
+from queueber.engine.log import append
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx
+from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 
 

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_dead, encode_dead
-from queueber.db.records.keys import PREFIX_BYTES, prefix_end
-from queueber.db.records.marks import HeldItem
+from queueber.db.records.keys import PREFIX_BYTES, HeldItem, decode_dead, encode_dead, prefix_end
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.leases import held_items
@@ -42,7 +40,7 @@ class DeadLetters:
             tx.batch.put(Family.DEAD, self._prefix + item_id, encode_dead(tx.now_ms, reason, mark))
         tx.counters.dead += len(letters)
         tx.counters.died_total += len(letters)
-        tx.after_write(self._lower, min(letters)[0])
+        tx.after_write(self._set_low, min(self.low, min(letters)[0]))
 
     def drop(
         self, tx: Transaction[Any], letters: list[HeldItem], *, are_first: bool = False
@@ -51,10 +49,7 @@ class DeadLetters:
         tx.batch.delete_many(Family.DEAD, [self._prefix + item_id for item_id, _ in letters])
         tx.counters.dead -= len(letters)
         if are_first and letters:
-            tx.after_write(self._raise, letters[-1][0])
+            tx.after_write(self._set_low, letters[-1][0])
 
-    def _lower(self, item_id: ItemId) -> None:
-        self.low = min(self.low, item_id)
-
-    def _raise(self, item_id: ItemId) -> None:
+    def _set_low(self, item_id: ItemId) -> None:
         self.low = item_id

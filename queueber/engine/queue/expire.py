@@ -5,28 +5,28 @@ from collections.abc import Sequence
 from typing import cast
 
 from queueber.db.families import Family
+from queueber.db.records.items import split_held
 from queueber.db.records.keys import (
     NEVER_MS,
     PREFIX_BYTES,
     TIME_BYTES,
     Due,
+    Entry,
+    HeldItem,
     due_part,
     due_upper_bound,
     split_due_part,
     time_part,
 )
-from queueber.db.records.leases import HELD_BYTES, split_held
-from queueber.db.records.marks import Entry
-from queueber.engine.kernel.due_scan import look_ahead
-from queueber.engine.kernel.duties import Done
-from queueber.engine.queue.attempts import Failure, charge
+from queueber.engine.kernel.due_scan import Done, look_ahead
+from queueber.engine.queue.fail import Failure, charge
 from queueber.engine.queue.isolation import quarantine
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import invariant
 
-Lease = tuple[Due, bytes]
-"""Expiry and lease id as in `lease_expiry`, and the items that it holds, encoded."""
+Lease = tuple[Due, list[HeldItem]]
+"""Expiry and lease id as in `lease_expiry`, and the items that it holds."""
 
 RAN_OUT = "the lease ran out"
 DISCONNECTED = "its worker lost the connection"
@@ -35,13 +35,9 @@ DISCONNECTED = "its worker lost the connection"
 def expire(tx: QueueTx, items_max: int) -> Done:
     """Expire due leases until `items_max` items have moved."""
     prefix, counters, now_ms = tx.prefix, tx.counters, tx.now_ms
-    due = tx.store.scan(
-        Family.LEASE_EXPIRY,
-        prefix + time_part(counters.lease_due_ms),
-        due_upper_bound(prefix, now_ms),
-        items_max,
-    )
-    dues = cast("list[Due]", [key[PREFIX_BYTES:] for key, _ in due])
+    start, stop = prefix + time_part(counters.lease_due_ms), due_upper_bound(prefix, now_ms)
+    found = tx.store.scan(Family.LEASE_EXPIRY, start, stop, items_max)
+    dues = cast("list[Due]", [key[PREFIX_BYTES:] for key, _ in found])
     chosen: list[Lease] = []
     items = 0
     held_of = tx.queue.leases.read([each[TIME_BYTES:] for each in dues])
@@ -49,10 +45,10 @@ def expire(tx: QueueTx, items_max: int) -> Done:
         if items >= items_max:
             break
         invariant(held, "I4", queue=tx.queue.name, expiry=expiry.hex())
-        chosen.append((expiry, held))
-        items += len(held) // HELD_BYTES
+        chosen.append((expiry, split_held(held)))
+        items += len(chosen[-1][1])
 
-    if len(chosen) < len(due) or len(due) == items_max:
+    if len(chosen) < len(dues) or len(dues) == items_max:
         low_ms = look_again_ms = split_due_part(chosen[-1][0])[0]
     elif len(chosen) == counters.leases:
         low_ms = look_again_ms = NEVER_MS
@@ -77,8 +73,8 @@ def expire_leases(
     for lease_id, (expires_at_ms, held) in zip(asked, tx.queue.leases.read(asked), strict=True):
         looked_at += 1
         if held:
-            chosen.append((due_part(expires_at_ms, lease_id), held))
-            items += len(held) // HELD_BYTES
+            chosen.append((due_part(expires_at_ms, lease_id), split_held(held)))
+            items += len(chosen[-1][1])
             if items >= items_max:
                 break
     _end(tx, chosen, error=DISCONNECTED, together=together)
@@ -90,17 +86,15 @@ def _end(tx: QueueTx, leases: Sequence[Lease], *, error: str, together: int = 0)
     now = time_part(tx.now_ms)
     ready: list[Entry] = []
     failures: list[Failure] = []
-    ended = [(due, split_held(held)) for due, held in leases]
-    for _, held in ended:
+    for _, held in leases:
         lost = together or len(held)
         if lost == 1:
-            failures += [Failure(i, m, error, None, DeathReason.EXPIRED) for i, m in held]
+            failures += [Failure(item, error, None, DeathReason.EXPIRED) for item in held]
         else:
             entries = [(now + i, mark) for i, mark in quarantine(tx, held, lost)]
             ready += cast("list[Entry]", entries)
         tx.counters.expired_total += len(held)
-    if ended:
-        tx.queue.leases.end(tx, ended)
+    tx.queue.leases.end(tx, leases)
     if ready:
         tx.queue.ready.put(tx, sorted(ready))
     if failures:

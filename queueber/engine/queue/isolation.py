@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from queueber.db.records.keys import due_part
-from queueber.db.records.leases import split_held
-from queueber.db.records.marks import Entry, HeldItem, mark_group_max, with_group_max
+from queueber.db.records.items import split_held
+from queueber.db.records.keys import Entry, HeldItem, mark_group_max, split_due_part, with_group_max
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.limits import QUARANTINE_PATIENCE_MS
 
@@ -71,20 +70,13 @@ class Verdict(Enum):
     WAIT = "the holder gets nothing that comes after it"
 
 
-class Gatekeeper:
-    """Decides for each entry whether a holder may get it now."""
-
-    __slots__ = ("_impatient_before",)
-
-    def __init__(self, now_ms: int) -> None:
-        self._impatient_before = due_part(max(0, now_ms - QUARANTINE_PATIENCE_MS), b"")
-
-    def judge(self, entry: Entry, holds: int) -> Verdict:
-        """`holds` is how many items the holder has, with those that this poll gave it so far."""
-        limit = mark_group_max(entry[1])
-        if not limit or holds < limit:
-            return Verdict.GIVE
-        return Verdict.WAIT if entry[0] < self._impatient_before else Verdict.PASS_OVER
+def judge(entry: Entry, holds: int, now_ms: int) -> Verdict:
+    """`holds` is how many items the holder has, with those that this poll gave it so far."""
+    limit = mark_group_max(entry[1])
+    if not limit or holds < limit:
+        return Verdict.GIVE
+    waited_ms = now_ms - split_due_part(entry[0])[0]
+    return Verdict.WAIT if waited_ms > QUARANTINE_PATIENCE_MS else Verdict.PASS_OVER
 
 
 def quarantine(tx: QueueTx, held: Sequence[HeldItem], together: int) -> Sequence[HeldItem]:

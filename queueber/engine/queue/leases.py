@@ -8,20 +8,21 @@ lease of an item.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any, cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import ID_BLOCK_BYTES, Due, due_part, id_block, time_part
-from queueber.db.records.leases import (
-    HELD_BYTES,
-    LeaseOf,
-    decode_lease,
-    encode_lease,
-    is_held,
-    split_held,
+from queueber.db.records.items import LeaseOf, decode_lease, encode_lease, is_held, split_held
+from queueber.db.records.keys import (
+    ID_BLOCK_BYTES,
+    Due,
+    HeldItem,
+    Mark,
+    due_part,
+    id_block,
+    split_due_part,
+    time_part,
 )
-from queueber.db.records.marks import HeldItem, Mark
 from queueber.db.store.contract import Entries, Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.ids import ItemId, LeaseId
@@ -128,23 +129,23 @@ class Leases:
         the sweeper's timing.
         """
         alive_at_ms = tx.now_ms if now_ms is None else now_ms
-        positions: dict[bytes, list[int]] = {}
-        # Most calls name the items of a lease one after the other, and all of them.
-        for lease_id, run in groupby(range(len(leases)), leases.__getitem__):
-            positions.setdefault(lease_id, []).extend(run)
-        marks: Marks = []
-        for (lease_id, of_lease), (expires_at_ms, held) in zip(
-            positions.items(), self.read(list(positions)), strict=True
+        ids_of: dict[bytes, list[bytes]] = {lease_id: [] for lease_id in leases}
+        if len(ids_of) == 1:
+            ids_of[leases[0]] = list(ids)
+        else:
+            for item_id, lease_id in zip(ids, leases, strict=True):
+                ids_of[lease_id].append(item_id)
+        found: dict[bytes, Iterator[Mark | None]] = {}
+        for (lease_id, asked), (expires_at_ms, held) in zip(
+            ids_of.items(), self.read(list(ids_of)), strict=True
         ):
-            asked = [ids[position] for position in of_lease]
+            marks: Marks = [None] * len(asked)
             if expires_at_ms > alive_at_ms:
-                marks += self._take_of(tx, lease_id, expires_at_ms, held, asked)
-            else:
-                marks += [None] * len(asked)
-        order = list(chain.from_iterable(positions.values()))
-        if order != list(range(len(ids))):
-            marks = [mark for _, mark in sorted(zip(order, marks, strict=True))]
-        return marks
+                marks = self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
+            if len(ids_of) == 1:
+                return marks
+            found[lease_id] = iter(marks)
+        return [next(found[lease_id]) for lease_id in leases]
 
     def take_whole(
         self, tx: Transaction[Any], leases: Sequence[bytes], counts: Sequence[int]
@@ -158,14 +159,13 @@ class Leases:
         for lease_id, count, (expires_at_ms, held) in zip(
             leases, counts, self.read(leases), strict=True
         ):
-            is_whole = len(held) == count * HELD_BYTES and expires_at_ms > tx.now_ms
-            if not is_whole or lease_id in ended:
-                taken.append([])
-                continue
-            ended.add(lease_id)
             items = split_held(held)
-            self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
-            taken.append(items)
+            if len(items) == count and expires_at_ms > tx.now_ms and lease_id not in ended:
+                ended.add(lease_id)
+                self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
+                taken.append(items)
+            else:
+                taken.append([])
         return taken
 
     def take_from_any(self, tx: Transaction[Any], held: Sequence[LeaseOf]) -> list[HeldItem]:
@@ -175,15 +175,7 @@ class Leases:
         ids, leases = zip(*held, strict=True)
         return held_items(ids, self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS))
 
-    def _take_of(
-        self,
-        tx: Transaction[Any],
-        lease_id: bytes,
-        expires_at_ms: int,
-        held: bytes,
-        ids: list[bytes],
-    ) -> Marks:
-        due = due_part(expires_at_ms, lease_id)
+    def _take_of(self, tx: Transaction[Any], due: Due, held: bytes, ids: list[bytes]) -> Marks:
         items = split_held(held)
         remaining: dict[bytes, Mark] = dict(items)
         if list(remaining) == ids:
@@ -194,6 +186,7 @@ class Leases:
         if not remaining:
             self.end(tx, [(due, taken)])
         elif taken:
+            expires_at_ms, lease_id = split_due_part(due)
             kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
             tx.batch.put(Family.LEASES, self._prefix + lease_id, encode_lease(expires_at_ms, kept))
             still = set(self._holder_keys(lease_id, remaining))

@@ -1,8 +1,8 @@
 """Pause: polls of a queue get nothing, for a while or until `resume`. Other calls work as usual."""
 
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.kernel.duties import Done
-from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.engine.kernel.due_scan import Done
+from queueber.engine.queue.queue_state import QueueTx
 
 
 def pause(tx: QueueTx, for_ms: int) -> None:
@@ -15,11 +15,6 @@ def pause(tx: QueueTx, for_ms: int) -> None:
 def resume(tx: QueueTx) -> None:
     if tx.queue.paused_until_ms:
         tx.queue.write_record(tx, tx.queue.settings, 0)
-
-
-def resume_due_ms(queue: QueueState, _: int) -> int:
-    """When a pause ends without a call."""
-    return queue.paused_until_ms or NEVER_MS
 
 
 def resume_due(tx: QueueTx, _: int) -> Done:

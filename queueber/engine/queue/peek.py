@@ -1,31 +1,41 @@
 """Peek: read items of a state, a page at a time. Leases nothing and changes nothing."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_attempts, decode_dead
-from queueber.db.records.items import decode_details, decode_item, unpack_attributes
+from queueber.db.records.items import (
+    decode_details,
+    decode_item,
+    decode_lease,
+    split_held,
+    unpack_attributes,
+)
 from queueber.db.records.keys import (
+    DUE_BYTES,
     LEVEL_BYTES,
     PREFIX_BYTES,
     TIME_BYTES,
+    decode_attempts,
+    decode_dead,
+    decode_mark,
     level_part,
+    mark_batch,
     prefix_end,
     split_due_part,
     time_part,
 )
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import decode_mark, mark_attempts, mark_batch
 from queueber.db.store.contract import Store
 from queueber.engine.queue.lifecycle import DeathReason
-from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.queue.view import View, level_end, live_view
+from queueber.engine.queue.queue_state import QueueState, View, level_end, live_view
 from queueber.ids import made_at_ms
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState
 
 Found = tuple[bytes, bytes]
 """A stored key without the queue's prefix, and its value: both depend on the state."""
+
+_DETAILS = frozenset((Column.KEYS, Column.ATTRIBUTES))
 
 
 def peek(
@@ -57,12 +67,9 @@ def look(
     If `batch` is named, a page has only its items. Then one call reads at most `SCAN_LOOKED_AT_MAX`
     entries, and a page may be empty though there is a next one.
     """
-    number = 0
-    if batch:
-        known = view.batches.number(batch)
-        if known is None:
-            return [], b""
-        number = known
+    number = view.batches.number(batch) if batch else 0
+    if number is None:
+        return [], b""
     looked_at_max = SCAN_LOOKED_AT_MAX if batch else limit
     found = _find(view, state, after, before, looked_at_max + 1)
     page: list[ItemInfo] = []
@@ -72,7 +79,7 @@ def look(
         if not number or mark_batch(_mark_of(state, value)) == number:
             if len(page) == limit:
                 return page, last
-            seen = _READ[state](view, key, value, without)
+            seen = _read(view, state, key, value, without)
             bytes_left -= _wire_bytes(seen)
             if bytes_left < 0 and page:
                 return page, last
@@ -89,41 +96,57 @@ def _wire_bytes(seen: ItemInfo) -> int:
     return size
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of keys that has items of one state, in order."""
+
+    family: Family
+    head: bytes
+    """What all keys of the span begin with, after the queue's prefix."""
+    low: bytes
+    """What follows the head is not lower, and of this length. Before it are only deleted entries,
+    perhaps very many."""
+    end: bytes
+    """The first key after the span, with the queue's prefix."""
+    count: int
+    """How many items the span has."""
+
+
+def spans(view: View, state: ItemState) -> Iterator[Span]:
+    """The spans of a state that has items, in order."""
+    counters, end = view.counters, prefix_end(view.prefix)
+    if state is ItemState.READY:
+        for level, (count, low) in sorted(counters.levels.items()):
+            level_stop = level_end(view.prefix, level)
+            yield Span(Family.VISIBILITY_INDEX, level_part(level), low, level_stop, count)
+    elif state is ItemState.DELAYED and counters.delayed:
+        first_due = time_part(counters.delayed_due_ms).ljust(DUE_BYTES, b"\0")
+        yield Span(Family.DELAYED, b"", first_due, end, counters.delayed)
+    elif state is ItemState.LEASED and counters.leased:
+        # By lease: the items of one lease are a single entry.
+        yield Span(Family.LEASES, b"", bytes(ID_BYTES), end, counters.leased)
+    elif state is ItemState.DEAD and counters.dead:
+        first_id = view.dead_low.ljust(ID_BYTES, b"\0")
+        yield Span(Family.DEAD, b"", first_id, end, counters.dead)
+
+
 def _find(view: View, state: ItemState, after: bytes, before: bytes, limit: int) -> list[Found]:
     start = after + b"\0" if after else b""
-    if state is ItemState.READY:
-        found = _find_ready(view, start, before, limit)
-    elif state is ItemState.DELAYED:
-        low = time_part(view.counters.delayed_due_ms)
-        found = _scan(view, Family.DELAYED, max(low, start), limit)
-    elif state is ItemState.LEASED:
-        found = _find_held(view, start, limit)
+    if state is ItemState.LEASED:
+        found = find_held(view, start, limit)
     else:
-        found = _scan(view, Family.DEAD, max(view.dead_low, start), limit)
+        found = []
+        for span in spans(view, state):
+            if len(found) >= limit or (before and span.head >= before):
+                break
+            first = view.prefix + max(span.head + span.low, start)
+            if first < span.end:
+                stored = view.reads.scan(span.family, first, span.end, limit - len(found))
+                found += [(key[PREFIX_BYTES:], value) for key, value in stored]
     return [each for each in found if each[0] <= before] if before else found
 
 
-def _scan(view: View, family: Family, start: bytes, limit: int) -> list[Found]:
-    found = view.reads.scan(family, view.prefix + start, prefix_end(view.prefix), limit)
-    return [(key[PREFIX_BYTES:], value) for key, value in found]
-
-
-def _find_ready(view: View, start: bytes, before: bytes, limit: int) -> list[Found]:
-    prefix, found = view.prefix, list[Found]()
-    for level, (_, low) in sorted(view.counters.levels.items()):
-        head, end = level_part(level), level_end(prefix, level)
-        if prefix + start >= end:
-            continue
-        if len(found) >= limit or (before and head >= before):
-            break
-        # Before the low mark are only deleted entries, perhaps very many.
-        first = prefix + max(head + low, start)
-        of_level = view.reads.scan(Family.VISIBILITY_INDEX, first, end, limit - len(found))
-        found += [(key[PREFIX_BYTES:], value) for key, value in of_level]
-    return found
-
-
-def _find_held(view: View, start: bytes, limit: int) -> list[Found]:
+def find_held(view: View, start: bytes, limit: int) -> list[Found]:
     """Leased items: the key is lease and item id, the value is the expiry and the mark."""
     prefix, found = view.prefix, list[Found]()
     first = prefix + start[:ID_BYTES]
@@ -144,40 +167,22 @@ def _mark_of(state: ItemState, value: bytes) -> bytes:
     return decode_dead(value)[2] if state is ItemState.DEAD else value
 
 
-def _ready(view: View, key: bytes, mark: bytes, without: frozenset[Column]) -> ItemInfo:
-    at_ms, item_id = split_due_part(key[LEVEL_BYTES:])
-    return _seen(view, item_id, mark, at_ms, without)
-
-
-def _delayed(view: View, key: bytes, mark: bytes, without: frozenset[Column]) -> ItemInfo:
-    at_ms, item_id = split_due_part(key)
-    return _seen(view, item_id, mark, at_ms, without)
-
-
-def _leased(view: View, key: bytes, value: bytes, without: frozenset[Column]) -> ItemInfo:
-    lease_id, item_id = key[:ID_BYTES], key[ID_BYTES:]
-    expires_at_ms, mark = int.from_bytes(value[:TIME_BYTES]), value[TIME_BYTES:]
-    return _seen(view, item_id, mark, expires_at_ms, without, lease_id=lease_id)
-
-
-def _dead(view: View, item_id: bytes, value: bytes, without: frozenset[Column]) -> ItemInfo:
-    died_at_ms, reason, mark = decode_dead(value)
-    text = DeathReason(reason).text(mark_attempts(mark))
-    return _seen(view, item_id, mark, died_at_ms, without, reason=text)
-
-
-def _seen(
-    view: View,
-    item_id: bytes,
-    raw_mark: bytes,
-    at_ms: int,
-    without: frozenset[Column],
-    *,
-    lease_id: bytes = b"",
-    reason: str = "",
+def _read(
+    view: View, state: ItemState, key: bytes, value: bytes, without: frozenset[Column]
 ) -> ItemInfo:
-    mark = decode_mark(raw_mark)
-    contents = key = packed = b""
+    lease_id, item_id, reason = b"", key, ""
+    mark = decode_mark(_mark_of(state, value))
+    if state is ItemState.READY:
+        at_ms, item_id = split_due_part(key[LEVEL_BYTES:])
+    elif state is ItemState.DELAYED:
+        at_ms, item_id = split_due_part(key)
+    elif state is ItemState.LEASED:
+        lease_id, item_id = key[:ID_BYTES], key[ID_BYTES:]
+        at_ms = int.from_bytes(value[:TIME_BYTES])
+    else:
+        at_ms, number, _ = decode_dead(value)
+        reason = DeathReason(number).text(mark.attempts)
+    contents = item_key = packed = b""
     # An item's record may be long, so it is read only if some column of it is wanted.
     wants_details = mark.has_details and not without >= _DETAILS
     if Column.CONTENTS not in without or wants_details:
@@ -185,7 +190,7 @@ def _seen(
         if Column.CONTENTS not in without:
             contents = decode_item(record)
         if wants_details:
-            key, packed = decode_details(record)
+            item_key, packed = decode_details(record)
     times_ms: list[int] = []
     last_error = ""
     if mark.attempts:
@@ -195,7 +200,7 @@ def _seen(
         id=item_id,
         contents=contents,
         added_at_ms=made_at_ms(item_id),
-        key="" if Column.KEYS in without else key.decode(),
+        key="" if Column.KEYS in without else item_key.decode(),
         attributes={} if Column.ATTRIBUTES in without else unpack_attributes(packed),
         batch="" if Column.BATCHES in without else view.batches.name(mark.batch),
         priority=mark.priority,
@@ -207,13 +212,3 @@ def _seen(
         last_error=last_error,
         attempt_times_ms=times_ms,
     )
-
-
-_DETAILS = frozenset((Column.KEYS, Column.ATTRIBUTES))
-
-_READ: dict[ItemState, Callable[[View, bytes, bytes, frozenset[Column]], ItemInfo]] = {
-    ItemState.READY: _ready,
-    ItemState.DELAYED: _delayed,
-    ItemState.LEASED: _leased,
-    ItemState.DEAD: _dead,
-}

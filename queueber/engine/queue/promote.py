@@ -3,11 +3,9 @@
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import PREFIX_BYTES
-from queueber.db.records.marks import Entry
-from queueber.engine.kernel.due_scan import read_due
-from queueber.engine.kernel.duties import Done
-from queueber.engine.queue.delayed import take_delayed
+from queueber.db.records.keys import PREFIX_BYTES, Entry
+from queueber.engine.kernel.due_scan import Done, read_due
+from queueber.engine.queue.places import take_delayed
 from queueber.engine.queue.queue_state import QueueTx
 
 
@@ -15,11 +13,9 @@ def promote(tx: QueueTx, items_max: int) -> Done:
     """Make up to `items_max` due items ready."""
     counters = tx.counters
     due, counters.delayed_due_ms, look_again_ms = read_due(
-        tx.store,
+        tx,
         Family.DELAYED,
-        tx.prefix,
         low_ms=counters.delayed_due_ms,
-        now_ms=tx.now_ms,
         limit=items_max,
         total=counters.delayed,
     )

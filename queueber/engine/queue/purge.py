@@ -5,14 +5,21 @@ from collections.abc import Callable
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
-from queueber.db.records.leases import LeaseOf, decode_lease, split_held
-from queueber.db.records.marks import Entry, HeldItem
-from queueber.engine.queue.delayed import take_delayed
-from queueber.engine.queue.finish import finish
-from queueber.engine.queue.queue_state import QueueTx
+from queueber.db.records.keys import (
+    PREFIX_BYTES,
+    TIME_BYTES,
+    Entry,
+    HeldItem,
+    prefix_end,
+    time_part,
+)
+from queueber.engine.queue.peek import find_held
+from queueber.engine.queue.places import take_delayed
+from queueber.engine.queue.queue_state import QueueTx, live_view
+from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
-from queueber.ids import LeaseId
+from queueber.ids import ItemId, LeaseId
+from queueber.limits import ID_BYTES
 from queueber.model import ItemState
 
 
@@ -22,13 +29,8 @@ def purge(tx: QueueTx, state: ItemState, limit: int) -> tuple[int, bool]:
     if items:
         finish(tx, items, None if state is ItemState.DEAD else Side.DEAD)
         tx.counters.cancelled_total += len(items)
-    left = {
-        ItemState.READY: tx.counters.ready,
-        ItemState.DELAYED: tx.counters.delayed,
-        ItemState.LEASED: tx.counters.leased,
-        ItemState.DEAD: tx.counters.dead,
-    }
-    return len(items), left[state] > 0
+    left: int = getattr(tx.counters, state.value)
+    return len(items), left > 0
 
 
 def _take_ready(tx: QueueTx, limit: int) -> list[HeldItem]:
@@ -52,13 +54,9 @@ def _take_delayed(tx: QueueTx, limit: int) -> list[HeldItem]:
 
 
 def _take_leased(tx: QueueTx, limit: int) -> list[HeldItem]:
-    held: list[LeaseOf] = []
-    for key, value in tx.store.walk(Family.LEASES, tx.prefix, prefix_end(tx.prefix)):
-        lease_id = LeaseId(key[PREFIX_BYTES:])
-        held += [(item_id, lease_id) for item_id, _ in sorted(split_held(decode_lease(value)[1]))]
-        if len(held) >= limit:
-            break
-    return tx.queue.leases.take_from_any(tx, held[:limit])
+    found = find_held(live_view(tx.store, tx.queue), b"", limit)
+    held = [(ItemId(key[ID_BYTES:]), LeaseId(key[:ID_BYTES])) for key, _ in found]
+    return tx.queue.leases.take_from_any(tx, held)
 
 
 def _take_dead(tx: QueueTx, limit: int) -> list[HeldItem]:

@@ -1,28 +1,31 @@
 """One queue in memory: its counters as last written, and the objects that own the rest.
 
-Opening a store reads a few records of each queue and none of its items.
+Opening a store reads a few records of each queue and none of its items. Peek, scan and split read a
+queue through a view, so the same code serves live queues and snapshots.
 """
 
+from dataclasses import dataclass
+
 from queueber.db.families import Family
-from queueber.db.records.counters import Counters, decode_counters
-from queueber.db.records.keys import queue_prefix, split_queue_prefix
-from queueber.db.records.log import LogHead
-from queueber.db.records.queues import decode_queue, encode_queue
-from queueber.db.store.contract import Store
+from queueber.db.records.keys import level_part, prefix_end, queue_prefix, split_queue_prefix
+from queueber.db.records.log import LogHead, block_key
+from queueber.db.records.queues import Counters, decode_counters, decode_queue, encode_queue
+from queueber.db.store.contract import Range, Reads, Snapshot, Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log.log import Log, open_log
-from queueber.engine.log.trim import trim_due_ms
+from queueber.engine.log import Log, open_log, trim_due_ms
 from queueber.engine.queue.dead_letters import DeadLetters
 from queueber.engine.queue.leases import Leases
-from queueber.engine.queue.ready_index import ReadyIndex
-from queueber.engine.queue.recent_contents import RecentContents
-from queueber.engine.records.batches import Batches
+from queueber.engine.queue.ready_index import ReadyIndex, RecentContents
+from queueber.engine.records.batches import Batches, BatchNames
 from queueber.engine.records.dedup_keys import DedupKeys
 from queueber.engine.records.producers import Producers
 from queueber.engine.records.retention import Retention
 from queueber.errors import StorageCorrupt
-from queueber.ids import QueueId
+from queueber.ids import ItemId, QueueId
 from queueber.model import QueueSettings
+
+_WHOLE_RANGES = (Family.DELAYED, Family.LEASES, Family.DEAD)
+_POINTS = (Family.ITEMS, Family.ATTEMPTS, Family.BATCHES, Family.BATCH_NAMES)
 
 
 class QueueState:
@@ -37,15 +40,15 @@ class QueueState:
     def __init__(
         self,
         store: Store,
-        queue_id: QueueId,
-        name: str,
-        settings: QueueSettings,
-        *,
-        created_at_ms: int,
-        counters: Counters,
         recent: RecentContents,
+        queue_id: QueueId,
+        counters: Counters,
+        name: str,
+        created_at_ms: int,
+        settings: QueueSettings,
         paused_until_ms: int = 0,
     ) -> None:
+        """The last four as in the queue's record."""
         self.queue_id = queue_id
         self.prefix = queue_prefix(queue_id)
         self.name = name
@@ -99,18 +102,8 @@ QueueTx = Transaction[QueueState]
 def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentContents) -> QueueState:
     number = split_queue_prefix(prefix)
     try:
-        name, created_at_ms, settings, paused_until_ms = decode_queue(record)
         counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
-        return QueueState(
-            store,
-            number,
-            name,
-            settings,
-            created_at_ms=created_at_ms,
-            counters=counters,
-            recent=recent,
-            paused_until_ms=paused_until_ms,
-        )
+        return QueueState(store, recent, number, counters, *decode_queue(record))
     except Exception as error:
         raise unreadable_queue(number) from error
 
@@ -120,3 +113,44 @@ def unreadable_queue(number: QueueId) -> StorageCorrupt:
         f"the records of queue number {number} cannot be read; run 'queueber verify', and "
         "restore the store from a backup"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a reader sees of a queue, as it is now or as it was at a snapshot."""
+
+    reads: Reads
+    prefix: bytes
+    counters: Counters
+    results: Log
+    dead_low: ItemId
+    """No dead letter has a lower id."""
+    batches: BatchNames
+
+
+def live_view(store: Store, queue: QueueState) -> View:
+    """The queue as it is. For one read: it may or may not see later changes."""
+    low, names = queue.dead_letters.low, queue.batches.names
+    return View(store, queue.prefix, queue.counters, queue.results, low, names)
+
+
+def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:
+    """The queue as it is now, until the snapshot is closed.
+
+    Its cost does not depend on how many items there are.
+    """
+    prefix, log = queue.prefix, queue.results
+    # A transaction replaces counters and heads and leaves the old ones as they are.
+    counters, results = queue.counters, Log(log.prefix, log.head, {})
+    ranges: list[Range] = [(family, prefix_end(prefix)) for family in _WHOLE_RANGES]
+    # One range for each level: a scan does not read the deleted entries at the front of the next.
+    ranges += [(Family.VISIBILITY_INDEX, level_end(prefix, level)) for level in counters.levels]
+    ranges.append((Family.LOG_BLOCKS, block_key(log.prefix, log.head.next_offset)))
+    snapshot = store.snapshot(ranges, _POINTS)
+    names = BatchNames(snapshot, prefix)
+    return View(snapshot, prefix, counters, results, queue.dead_letters.low, names), snapshot
+
+
+def level_end(prefix: bytes, level: int) -> bytes:
+    """The first key after a level of ready items."""
+    return prefix + level_part(level) + b"\xff"

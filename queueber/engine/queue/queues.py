@@ -1,15 +1,16 @@
 """Queues: create, configure, delete, and their statistics."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import partial
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.counters import Counters, encode_counters
-from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
-from queueber.db.records.queues import encode_queue
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.kernel.transaction import Transaction
+from queueber.db.records.keys import prefix_end, split_due_part
+from queueber.db.records.queues import Counters, encode_counters, encode_queue
+from queueber.db.store.contract import Store
+from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
-from queueber.engine.queue.recent_contents import RecentContents
+from queueber.engine.queue.ready_index import RecentContents
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, QUEUES_MAX
@@ -19,6 +20,9 @@ NEXT_QUEUE_KEY = b"next_queue"
 LAST_ID_KEY = b"last_id"
 RECLAIM_KEY = b"reclaim"
 HIGHEST_PREFIX = b"\xff" * 4
+
+_COUNTED = [each.name for each in fields(Stats) if each.name in {c.name for c in fields(Counters)}]
+"""What statistics have of the counters, by the same name."""
 
 OnQueue = Callable[[QueueState], None]
 
@@ -82,32 +86,17 @@ class Queues:
             raise ResourceExhausted(
                 f"the server has {QUEUES_MAX} queues, the limit; delete one first"
             )
-        queue_id, counters = self.next_id, Counters()
-        prefix = queue_prefix(queue_id)
-        tx.batch.put(Family.QUEUES, prefix, encode_queue(name, tx.now_ms, settings))
-        tx.batch.put(Family.COUNTERS, prefix, encode_counters(counters))
+        store, recent, queue_id = self._kernel.store, self._recent, self.next_id
+        queue = QueueState(store, recent, queue_id, Counters(), name, tx.now_ms, settings)
+        tx.batch.put(Family.QUEUES, queue.prefix, encode_queue(name, tx.now_ms, settings))
+        tx.batch.put(Family.COUNTERS, queue.prefix, encode_counters(queue.counters))
         # Numbers are never used again, so a new queue never has entries of a deleted one.
         tx.batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (queue_id + 1).to_bytes(4))
-        tx.after_write(self._created, queue_id, name, settings, tx.now_ms, counters)
+        tx.after_write(self._opened, queue)
         return True
 
-    def _created(
-        self, queue_id: QueueId, name: str, settings: QueueSettings, now_ms: int, counters: Counters
-    ) -> None:
-        self.next_id = QueueId(queue_id + 1)
-        self._opened(
-            QueueState(
-                self._kernel.store,
-                queue_id,
-                name,
-                settings,
-                created_at_ms=now_ms,
-                counters=counters,
-                recent=self._recent,
-            )
-        )
-
     def _opened(self, queue: QueueState) -> None:
+        self.next_id = max(self.next_id, QueueId(queue.queue_id + 1))
         self.by_name[queue.name] = self.by_id[queue.queue_id] = queue
         for tell in self._when_opened:
             tell(queue)
@@ -116,7 +105,7 @@ class Queues:
         """Delete the queue with all its items; False when there is none.
 
         One range deletion for each family: the cost does not depend on how many items there are.
-        The disk space is reclaimed later, see `reclaim.py`.
+        The disk space is reclaimed later, see `reclaim_slices`.
         """
         queue = self.by_name.get(name)
         if queue is None:
@@ -146,6 +135,19 @@ class Queues:
         tx.after_write(self.reclaims.remove, prefix)
 
 
+def reclaim_slices(store: Store, prefix: bytes) -> Iterator[Callable[[], None]]:
+    """Free the disk space of a deleted queue, slice by slice.
+
+    A range deletion takes effect at once, but files shrink only when RocksDB compacts them, which
+    may never happen if nothing else is written there. A slice is one family and a few files; it may
+    run in any thread while the server answers calls. After a restart the rest is done.
+    """
+    bounds = store.slices(prefix, prefix_end(prefix))
+    for family in QUEUE_FAMILIES:
+        for start, stop in bounds:
+            yield partial(store.reclaim, family, start, stop)
+
+
 def configure(tx: QueueTx, settings: QueueSettings) -> None:
     """Replace the settings. They apply to later calls; stored items stay as they are."""
     queue = tx.queue
@@ -154,35 +156,17 @@ def configure(tx: QueueTx, settings: QueueSettings) -> None:
 
 
 def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
-    c, head = queue.counters, queue.results.head
+    counters, head = queue.counters, queue.results.head
     return Stats(
         name=queue.name,
         settings=queue.settings,
         created_at_ms=queue.created_at_ms,
-        ready=c.ready,
-        delayed=c.delayed,
-        leased=c.leased,
-        dead=c.dead,
-        leases=c.leases,
-        contents_bytes=c.contents_bytes,
         oldest_claimable_age_ms=_oldest_claimable_age_ms(queue, now_ms),
         waiting_polls=waiting_polls,
         paused_until_ms=queue.paused_until_ms if queue.is_paused(now_ms) else 0,
         results=head.next_offset - head.first_offset,
         result_bytes=head.kept_bytes,
-        batches=c.batches,
-        added_total=c.added_total,
-        polled_total=c.polled_total,
-        removed_total=c.removed_total,
-        completed_total=c.completed_total,
-        failed_total=c.failed_total,
-        released_total=c.released_total,
-        expired_total=c.expired_total,
-        extended_total=c.extended_total,
-        died_total=c.died_total,
-        redriven_total=c.redriven_total,
-        cancelled_total=c.cancelled_total,
-        duplicates_total=c.duplicates_total,
+        **{name: getattr(counters, name) for name in _COUNTED},
     )
 
 

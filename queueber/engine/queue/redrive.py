@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.keys import due_part
-from queueber.db.records.marks import HeldItem, Mark, decode_mark, encode_mark
+from queueber.db.records.keys import HeldItem, Mark, decode_mark, due_part, encode_mark
 from queueber.engine.queue.queue_state import QueueTx
 
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from queueber.db.records.keys import due_part
-from queueber.db.records.leases import split_held
-from queueber.db.records.marks import HeldItem
+from queueber.db.records.items import split_held
+from queueber.db.records.keys import HeldItem, due_part
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx
-from queueber.ids import LeaseId
 
 
 def release(tx: QueueTx, ids: Sequence[bytes], leases: Sequence[bytes]) -> list[bool]:
@@ -19,12 +17,12 @@ def release(tx: QueueTx, ids: Sequence[bytes], leases: Sequence[bytes]) -> list[
 
 def release_lease(tx: QueueTx, lease_id: bytes) -> int:
     """Give back all items that a lease holds, as if nobody had polled them; returns how many."""
-    ((_, held),) = tx.queue.leases.read([lease_id])
-    lease = LeaseId(lease_id)
-    leased = [(item_id, lease) for item_id, _ in split_held(held)]
-    taken = tx.queue.leases.take_from_any(tx, leased)
-    _give_back(tx, taken)
-    return len(taken)
+    ((expires_at_ms, held),) = tx.queue.leases.read([lease_id])
+    items = split_held(held)
+    if items:
+        tx.queue.leases.end(tx, [(due_part(expires_at_ms, lease_id), items)])
+        _give_back(tx, items)
+    return len(items)
 
 
 def _give_back(tx: QueueTx, items: list[HeldItem]) -> None:

@@ -1,23 +1,12 @@
 """Results: the results of completed items, read from their queue's log."""
 
 from queueber.db.records.items import unpack_attributes
-from queueber.db.records.results import decode_result, is_of_batch
-from queueber.db.store.contract import Store
-from queueber.engine.log import readers
-from queueber.engine.log.log import read
-from queueber.engine.log.readers import acknowledge
-from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.engine.queue.view import View, live_view
+from queueber.db.records.log import decode_result, is_of_batch
+from queueber.engine.log import acknowledge, read
+from queueber.engine.log import drop_reader as drop_from_log
+from queueber.engine.queue.queue_state import QueueState, QueueTx, View
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ITEM_WIRE_BYTES, READ_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Result, Results
-
-
-def read_results(
-    store: Store, queue: QueueState, offset: int, limit: int, bytes_max: int
-) -> Results:
-    """Up to `limit` results from `offset` on that fit into `bytes_max`; at least one, if there is
-    one."""
-    return results_of(live_view(store, queue), offset, limit, bytes_max)
 
 
 def results_of(
@@ -30,7 +19,8 @@ def results_of(
     batch: str = "",
     without: frozenset[Column] = ALL_COLUMNS,
 ) -> Results:
-    """As `read_results`, of a view; only results before an offset (0: all), or of a batch.
+    """Up to `limit` results from `offset` on that fit into `bytes_max`; at least one, if there is
+    one. Only results before an offset (0: all), or of a batch, if they are given.
 
     For a batch it reads at most `READ_LOOKED_AT_MAX` results, so it may return none though
     there are some: `next_offset` says where to go on.
@@ -89,7 +79,7 @@ def ack_results(tx: QueueTx, reader: str, offset: int) -> None:
 
 def drop_reader(tx: QueueTx, reader: str) -> bool:
     """Forget the reader, so that results no longer wait for it; False when it was not known."""
-    dropped = readers.drop_reader(tx, tx.queue.results, reader)
+    dropped = drop_from_log(tx, tx.queue.results, reader)
     tx.after_write(_look_at_results, tx)
     return dropped
 

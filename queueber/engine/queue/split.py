@@ -9,14 +9,13 @@ they are not; every item is in exactly one range in any case, for a cut may be a
 The cost does not depend on the number of items: a split makes at most `SPLIT_SEEKS_MAX` seeks.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from queueber.db.families import Family
-from queueber.db.records.keys import DUE_BYTES, PREFIX_BYTES, level_part, prefix_end, time_part
-from queueber.engine.queue.view import View, level_end
-from queueber.limits import ID_BYTES, SPLIT_SEEKS_MAX
+from queueber.db.records.keys import PREFIX_BYTES
+from queueber.engine.queue.peek import Span, spans
+from queueber.engine.queue.queue_state import View
+from queueber.limits import SPLIT_SEEKS_MAX
 from queueber.model import ItemState
 
 _CELLS_A_RANGE = 4
@@ -32,57 +31,28 @@ def split(view: View, state: ItemState, parts: int) -> list[bytes]:
     first range begins with the first item, the last one ends with the last. There may be fewer
     ranges than asked for, but none of them is empty, unless there is no item at all.
     """
-    spans = list(_spans(view, state))
-    total = sum(span.count for span in spans)
+    of_state = list(spans(view, state))
+    total = sum(span.count for span in of_state)
     seeks = _Seeks(view)
     cuts: list[bytes] = []
     passed, target = 0.0, total / parts
-    for span in spans:
+    for span in of_state:
         cells = min(parts * _CELLS_A_RANGE, _CELLS_MAX) * span.count // total
         keys = seeks.cells(span, cells) if cells > 1 else [int.from_bytes(span.low)]
         for key in keys:
             if passed >= target and len(cuts) < parts - 1:
-                cuts.append(span.cut_before(key))
+                cuts.append(_cut_before(span, key))
                 target = (passed * parts // total + 1) * total / parts
             passed += span.count / len(keys)
     return cuts
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Keys of one family that sort by the number that follows their head."""
-
-    family: Family
-    head: bytes
-    low: bytes
-    """No item has a lower number; as long as all numbers of the span are."""
-    end: bytes
-    """The first key after the span, with the queue's prefix."""
-    count: int
-
-    def cut_before(self, key: int) -> bytes:
-        if key <= int.from_bytes(self.low):
-            return self.head  # which comes before all keys of the span
-        # The cursor of a leased item is its lease and its id, so it comes after the lease alone.
-        number = key if self.family is Family.LEASES else key - 1
-        return self.head + number.to_bytes(len(self.low))
-
-
-def _spans(view: View, state: ItemState) -> Iterator[_Span]:
-    counters, end = view.counters, prefix_end(view.prefix)
-    if state is ItemState.READY:
-        for level, (count, low) in sorted(counters.levels.items()):
-            level_stop = level_end(view.prefix, level)
-            yield _Span(Family.VISIBILITY_INDEX, level_part(level), low, level_stop, count)
-    elif state is ItemState.DELAYED and counters.delayed:
-        first_due = time_part(counters.delayed_due_ms).ljust(DUE_BYTES, b"\0")
-        yield _Span(Family.DELAYED, b"", first_due, end, counters.delayed)
-    elif state is ItemState.LEASED and counters.leased:
-        # By lease: the items of one lease are a single entry, and stay together.
-        yield _Span(Family.LEASES, b"", bytes(ID_BYTES), end, counters.leased)
-    elif state is ItemState.DEAD and counters.dead:
-        first_id = view.dead_low.ljust(ID_BYTES, b"\0")
-        yield _Span(Family.DEAD, b"", first_id, end, counters.dead)
+def _cut_before(span: Span, key: int) -> bytes:
+    if key <= int.from_bytes(span.low):
+        return span.head  # which comes before all keys of the span
+    # The cursor of a leased item is its lease and its id, so it comes after the lease alone.
+    number = key if span.family is Family.LEASES else key - 1
+    return span.head + number.to_bytes(len(span.low))
 
 
 class _Seeks:
@@ -92,7 +62,7 @@ class _Seeks:
         self._view = view
         self._left = SPLIT_SEEKS_MAX
 
-    def cells(self, span: _Span, wanted: int) -> list[int]:
+    def cells(self, span: Span, wanted: int) -> list[int]:
         """The first key of each cell that has any, of about as many cells as wanted."""
         first = self._first(span, int.from_bytes(span.low))
         if first is None:
@@ -107,7 +77,7 @@ class _Seeks:
                 keys += self._even(span, low, self._last(span, low, end, each), each)
         return keys
 
-    def _even(self, span: _Span, first: int, last: int, wanted: int) -> list[int]:
+    def _even(self, span: Span, first: int, last: int, wanted: int) -> list[int]:
         """The first key of each of `wanted` equal cells that has any."""
         step = (last - first) // wanted + 1
         keys = [first]
@@ -119,7 +89,7 @@ class _Seeks:
                 return keys
             keys.append(key)
 
-    def _last(self, span: _Span, first: int, stop: int, wanted: int) -> int:
+    def _last(self, span: Span, first: int, stop: int, wanted: int) -> int:
         """A place not far behind the last key before `stop`, by halving."""
         low = first
         while stop - low > max(1, (low - first) // (_CELLS_A_RANGE * wanted)):
@@ -131,7 +101,7 @@ class _Seeks:
                 low = key
         return stop - 1
 
-    def _first(self, span: _Span, at: int) -> int | None:
+    def _first(self, span: Span, at: int) -> int | None:
         """The first key at a place or after it; None, also, when no seek is left."""
         if self._left == 0:
             return None

@@ -1,10 +1,19 @@
-"""Sweep: do the work that is due by now, one slice of one queue at a time."""
+"""Sweep: do the work that is due by now, one slice of one queue at a time.
 
-from queueber.engine.kernel.duties import Done, Duties, Duty
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.log.trim import trim
+What becomes due because time passes is one table of duties, and nothing else knows which there are.
+Opening a store and sweeping both read it: the sweeper looks at a queue at the earliest time of its
+duties, and runs those that are due, a bounded slice of each in a transaction of its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.kernel.due_scan import Done
+from queueber.engine.kernel.transaction import Kernel, Transaction
+from queueber.engine.log import trim
 from queueber.engine.queue.expire import expire
-from queueber.engine.queue.pause import resume_due, resume_due_ms
+from queueber.engine.queue.pause import resume_due
 from queueber.engine.queue.promote import promote
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.queues import Queues
@@ -12,25 +21,37 @@ from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
 from queueber.model import Sweep
 
 
+@dataclass(frozen=True, slots=True)
+class Duty:
+    name: str
+    due_ms: Callable[[QueueState, int], int]
+    """When the duty is due next in a queue, given the time now; `NEVER_MS`: it is not."""
+    run: Callable[[QueueTx, int], Done]
+    """Do a slice of at most that many entries. Called only when the duty is due."""
+
+
 def _trim(tx: QueueTx, _: int) -> Done:
     s = tx.queue.settings
     return Done(trim(tx, tx.queue.results, age_ms=s.result_age_ms, bytes_max=s.result_bytes_max))
 
 
-DUTIES: Duties[QueueState] = Duties(
-    [
-        Duty("expire", lambda queue, _: queue.counters.lease_due_ms, expire),
-        Duty("promote", lambda queue, _: queue.counters.delayed_due_ms, promote),
-        Duty(
-            "forget",
-            lambda queue, _: queue.retention.due_ms(queue.counters.forget_due_ms),
-            lambda tx, entries_max: tx.queue.retention.forget(tx, entries_max),
-        ),
-        Duty("resume", resume_due_ms, resume_due),
-        Duty("trim", QueueState.results_due_ms, _trim),
-    ]
-)
+DUTIES = [
+    Duty("expire", lambda queue, _: queue.counters.lease_due_ms, expire),
+    Duty("promote", lambda queue, _: queue.counters.delayed_due_ms, promote),
+    Duty(
+        "forget",
+        lambda queue, _: queue.retention.due_ms(queue.counters.forget_due_ms),
+        lambda tx, entries_max: tx.queue.retention.forget(tx, entries_max),
+    ),
+    Duty("resume", lambda queue, _: queue.paused_until_ms or NEVER_MS, resume_due),
+    Duty("trim", QueueState.results_due_ms, _trim),
+]
 """The work that may become due in a queue, in the order in which a sweep does it."""
+
+
+def first_due_ms(queue: QueueState, now_ms: int) -> int:
+    """When one of the duties is due next."""
+    return min(duty.due_ms(queue, now_ms) for duty in DUTIES)
 
 
 def sweep(
@@ -46,13 +67,25 @@ def sweep(
 def sweep_queue(
     kernel: Kernel, queue: QueueState, now_ms: int, items_max: int = SWEEP_SLICE_ITEMS
 ) -> Sweep:
-    """Do a slice of what is due in one queue."""
+    """Do a slice of each duty that is due in one queue, and schedule the next look."""
     kernel.agenda.forget(queue.queue_id)
+    moved: dict[str, int] = {}
+    look_again_ms = NEVER_MS
     try:
-        moved = DUTIES.run(kernel, queue, now_ms, items_max)
+        for duty in DUTIES:
+            due_ms = duty.due_ms(queue, now_ms)
+            if due_ms <= now_ms:
+                tx = Transaction(kernel, now_ms, queue)
+                done = duty.run(tx, items_max)
+                tx.commit()
+                moved[duty.name] = done.moved
+                again_ms = done.look_again_ms
+                due_ms = duty.due_ms(queue, now_ms) if again_ms is None else again_ms
+            look_again_ms = min(look_again_ms, due_ms)
     except BaseException:
         kernel.agenda.schedule(queue.queue_id, now_ms + STORE_RETRY_MS)
         raise
+    kernel.agenda.schedule(queue.queue_id, look_again_ms)
     return Sweep(
         queue.name, moved.get("expire", 0), moved.get("promote", 0), bool(moved.get("resume"))
     )

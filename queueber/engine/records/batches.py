@@ -9,18 +9,9 @@ from enum import Enum
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.batches import (
-    BATCH_NUMBER_BYTES,
-    DIGEST_MODULUS,
-    BatchRecord,
-    batch_number_part,
-    decode_batch,
-    encode_batch,
-    ids_digest,
-)
-from queueber.db.records.keys import DIGEST_BYTES, text_digest
-from queueber.db.records.marks import HeldItem, mark_batch
-from queueber.db.records.retention import FORGET_BATCH
+from queueber.db.records import remembered as codec
+from queueber.db.records.keys import DIGEST_BYTES, HeldItem, mark_batch, text_digest
+from queueber.db.records.remembered import BatchRecord
 from queueber.db.store.contract import Reads
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
@@ -60,10 +51,10 @@ class BatchNames:
             return ""
         name = self._names.get(number)
         if name is None:
-            stored = self._reads.get(Family.BATCHES, self._prefix + batch_number_part(number))
+            stored = self._reads.get(Family.BATCHES, self._prefix + codec.batch_number_part(number))
             if stored is None:
                 return ""
-            name = decode_batch(stored).name
+            name = codec.decode_batch(stored).name
             if len(self._names) >= _NAMES_KEPT:
                 self._names.clear()
             self._names[number] = name
@@ -90,7 +81,7 @@ class Batches:
         self.names = BatchNames(reads, prefix)
         self.finished: set[str] = set()
         """Batches without live items. The service empties this when it wakes the waiting calls."""
-        retention.register(FORGET_BATCH, self._look_at)
+        retention.register(codec.FORGET_BATCH, self._look_at)
 
     # --- begin and hold ---------------------------------------------------------------------------
 
@@ -109,7 +100,7 @@ class Batches:
         counters.last_batch += 1
         number = counters.last_batch
         name_key = self._prefix + text_digest(name)
-        tx.batch.put(Family.BATCH_NAMES, name_key, batch_number_part(number))
+        tx.batch.put(Family.BATCH_NAMES, name_key, codec.batch_number_part(number))
         self._changed_in(tx)[number] = BatchRecord(name)
         return number
 
@@ -132,7 +123,7 @@ class Batches:
 
     def count_added(self, tx: Transaction[Any], number: int, ids: Sequence[ItemId]) -> None:
         """Count added items; none if all items of a call were duplicates."""
-        self._count_added(tx, number, len(ids), ids_digest(ids))
+        self._count_added(tx, number, len(ids), codec.ids_digest(ids))
 
     def count_loaded(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
         """Count the items of the load that held the batch, and end its hold."""
@@ -143,21 +134,21 @@ class Batches:
     def _count_added(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
         record = self._record(tx, number)
         record.added += count
-        record.added_digest = (record.added_digest + digest) % DIGEST_MODULUS
+        record.added_digest = (record.added_digest + digest) % codec.DIGEST_MODULUS
         self._touch(tx, number, record)
 
     def count_ended(self, tx: Transaction[Any], ended: Iterable[HeldItem], side: Side) -> None:
         """Count items that are done or dead; those of no batch are ignored."""
         for number, ids in _by_batch(ended).items():
             record = self._record(tx, number)
-            _move(record, side, len(ids), ids_digest(ids))
+            _move(record, side, len(ids), codec.ids_digest(ids))
             self._touch(tx, number, record)
 
     def count_revived(self, tx: Transaction[Any], revived: Iterable[HeldItem]) -> None:
         """Count dead items as live again; their batches must still exist."""
         for number, ids in _by_batch(revived).items():
             record = self._record(tx, number)
-            _move(record, Side.DEAD, -len(ids), -ids_digest(ids))
+            _move(record, Side.DEAD, -len(ids), -codec.ids_digest(ids))
             record.changed_at_ms = tx.now_ms
 
     # --- records ----------------------------------------------------------------------------------
@@ -185,16 +176,16 @@ class Batches:
         record = records.get(number)
         if record is None:
             invariant(number not in records, "I10", queue=self._queue_name, dropped=number)
-            stored = self._reads.get(Family.BATCHES, self._prefix + batch_number_part(number))
+            stored = self._reads.get(Family.BATCHES, self._prefix + codec.batch_number_part(number))
             invariant(stored is not None, "I10", queue=self._queue_name, batch=number)
-            record = records[number] = decode_batch(stored or b"")
+            record = records[number] = codec.decode_batch(stored or b"")
         return record
 
     def _encode(self, tx: Transaction[Any], records: Changed) -> None:
         for number, record in records.items():
             if record is not None:
-                key = self._prefix + batch_number_part(number)
-                tx.batch.put(Family.BATCHES, key, encode_batch(record))
+                key = self._prefix + codec.batch_number_part(number)
+                tx.batch.put(Family.BATCHES, key, codec.encode_batch(record))
 
     def _note_finished(self, records: Changed) -> None:
         for record in records.values():
@@ -207,20 +198,19 @@ class Batches:
         if record.live == 0 and not record.loads and not record.forget_at_ms:
             record.forget_at_ms = tx.now_ms + BATCH_KEEP_MS
             reference = batch_reference(number)
-            self._retention.remember(tx, record.forget_at_ms, reference, FORGET_BATCH)
+            self._retention.remember(tx, record.forget_at_ms, reference, codec.FORGET_BATCH)
 
     def _drop(self, tx: Transaction[Any], number: int) -> None:
-        """Delete the batch."""
         record = self._record(tx, number)
         self._changed_in(tx)[number] = None
-        tx.batch.delete(Family.BATCHES, self._prefix + batch_number_part(number))
+        tx.batch.delete(Family.BATCHES, self._prefix + codec.batch_number_part(number))
         tx.batch.delete(Family.BATCH_NAMES, self._prefix + text_digest(record.name))
         tx.counters.batches -= 1
         tx.after_write(self.finished.add, record.name)
         tx.after_write(self.names.forget, number)
 
     def _look_at(self, tx: Transaction[Any], reference: bytes) -> None:
-        number = int.from_bytes(reference[:BATCH_NUMBER_BYTES])
+        number = int.from_bytes(reference[: codec.BATCH_NUMBER_BYTES])
         # With the changes of this transaction: it may just have dropped a load that held the batch.
         record = self._record(tx, number)
         keep_until_ms = record.changed_at_ms + BATCH_KEEP_MS
@@ -229,7 +219,7 @@ class Batches:
             record.forget_at_ms = 0
         elif keep_until_ms > tx.now_ms:
             record.forget_at_ms = keep_until_ms
-            self._retention.remember(tx, keep_until_ms, reference, FORGET_BATCH)
+            self._retention.remember(tx, keep_until_ms, reference, codec.FORGET_BATCH)
         else:
             self._drop(tx, number)
 
@@ -242,9 +232,9 @@ class Batches:
                 f"batch: queue {self._queue_name!r} knows no batch {name!r}; it begins with its "
                 f"first add, and is forgotten {BATCH_KEEP_MS // 1000} s after its end"
             )
-        stored = self._reads.get(Family.BATCHES, self._prefix + batch_number_part(number))
-        record = decode_batch(stored or b"")
-        ended_digest = (record.done_digest + record.dead_digest) % DIGEST_MODULUS
+        stored = self._reads.get(Family.BATCHES, self._prefix + codec.batch_number_part(number))
+        record = codec.decode_batch(stored or b"")
+        ended_digest = (record.done_digest + record.dead_digest) % codec.DIGEST_MODULUS
         return Receipt(
             batch=name,
             added=record.added,
@@ -261,10 +251,10 @@ class Batches:
 def _move(record: BatchRecord, side: Side, count: int, digest: int) -> None:
     if side is Side.DONE:
         record.done += count
-        record.done_digest = (record.done_digest + digest) % DIGEST_MODULUS
+        record.done_digest = (record.done_digest + digest) % codec.DIGEST_MODULUS
     else:
         record.dead += count
-        record.dead_digest = (record.dead_digest + digest) % DIGEST_MODULUS
+        record.dead_digest = (record.dead_digest + digest) % codec.DIGEST_MODULUS
 
 
 def _by_batch(items: Iterable[HeldItem]) -> dict[int, list[ItemId]]:
@@ -277,4 +267,4 @@ def _by_batch(items: Iterable[HeldItem]) -> dict[int, list[ItemId]]:
 
 def batch_reference(number: int) -> bytes:
     """How an entry of the family `forget` names a batch."""
-    return batch_number_part(number) + bytes(ID_BYTES - BATCH_NUMBER_BYTES)
+    return codec.batch_number_part(number) + bytes(ID_BYTES - codec.BATCH_NUMBER_BYTES)

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.dedup_keys import decode_key_entry, encode_key_entry
 from queueber.db.records.keys import text_digest
-from queueber.db.records.retention import FORGET_KEY
+from queueber.db.records.remembered import FORGET_KEY, decode_key_entry, encode_key_entry
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import Unavailable
@@ -18,8 +17,6 @@ from queueber.ids import ItemId
 
 
 class DedupKeys:
-    """The keys that one queue stores."""
-
     __slots__ = ("_queue_name", "_retention", "is_frozen")
 
     def __init__(self, queue_name: str, retention: Retention) -> None:

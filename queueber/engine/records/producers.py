@@ -10,16 +10,8 @@ from typing import Any
 from zlib import crc32
 
 from queueber.db.families import Family
+from queueber.db.records import remembered as codec
 from queueber.db.records.keys import text_digest
-from queueber.db.records.producers import (
-    Answer,
-    ProducerHead,
-    decode_answer,
-    decode_producer,
-    encode_answer,
-    encode_producer,
-)
-from queueber.db.records.retention import FORGET_PRODUCER
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import Aborted, invariant
@@ -31,13 +23,11 @@ PRODUCER_KIND = b"producer"
 
 
 class Producers:
-    """The producers that one queue remembers."""
-
     __slots__ = ("_retention",)
 
     def __init__(self, retention: Retention) -> None:
         self._retention = retention
-        retention.register(FORGET_PRODUCER, self._look_at)
+        retention.register(codec.FORGET_PRODUCER, self._look_at)
 
     def call(
         self, tx: Transaction[Any], producer: Producer, contents: Sequence[bytes]
@@ -49,12 +39,12 @@ class Producers:
         key = tx.prefix + digest
         stored = tx.store.get(Family.PRODUCERS, key)
         invariant(stored is not None, "I11", queue=tx.queue.name, producer=digest.hex())
-        head = decode_producer(stored or b"")
+        head = codec.decode_producer(stored or b"")
         keep_until_ms = head.seen_at_ms + PRODUCER_KEEP_MS
         if keep_until_ms > tx.now_ms:
-            kept = encode_producer(head._replace(forget_at_ms=keep_until_ms))
+            kept = codec.encode_producer(head._replace(forget_at_ms=keep_until_ms))
             tx.batch.put(Family.PRODUCERS, key, kept)
-            self._retention.remember(tx, keep_until_ms, digest, FORGET_PRODUCER)
+            self._retention.remember(tx, keep_until_ms, digest, codec.FORGET_PRODUCER)
         else:
             tx.batch.delete(Family.PRODUCERS, key)
             tx.batch.delete_many(Family.PRODUCERS, _answer_keys(key, head.sequence))
@@ -76,7 +66,7 @@ class ProducerCall:
         self._digest = text_digest(producer.id, PRODUCER_KIND)
         self._key = tx.prefix + self._digest
         stored = tx.store.get(Family.PRODUCERS, self._key)
-        self._head = None if stored is None else decode_producer(stored)
+        self._head = None if stored is None else codec.decode_producer(stored)
         self.repeated: Added | None = None
         """The first answer to the call, without ids if it was more than `PRODUCER_ANSWERS_KEPT`
         calls ago; None if the call is new."""
@@ -102,7 +92,7 @@ class ProducerCall:
             if answer is None:
                 self.repeated = Added([], [], is_repeat=True)
                 return
-            checksum, ids, duplicates = decode_answer(answer)
+            checksum, ids, duplicates = codec.decode_answer(answer)
             if checksum != self._checksum:
                 had, has = f"{len(ids)} items", str(items)
                 if len(ids) == items:
@@ -121,7 +111,7 @@ class ProducerCall:
         head, producer, batch = self._head, self._producer, tx.batch
         if head is None:
             forget_at_ms = tx.now_ms + PRODUCER_KEEP_MS
-            self._retention.remember(tx, forget_at_ms, self._digest, FORGET_PRODUCER)
+            self._retention.remember(tx, forget_at_ms, self._digest, codec.FORGET_PRODUCER)
         else:
             forget_at_ms = head.forget_at_ms
             if head.epoch != producer.epoch:
@@ -130,10 +120,11 @@ class ProducerCall:
                 batch.delete(
                     Family.PRODUCERS, self._answer_key(producer.sequence - PRODUCER_ANSWERS_KEPT)
                 )
-        new_head = ProducerHead(producer.epoch, producer.sequence, tx.now_ms, forget_at_ms)
-        batch.put(Family.PRODUCERS, self._key, encode_producer(new_head))
-        answer = Answer(self._checksum, list(added.ids), list(added.duplicates))
-        batch.put(Family.PRODUCERS, self._answer_key(producer.sequence), encode_answer(answer))
+        new_head = codec.ProducerHead(producer.epoch, producer.sequence, tx.now_ms, forget_at_ms)
+        batch.put(Family.PRODUCERS, self._key, codec.encode_producer(new_head))
+        answer = codec.Answer(self._checksum, list(added.ids), list(added.duplicates))
+        answer_key = self._answer_key(producer.sequence)
+        batch.put(Family.PRODUCERS, answer_key, codec.encode_answer(answer))
 
 
 def _answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:

@@ -10,8 +10,7 @@ from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES, due_part, split_due_part
-from queueber.engine.kernel.due_scan import read_due
-from queueber.engine.kernel.duties import Done
+from queueber.engine.kernel.due_scan import Done, read_due
 from queueber.engine.kernel.transaction import Transaction
 
 LookAt = Callable[[Transaction[Any], bytes], None]
@@ -19,8 +18,6 @@ LookAt = Callable[[Transaction[Any], bytes], None]
 
 
 class Retention:
-    """The entries of one queue in `forget`."""
-
     __slots__ = ("_kinds", "is_on_hold")
 
     def __init__(self) -> None:
@@ -56,11 +53,9 @@ class Retention:
             return Done(0, NEVER_MS)
         counters = tx.counters
         due, counters.forget_due_ms, look_again_ms = read_due(
-            tx.store,
+            tx,
             Family.FORGET,
-            tx.prefix,
             low_ms=counters.forget_due_ms,
-            now_ms=tx.now_ms,
             limit=entries_max,
             total=counters.forgets,
         )

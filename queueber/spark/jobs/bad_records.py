@@ -8,7 +8,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StringType, StructField, StructType
 
-from queueber.spark.jobs.input import ATTRIBUTES_TYPE, Input, load_files, named
+from queueber.spark.jobs.input import ATTRIBUTES_TYPE, load_files, named
+from queueber.spark.jobs.settings import Input
 
 _BAD, _FIELD, _VALUE = "__bad_record", "__field", "__value"
 _FILE, _BLOCK, _ID = "__file", "__block", "__id"
@@ -86,7 +87,7 @@ def _bad_fields(rows: DataFrame, given: Input) -> Iterator[tuple[str, Column, Co
     if _BAD in rows.columns:
         yield _BAD, sql.col(_BAD), sql.col(_BAD).isNotNull()
     for name, (kind, _) in _MUST_BE.items():
-        column_name = getattr(given.columns, name)
+        column_name = getattr(given, f"{name}_column")
         if column_name is None:
             continue
         column = named(rows, column_name)

@@ -5,23 +5,14 @@ not used as a key: it would keep rows out as duplicates.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as sql
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    MapType,
-    StringType,
-    StructType,
-    VariantType,
-)
 
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
-from queueber.spark.jobs.formats import format_of
+from queueber.spark.jobs.settings import Input
 
 # A record that cannot be read fails the job. By default Spark would make a row of nulls of it.
 _STRICT = {"mode": "FAILFAST"}
@@ -36,47 +27,13 @@ _TEXT_COLUMN = "value"
 """The name that Spark gives to the lines of a text file."""
 
 ATTRIBUTES_TYPE = "map<string, string>"
-_NESTED = (StructType, MapType, ArrayType, VariantType)
-
-
-@dataclass(frozen=True, slots=True)
-class InputColumns:
-    """Names of columns of the input; None: no column."""
-
-    contents: str | None = None
-    """None: the column "contents"; without one the line of a text file, or the row as JSON."""
-    key: str | None = None
-    priority: str | None = None
-    delay: str | None = None
-    """In seconds."""
-    visible_at: str | None = None
-    attributes: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """The files to read, and what of their rows makes an item."""
-
-    paths: Sequence[str]
-    format: str | None = None
-    """None: the names of the files say it."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """For Spark's reader; they override ours."""
-    columns: InputColumns = field(default_factory=InputColumns)
-    priority: int | None = None
-    """Of all rows."""
-    delay_seconds: float | None = None
-    """Of all rows."""
-
-    @property
-    def format_name(self) -> str:
-        return self.format or format_of(self.paths)
+_NESTED = (types.StructType, types.MapType, types.ArrayType, types.VariantType)
 
 
 def read_items(spark: SparkSession, given: Input) -> DataFrame:
     """The rows of the files, in the columns that the data source writes."""
     rows = load_files(spark, given, given.paths)
-    _check_columns(rows, given.columns)
+    _check_columns(rows, given)
     return rows.select(*_items(rows, given))
 
 
@@ -85,7 +42,7 @@ def load_files(
     given: Input,
     paths: Sequence[str],
     options: Mapping[str, str] | None = None,
-    schema: StructType | None = None,
+    schema: types.StructType | None = None,
 ) -> DataFrame:
     """The rows as they are in the files; `options` override those of the input."""
     name = given.format_name
@@ -94,32 +51,30 @@ def load_files(
     return (reader if schema is None else reader.schema(schema)).load(list(paths))
 
 
-def _check_columns(rows: DataFrame, columns: InputColumns) -> None:
-    for each in fields(columns):
-        name = getattr(columns, each.name)
+def _check_columns(rows: DataFrame, given: Input) -> None:
+    for option in (each.name for each in fields(given) if each.name.endswith("_column")):
+        name = getattr(given, option)
         if name is not None and name not in rows.columns:
             raise InvalidArgument(
-                f"{each.name}_column: the input has no column {name!r}; it has "
-                f"{', '.join(rows.columns)}"
+                f"{option}: the input has no column {name!r}; it has {', '.join(rows.columns)}"
             )
 
 
 def _items(rows: DataFrame, given: Input) -> list[Column]:
-    columns = given.columns
     made = {
-        "contents": _contents(rows, given.format_name, columns.contents),
-        "key": _maybe(rows, columns.key, "string"),
-        "priority": _maybe(rows, columns.priority, "int"),
-        "visible_at": _maybe(rows, columns.visible_at, "timestamp"),
-        "attributes": _attributes(rows, columns.attributes),
+        "contents": _contents(rows, given.format_name, given.contents_column),
+        "key": _maybe(rows, given.key_column, "string"),
+        "priority": _maybe(rows, given.priority_column, "int"),
+        "visible_at": _maybe(rows, given.visible_at_column, "timestamp"),
+        "attributes": _attributes(rows, given.attributes_column),
     }
     if given.priority is not None:
         made["priority"] = sql.lit(given.priority).cast("int")
     if given.delay_seconds is not None:
         made["delay_ms"] = sql.lit(round(given.delay_seconds * SECOND_MS)).cast("long")
-    elif columns.delay is not None:
+    elif given.delay_column is not None:
         # A decimal is exact: 0.1 as a double is not.
-        seconds = named(rows, columns.delay).cast("decimal(20, 6)")
+        seconds = named(rows, given.delay_column).cast("decimal(20, 6)")
         made["delay_ms"] = sql.round(seconds * SECOND_MS).cast("long")
     return [column.alias(name) for name, column in made.items() if column is not None]
 
@@ -144,7 +99,7 @@ def _contents(rows: DataFrame, format_name: str, name: str | None) -> Column:
         return _to_json(whole)
     column = named(rows, name)
     kind = _type_of(rows, name)
-    if isinstance(kind, StringType | BinaryType):
+    if isinstance(kind, types.StringType | types.BinaryType):
         return column
     return _to_json(column) if isinstance(kind, _NESTED) else column.cast("string")
 
@@ -153,7 +108,7 @@ def _to_json(column: Column) -> Column:
     return sql.to_json(column, {"ignoreNullFields": "false"})
 
 
-def _type_of(rows: DataFrame, name: str) -> DataType:
+def _type_of(rows: DataFrame, name: str) -> types.DataType:
     return rows.schema.fields[rows.columns.index(name)].dataType
 
 
@@ -163,8 +118,8 @@ def _attributes(rows: DataFrame, name: str | None) -> Column | None:
         return None
     column = named(rows, name)
     kind = _type_of(rows, name)
-    if isinstance(kind, StructType):
+    if isinstance(kind, types.StructType):
         return sql.from_json(sql.to_json(column), ATTRIBUTES_TYPE)
-    if isinstance(kind, StringType):
+    if isinstance(kind, types.StringType):
         return sql.from_json(column, ATTRIBUTES_TYPE, _STRICT)
     return column.cast(ATTRIBUTES_TYPE)

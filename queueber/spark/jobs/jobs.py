@@ -1,51 +1,30 @@
-"""Jobs without code: files into a queue, and results into files."""
+"""Jobs without code: files into a queue, and results into files.
 
-from dataclasses import dataclass
+Both take options of the data source; None is an option that is not given.
+"""
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from queueber.errors import InvalidArgument
 from queueber.spark.jobs.bad_records import find_bad_record
 from queueber.spark.jobs.faults import is_unreadable_input
-from queueber.spark.jobs.input import Input, read_items
+from queueber.spark.jobs.input import read_items
+from queueber.spark.jobs.settings import Input
 
 FORMAT = "queueber"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRef:
-    """A queue on a server, and a batch in it; None: no batch, or all of them."""
-
-    address: str
-    queue: str
-    batch: str | None = None
-
-    def options(self) -> dict[str, str]:
-        named = {"address": self.address, "queue": self.queue, "batch": self.batch}
-        return {name: value for name, value in named.items() if value is not None}
-
-
-def enqueue(
-    spark: SparkSession,
-    given: Input,
-    target: QueueRef,
-    *,
-    method: str = "bulk",
-    write_id: str | None = None,
-) -> int:
+def enqueue(spark: SparkSession, given: Input, **options: str | None) -> int:
     """Add every row of the input, all of them or none; returns the number of rows.
 
     The queue may have fewer new items than that: rows with a known key are left out, and a write
     under a `write_id` that was committed before adds nothing.
     """
-    options = {**target.options(), "method": method}
-    if write_id is not None:
-        options["write_id"] = write_id
     rows = Observation()
     try:
         observed = read_items(spark, given).observe(rows, sql.count(sql.lit(1)).alias("rows"))
-        observed.write.format(FORMAT).options(**options).mode("append").save()
+        observed.write.format(FORMAT).options(**_given(options)).mode("append").save()
     except Exception as error:
         if is_unreadable_input(error) and (named := find_bad_record(spark, given)):
             raise InvalidArgument(named) from error
@@ -53,37 +32,21 @@ def enqueue(
     return int(rows.get["rows"])
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """How many rows were written."""
-
-    done: int
-    dead: int
-
-
 def export(
-    spark: SparkSession,
-    source: QueueRef,
-    folder: str,
-    *,
-    status: str | None = None,
-    overwrite: bool = False,
-) -> Exported:
+    spark: SparkSession, folder: str, *, overwrite: bool = False, **options: str | None
+) -> dict[str, int]:
     """Write results into a folder of Parquet files; the queue keeps them.
 
-    A folder that exists is refused unless it may be overwritten.
+    A folder that exists is refused unless it may be overwritten. Returns how many rows were
+    written of those that are `done`, and `dead`.
     """
-    options = source.options()
-    if status is not None:
-        options["status"] = status
-    counts = Observation()
-    observed = _counted(spark.read.format(FORMAT).options(**options).load(), counts)
+    counts, statuses = Observation(), ("done", "dead")
+    results = spark.read.format(FORMAT).options(**_given(options)).load()
+    numbers = [sql.count_if(sql.col("status") == each).alias(each) for each in statuses]
+    observed = results.observe(counts, *numbers)
     observed.write.mode("overwrite" if overwrite else "errorifexists").parquet(folder)
-    return Exported(**{name: int(value or 0) for name, value in counts.get.items()})
+    return {each: int(counts.get[each] or 0) for each in statuses}
 
 
-def _counted(results: DataFrame, counts: Observation) -> DataFrame:
-    def of(status: str) -> Column:
-        return sql.count_if(sql.col("status") == status).alias(status)
-
-    return results.observe(counts, of("done"), of("dead"))
+def _given(options: dict[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value is not None}

@@ -5,13 +5,13 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from queueber.spark.jobs.faults import SparkFailed, what_failed
+from queueber.spark.jobs.settings import SparkSettings
 
 _SETTINGS = {
     # The command shows its own progress.
@@ -19,13 +19,6 @@ _SETTINGS = {
     # Nobody opens a web page that lives for a minute.
     "spark.ui.enabled": "false",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
-    master: str | None = None
-    """None: what spark-submit or Spark's own settings say."""
-    conf: Mapping[str, str] | None = None
 
 
 @contextlib.contextmanager
@@ -56,17 +49,14 @@ def spark_session(name: str, settings: SparkSettings) -> Iterator[SparkSession]:
     except Exception as error:
         failure = what_failed(error)
         if failure is None:
-            _forget(log_file)
             raise
         if isinstance(failure, SparkFailed) and log_file is not None:
-            raise SparkFailed(f"{failure}; its log is in {log_file}") from error
-        _forget(log_file)
+            kept, log_file = log_file, None
+            raise SparkFailed(f"{failure}; its log is in {kept}") from error
         raise failure from error
-    except BaseException:
-        _forget(log_file)
-        raise
-    else:
-        _forget(log_file)
+    finally:
+        if log_file is not None:
+            log_file.unlink(missing_ok=True)
 
 
 def _start(name: str, settings: SparkSettings) -> SparkSession:
@@ -75,7 +65,7 @@ def _start(name: str, settings: SparkSettings) -> SparkSession:
     builder = SparkSession.builder.appName(name)
     if settings.master is not None:
         builder = builder.master(settings.master)
-    for key, value in {**_SETTINGS, **(settings.conf or {})}.items():
+    for key, value in {**_SETTINGS, **settings.conf}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.dataSource.register(QueueberDataSource)
@@ -108,8 +98,3 @@ def _stderr_into(log_file: Path | None) -> Iterator[None]:
         os.dup2(before, 2)
         os.close(before)
         os.close(opened)
-
-
-def _forget(log_file: Path | None) -> None:
-    if log_file is not None:
-        log_file.unlink(missing_ok=True)

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from queueber.model import ItemState, SnapshotInfo, SnapshotRange
-from queueber.spark.connect import connected, open_snapshot, planning
+from queueber import Snapshot
+from queueber.model import Column, ItemColumns, ItemState, SnapshotInfo, SnapshotRange
 from queueber.spark.options import ReadOptions
-from queueber.spark.read.filters import PushedFilters, wanted_values
-from queueber.spark.read.splits import split_items
-from queueber.tables.pages import items_page
-from queueber.tables.schemas import unwanted
+from queueber.spark.read import plan
+from queueber.tables.pages import items_page, unwanted
 
 
 @dataclass
@@ -39,11 +37,11 @@ class ItemsReader(DataSourceReader):
         self._is_empty = False
 
     @property
-    def pushFilters(self) -> PushedFilters:  # noqa: N802  Spark's name
-        return PushedFilters(self._push, is_on=self._options.push_filters)
+    def pushFilters(self) -> plan.PushedFilters:  # noqa: N802  Spark's name
+        return plan.PushedFilters(self._push, is_on=self._options.push_filters)
 
     def _push(self, condition: Filter) -> bool:
-        column, values = wanted_values(condition)
+        column, values = plan.wanted_values(condition)
         if column == "state":
             self._states &= values
             return True
@@ -57,20 +55,14 @@ class ItemsReader(DataSourceReader):
         return False
 
     def partitions(self) -> Sequence[InputPartition]:
-        with planning(self._options) as queue:
-            snapshot = open_snapshot(queue)
+        with plan.planning(self._options) as queue:
+            snapshot = plan.open_snapshot(queue)
             info = snapshot.info
-            counts = {
-                ItemState.READY: info.ready,
-                ItemState.DELAYED: info.delayed,
-                ItemState.LEASED: info.leased,
-                ItemState.DEAD: info.dead,
-            }
+            states = [] if self._is_empty else [s for s in ItemState if s.value in self._states]
             parts = [
                 ItemsPart(info, state, each)
-                for state, count in counts.items()
-                if state.value in self._states and not self._is_empty
-                for each in split_items(snapshot, state, count, self._options.splits)
+                for state in states
+                for each in plan.split_items(snapshot, state, self._options.splits)
             ]
             if not parts:
                 snapshot.close()
@@ -79,17 +71,26 @@ class ItemsReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, ItemsPart)
         part, wanted = partition, self._wanted
-        with connected(self._options) as queue:
-            snapshot, after = queue.snapshot(part.snapshot), part.range.after
-            while True:
-                page = snapshot.scan_columns(
-                    part.state,
-                    after=after,
-                    before=part.range.before,
-                    batch=self._batch,
-                    without=unwanted(wanted),
-                )
-                if page.ids:
-                    yield items_page(page, wanted, part.state, part.snapshot.taken_at_ms)
-                if not (after := page.next):
-                    return
+        with self._options.connected() as queue:
+            snapshot = queue.snapshot(part.snapshot)
+            for page in scan(snapshot, part.state, part.range, self._batch, unwanted(wanted)):
+                yield items_page(page, wanted, part.state, part.snapshot.taken_at_ms)
+
+
+def scan(
+    snapshot: Snapshot,
+    state: ItemState,
+    within: SnapshotRange,
+    batch: str | None,
+    without: Sequence[Column],
+) -> Iterator[ItemColumns]:
+    """The pages of a range that have rows."""
+    after = within.after
+    while True:
+        page = snapshot.scan_columns(
+            state, after=after, before=within.before, batch=batch, without=without
+        )
+        if page.ids:
+            yield page
+        if not (after := page.next):
+            return

@@ -4,37 +4,45 @@ The moment is a snapshot on the server, opened when Spark plans the read. What i
 offsets, what is dead a range of the snapshot; tasks read parts of both side by side.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from queueber import Queue
+from queueber import Queue, Snapshot
 from queueber.errors import NotFound
 from queueber.limits import READ_ITEMS_MAX
 from queueber.model import Column, ItemState, ResultColumns, SnapshotInfo, SnapshotRange
-from queueber.spark.connect import connected, open_snapshot, planning
 from queueber.spark.options import ReadOptions
-from queueber.spark.read.filters import PushedFilters, wanted_values
-from queueber.spark.read.splits import split_items, split_offsets
-from queueber.tables.pages import dead_page, results_page
-from queueber.tables.schemas import unwanted
+from queueber.spark.read import plan
+from queueber.spark.read.items import scan
+from queueber.tables.pages import dead_page, results_page, unwanted
 
 _BATCHES_PUSHED_MAX = 4
 """Each batch is a read of its own. With more batches it is faster to read all rows once, and Spark
 filters them."""
+
+_READ_AGAIN = "they were read; read again, or let the queue keep results longer"
 
 
 class ResultsGone(NotFound):
     """Results that were to be read have been deleted."""
 
 
+def results_gone(queue: str, first: int, count: int, then: str) -> ResultsGone:
+    """`then` says before what they were deleted, and what to do."""
+    where = f"{count} results of queue {queue!r} from offset {first} on"
+    return ResultsGone(f"{where} were deleted before {then}")
+
+
 @dataclass
 class DonePart(InputPartition):
     """Results by offset."""
 
-    snapshot: SnapshotInfo
+    snapshot: SnapshotInfo | None
+    """None for a stream, which reads what the queue keeps."""
     batch: str | None
     first: int
     end: int
@@ -59,11 +67,11 @@ class ResultsReader(DataSourceReader):
         self._batches: list[str | None] = [options.batch]
 
     @property
-    def pushFilters(self) -> PushedFilters:  # noqa: N802  Spark's name
-        return PushedFilters(self._push, is_on=self._options.push_filters)
+    def pushFilters(self) -> plan.PushedFilters:  # noqa: N802  Spark's name
+        return plan.PushedFilters(self._push, is_on=self._options.push_filters)
 
     def _push(self, condition: Filter) -> bool:
-        column, values = wanted_values(condition)
+        column, values = plan.wanted_values(condition)
         if column == "status":
             self._statuses &= values
             return True
@@ -76,73 +84,59 @@ class ResultsReader(DataSourceReader):
         return False
 
     def partitions(self) -> Sequence[InputPartition]:
-        with planning(self._options) as queue:
-            snapshot = open_snapshot(queue)
+        with plan.planning(self._options) as queue:
+            snapshot = plan.open_snapshot(queue)
             parts: list[InputPartition] = []
             info, splits = snapshot.info, self._options.splits
             for batch in self._batches:
                 if "done" in self._statuses:
-                    parts += [
-                        DonePart(info, batch, first, end)
-                        for first, end in split_offsets(info.first_offset, info.next_offset, splits)
-                    ]
+                    ranges = plan.split_offsets(info.first_offset, info.next_offset, splits)
+                    parts += [DonePart(info, batch, first, end) for first, end in ranges]
                 if "dead" in self._statuses:
                     parts += [
                         DeadPart(info, batch, each)
-                        for each in split_items(snapshot, ItemState.DEAD, info.dead, splits)
+                        for each in plan.split_items(snapshot, ItemState.DEAD, splits)
                     ]
             if not parts:
                 snapshot.close()
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        with connected(self._options) as queue:
+        with self._options.connected() as queue:
             if isinstance(partition, DonePart):
-                for page in read_done(queue, partition, self._wanted):
+                for page in read_done(queue, partition, self._wanted, _READ_AGAIN):
                     yield results_page(page, self._wanted)
             elif isinstance(partition, DeadPart):
-                yield from self._read_dead(queue, partition)
-
-    def _read_dead(self, queue: Queue, part: DeadPart) -> Iterator[pa.RecordBatch]:
-        snapshot, after = queue.snapshot(part.snapshot), part.range.after
-        without = [Column.CONTENTS, *unwanted(self._wanted)]
-        while True:
-            page = snapshot.scan_columns(
-                ItemState.DEAD,
-                after=after,
-                before=part.range.before,
-                batch=part.batch,
-                without=without,
-            )
-            if page.ids:
-                yield dead_page(page, self._wanted)
-            if not (after := page.next):
-                return
+                snapshot = queue.snapshot(partition.snapshot)
+                without = [Column.CONTENTS, *unwanted(self._wanted)]
+                within, batch = partition.range, partition.batch
+                for dead in scan(snapshot, ItemState.DEAD, within, batch, without):
+                    yield dead_page(dead, self._wanted)
 
 
-def read_done(queue: Queue, part: DonePart, wanted: Sequence[str]) -> Iterator[ResultColumns]:
-    """The pages of a part that have rows."""
+def read_done(
+    queue: Queue, part: DonePart, wanted: Sequence[str], then: str
+) -> Iterator[ResultColumns]:
+    """The pages of a part that have rows; `then` is for `results_gone`."""
     while part.first < part.end:
         page = _page(queue, part, wanted)
         if page.missed:
-            raise ResultsGone(
-                f"{page.missed} results of queue {queue.name!r} from offset {part.first} on were "
-                "deleted before they were read; read again, or let the queue keep results longer"
-            )
+            raise results_gone(queue.name, part.first, page.missed, then)
         if page.ids:
             yield page
         part = replace(part, first=page.next_offset)
 
 
 def _page(queue: Queue, part: DonePart, wanted: Sequence[str]) -> ResultColumns:
-    first, before, batch, without = part.first, part.end, part.batch, unwanted(wanted)
-    try:
-        return queue.snapshot(part.snapshot).read_columns(
-            first, before=before, batch=batch, without=without, limit=READ_ITEMS_MAX
+    def read(log: Queue | Snapshot) -> ResultColumns:
+        without = unwanted(wanted)
+        return log.read_columns(
+            part.first, before=part.end, batch=part.batch, without=without, limit=READ_ITEMS_MAX
         )
-    except NotFound:
-        # The snapshot has ended. What is at an offset never changes, so the log itself will do
-        # unless some of it was deleted.
-        return queue.read_columns(
-            first, before=before, batch=batch, without=without, limit=READ_ITEMS_MAX
-        )
+
+    if part.snapshot is not None:
+        # The snapshot may have ended. What is at an offset never changes, so the log itself will
+        # do unless some of it was deleted.
+        with contextlib.suppress(NotFound):
+            return read(queue.snapshot(part.snapshot))
+    return read(queue)

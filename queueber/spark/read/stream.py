@@ -7,7 +7,6 @@ checkpoint.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from uuid import uuid4
 
 import pyarrow as pa
@@ -15,23 +14,17 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from queueber.errors import InvalidArgument
-from queueber.limits import READ_ITEMS_MAX
-from queueber.spark.connect import connected, planning
 from queueber.spark.options import ReadOptions
-from queueber.spark.read.results import ResultsGone
-from queueber.spark.read.splits import split_offsets
+from queueber.spark.read.plan import planning, split_offsets
+from queueber.spark.read.results import DonePart, read_done, results_gone
 from queueber.tables.pages import results_page
-from queueber.tables.schemas import unwanted
 
 Offset = dict[str, int | str]
 
-
-@dataclass
-class StreamPart(InputPartition):
-    """The results of one task, by offset."""
-
-    first: int
-    end: int
+_NEW_CHECKPOINT = (
+    "this query read them; let the queue keep results longer, or start with a new checkpoint to go "
+    "on without them"
+)
 
 
 class ResultsStreamReader(DataSourceStreamReader):
@@ -46,7 +39,7 @@ class ResultsStreamReader(DataSourceStreamReader):
 
     def initialOffset(self) -> Offset:  # noqa: N802  Spark's name
         """Without `start`: where the reader has acknowledged, if the server knows it."""
-        with connected(self._options) as queue:
+        with self._options.connected() as queue:
             log = queue.results_stats()
         reader = self._options.reader
         offset = log.first_offset
@@ -62,7 +55,7 @@ class ResultsStreamReader(DataSourceStreamReader):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802  Spark's name
         first = int(start["offset"])
-        with connected(self._options) as queue:
+        with self._options.connected() as queue:
             end = queue.results_stats().next_offset
         if end < first:
             raise InvalidArgument(
@@ -76,36 +69,26 @@ class ResultsStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         first, last = int(start["offset"]), int(end["offset"])
-        with connected(self._options) as queue:
+        with self._options.connected() as queue:
             log = queue.results_stats()
             if self._reader(end) not in log.readers:
                 # From its first batch on, the server keeps results for this reader.
                 queue.ack_results(self._reader(end), first)
             kept_from = log.first_offset
         if kept_from > first and last > first:
-            raise self._gone(min(kept_from, last) - first, first)
-        return [StreamPart(a, b) for a, b in split_offsets(first, last, self._options.splits)]
+            missed = min(kept_from, last) - first
+            raise results_gone(self._options.queue, first, missed, _NEW_CHECKPOINT)
+        batch, splits = self._options.batch, self._options.splits
+        return [DonePart(None, batch, a, b) for a, b in split_offsets(first, last, splits)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, StreamPart)
-        at, without = partition.first, unwanted(self._wanted)
-        with connected(self._options) as queue:
-            while at < partition.end:
-                page = queue.read_columns(
-                    at,
-                    before=partition.end,
-                    batch=self._options.batch,
-                    without=without,
-                    limit=READ_ITEMS_MAX,
-                )
-                if page.missed:
-                    raise self._gone(page.missed, at)
-                if page.ids:
-                    yield results_page(page, self._wanted)
-                at = page.next_offset
+        assert isinstance(partition, DonePart)
+        with self._options.connected() as queue:
+            for page in read_done(queue, partition, self._wanted, _NEW_CHECKPOINT):
+                yield results_page(page, self._wanted)
 
     def commit(self, end: Offset) -> None:
-        with connected(self._options) as queue:
+        with self._options.connected() as queue:
             queue.ack_results(self._reader(end), int(end["offset"]))
 
     def _at(self, offset: int, made_up: str) -> Offset:
@@ -115,10 +98,3 @@ class ResultsStreamReader(DataSourceStreamReader):
 
     def _reader(self, offset: Offset) -> str:
         return self._options.reader or str(offset.get("reader") or self._made_up)
-
-    def _gone(self, count: int, first: int) -> ResultsGone:
-        return ResultsGone(
-            f"{count} results of queue {self._options.queue!r} from offset {first} on were deleted "
-            "before this query read them; let the queue keep results longer, or start with a new "
-            "checkpoint to go on without them"
-        )

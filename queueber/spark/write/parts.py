@@ -38,17 +38,14 @@ def stage_files(
                 path.unlink()
 
         writer = PartWriter(load.facts, ref, directory, hand_over)
+        limits = RowLimits(load.facts.item_bytes_max, load.facts.started_at_ms)
         for batch in batches:
-            for rows in read_rows(batch, writer.rows, _limits(load)):
+            for rows in read_rows(batch, writer.rows, limits):
                 writer.add(rows)
         part = writer.finish()
         if part.rows:
             load.finish_part(part)
         return part.rows
-
-
-def _limits(load: Load) -> RowLimits:
-    return RowLimits(load.facts.item_bytes_max, load.facts.started_at_ms)
 
 
 def _shared_directory(load: Load, name: str) -> Path | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from threading import Event, Thread
 from uuid import uuid4
 
@@ -21,33 +21,31 @@ _FIRST_TASK_SECONDS = DAY_MS // SECOND_MS
 """How long Spark may take until the first task writes: the stages before it come first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One attempt at a partition."""
+def this_part() -> PartRef:
+    """This attempt at a partition."""
+    # A restarted driver may use the same load, and Spark numbers its attempts from 0 again.
+    attempt = f"task {_context().taskAttemptId()} {uuid4()}"
+    return PartRef(_context().partitionId(), attempt)
 
-    part: PartRef
-    query_id: str
-    """Of a stream; empty for a batch write."""
-    batch_id: int
 
-    @classmethod
-    def current(cls) -> "Task":
-        context = TaskContext.get()
-        if context is None:
-            raise RuntimeError("a write runs inside a Spark task; there is none here")
-        # A restarted driver may use the same load, and Spark numbers its attempts from 0 again.
-        attempt = f"task {context.taskAttemptId()} {uuid4()}"
-        return cls(
-            PartRef(context.partitionId(), attempt),
-            context.getLocalProperty("sql.streaming.queryId") or "",
-            int(context.getLocalProperty("streaming.sql.batchId") or 0),
-        )
+def this_micro_batch() -> LoadRef:
+    """The load of the stream's micro-batch that this task writes."""
+    query_id = _context().getLocalProperty("sql.streaming.queryId") or ""
+    batch_id = int(_context().getLocalProperty("streaming.sql.batchId") or 0)
+    return LoadRef(f"stream {query_id}", batch_id)
+
+
+def _context() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        raise RuntimeError("a write runs inside a Spark task; there is none here")
+    return context
 
 
 def begin(queue: Queue, ref: LoadRef, options: WriteOptions) -> Load:
     """Begin a load on the driver, perhaps long before the first task starts."""
     timeout = max(options.stage_timeout, _FIRST_TASK_SECONDS)
-    return queue.load(ref.name, epoch=ref.epoch, batch=options.batch, timeout=timeout)
+    return join(queue, ref, replace(options, stage_timeout=timeout))
 
 
 def join(queue: Queue, ref: LoadRef, options: WriteOptions, *, must_exist: bool = False) -> Load:

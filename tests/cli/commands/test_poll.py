@@ -5,7 +5,7 @@ import signal
 import pytest
 
 import queueber
-from queueber.cli.output.text import to_time
+from queueber.cli.output import to_time
 from tests.cli.conftest import Cli
 
 

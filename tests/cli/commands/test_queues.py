@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import queueber
-from queueber.cli.output.json_lines import to_json
+from queueber.cli.output import to_json
 from queueber.model import QueueSettings
 from tests.cli.conftest import Cli, rows_of, run_on_terminal
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 import queueber
-from queueber.cli.output.json_lines import to_json
+from queueber.cli.output import to_json
 from tests.cli.conftest import Cli, rows_of
 
 

@@ -22,7 +22,7 @@ import trio
 import queueber
 from queueber.client.calls import polls as poll_calls
 from queueber.client.transport import connection
-from queueber.client.transport.on_thread import ThreadConnection
+from queueber.client.transport.loops import ThreadConnection
 from queueber.testing import ServerProcess, running_server
 
 WAIT_SECONDS = 30.0

@@ -5,20 +5,22 @@ import asyncio
 import pytest
 
 from queueber.client.transport import backoff
-from queueber.client.transport.backoff import Retries, RetryDelays
+from queueber.client.transport.backoff import Retries
 
 
-def test_delays_grow_to_their_limit_and_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delays_grow_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "uniform", lambda low, high: high)
-    delays = RetryDelays(first_seconds=1, max_seconds=5)
+    monkeypatch.setattr(backoff, "_FIRST_DELAY_SECONDS", 1)
+    monkeypatch.setattr(backoff, "_DELAY_SECONDS_MAX", 5)
+    retries = Retries(0)
 
-    assert [delays.seconds() for _ in range(5)] == [1, 2, 4, 5, 5]
-    delays.reset()
-    assert delays.seconds() == 1
+    assert [retries.seconds() for _ in range(5)] == [1, 2, 4, 5, 5]
 
 
-def test_delays_are_cut_at_random_to_half_at_most() -> None:
-    found = {RetryDelays(first_seconds=1).seconds() for _ in range(100)}
+def test_delays_are_cut_at_random_to_half_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backoff, "_FIRST_DELAY_SECONDS", 1)
+
+    found = {Retries(0).seconds() for _ in range(100)}
 
     assert len(found) > 50
     assert all(0.5 <= each <= 1 for each in found)

@@ -111,4 +111,4 @@ def test_error_comes_without_the_frames_of_the_loop(queue: queueber.Queue) -> No
 
     assert failure.value.__context__ is None
     assert failure.value.__cause__ is None
-    assert not any("core.py" in str(entry.path) for entry in failure.traceback)
+    assert not any("connection.py" in str(entry.path) for entry in failure.traceback)

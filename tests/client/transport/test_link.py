@@ -1,10 +1,12 @@
-"""A link: the server learns who has connected."""
+"""A link: the server learns who has connected, and its errors name arguments of the API."""
 
 import json
 
 import pytest
 
 import queueber
+from queueber.client.transport.link import error_of
+from queueber.errors import Internal, InvalidArgument, NotFound, QueueberError, ResourceExhausted
 from queueber.testing import running_server
 
 
@@ -24,3 +26,31 @@ def test_name_of_a_client_is_in_the_log_beside_what_it_did() -> None:
 def test_name_that_is_too_long_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(queueber.InvalidArgument, match="name: it has 257 bytes; the limit is 256"):
         queueber.connect("127.0.0.1:1", name="x" * 257)
+
+
+@pytest.mark.parametrize(
+    ("wire_text", "error", "told"),
+    [
+        ("INVALID_ARGUMENT: numItems: 9 is too many", InvalidArgument, "count: 9 is too many"),
+        ("INVALID_ARGUMENT: leaseValidity: 0 is no lease", InvalidArgument, "lease: 0 is no lease"),
+        ("INVALID_ARGUMENT: visibilityTimeout: 9 ms", InvalidArgument, "delay: 9 ms"),
+        ("INVALID_ARGUMENT: backoffBaseMs: 9", InvalidArgument, "backoff_base_ms: 9"),
+        ("INVALID_ARGUMENT: producer.sequence: 0", InvalidArgument, "sequence: 0"),
+        (
+            "RESOURCE_EXHAUSTED: items: the call has 9",
+            ResourceExhausted,
+            "contents: the call has 9",
+        ),
+        ("NOT_FOUND: there is no queue 'itemBytesMax: 9'", NotFound, None),
+        ("RESOURCE_EXHAUSTED: queue 'numItems' holds 9 items", ResourceExhausted, None),
+        ("INTERNAL: KeyError: numItems", Internal, "KeyError: numItems"),
+        ("no code at all: numItems", Internal, "no code at all: numItems"),
+    ],
+)
+def test_the_first_word_becomes_the_argument(
+    wire_text: str, error: type[QueueberError], told: str | None
+) -> None:
+    found = error_of(wire_text)
+
+    assert type(found) is error
+    assert str(found) == (told or wire_text.partition(": ")[2])

@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.bulk.part_writer import PartWriter
-from queueber.db.bulk.sst import CLAIMS, check_files, walk_files
+from queueber.db.bulk.staged_files import CLAIMS, check_files, walk_files
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
-from queueber.db.records.dedup_keys import decode_key_entry
 from queueber.db.records.keys import PREFIX_BYTES, text_digest
 from queueber.db.records.loads import LoadRecord, part_directory
-from queueber.db.records.retention import FORGET_KEY
+from queueber.db.records.remembered import FORGET_KEY, decode_key_entry, ids_digest
 from queueber.engine.loads.part_check import check_part
 from queueber.ids import IdSource, ItemId, range_id
 from queueber.limits import MIB, PARTITIONS_MAX

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from queueber.db.bulk.sst import CLAIMS, SstWriter, check_files, file_crc32, walk_files
+from queueber.db.bulk.staged_files import CLAIMS, SstWriter, check_files, file_crc32, walk_files
 from queueber.db.families import Family
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import InvalidArgument

@@ -7,15 +7,17 @@ refused, so none of it are kept.
 from queueber.db.records.items import (
     decode_details,
     decode_item,
+    decode_lease,
     encode_detailed_item,
     encode_item,
+    encode_lease,
     pack_attributes,
     unpack_attributes,
 )
-from queueber.db.records.leases import decode_lease, encode_lease
-from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
+from queueber.db.records.keys import MarkFields, encode_mark
 from queueber.db.records.queues import decode_queue, encode_queue
 from queueber.model import QueueSettings
+from tests.support.entries import plain_mark
 
 
 def as_held(items: list[tuple[bytes, bytes]]) -> bytes:

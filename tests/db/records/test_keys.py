@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from queueber.db.records.keys import (
     DUE_BYTES,
-    LOWEST_DUE,
     NEVER_MS,
     PREFIX_BYTES,
     TIME_BYTES,
@@ -23,6 +22,7 @@ from queueber.db.records.keys import (
     time_part,
 )
 from queueber.ids import IdSource, made_at_ms
+from tests.support.entries import LOWEST_DUE
 
 queue_ids = st.integers(0, (1 << 32) - 2)
 times_ms = st.integers(0, NEVER_MS - 1)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.db.records.dedup_keys import encode_key_entry
 from queueber.db.records.keys import text_digest
 from queueber.db.records.loads import (
     LOAD_KEY_BYTES,
+    LOADS_END,
     PART_KEY_BYTES,
     Dropped,
     LoadedRecord,
@@ -25,11 +25,11 @@ from queueber.db.records.loads import (
     load_key,
     loaded_digest,
     loaded_key,
-    loads_end,
     part_directory,
     part_key,
     parts_end,
 )
+from queueber.db.records.remembered import encode_key_entry
 from queueber.limits import LOAD_DUPLICATES_MAX, LOAD_PARTS_MAX, PARTITIONS_MAX
 from queueber.model import LoadRef, Part, PartRef, StagedFile
 
@@ -212,7 +212,7 @@ def test_keys_of_a_load_and_its_parts_are_one_range_of_those_under_way(
 ) -> None:
     key, part = load_key(digest), part_key(digest, ref)
 
-    assert key < part < parts_end(digest) < loads_end() <= loaded_key(bytes(16))
+    assert key < part < parts_end(digest) < LOADS_END <= loaded_key(bytes(16))
     assert (len(key), len(part)) == (LOAD_KEY_BYTES, PART_KEY_BYTES)
     assert is_load_key(key)
     assert not is_load_key(part)

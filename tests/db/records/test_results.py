@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from queueber.db.records.results import PLAIN_RESULT, decode_result, encode_result, is_of_batch
+from queueber.db.records.log import PLAIN_RESULT, decode_result, encode_result, is_of_batch
 
 ID = bytes.fromhex("018bcfe568007abc9234567890abcdef")
 ATTRIBUTES = bytes.fromhex("0001 61 0000")

@@ -11,7 +11,7 @@ from subprocess import PIPE
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.recovery.synced import FILE_NAME, read_synced
+from queueber.db.recovery.wal import SYNCED_FILE, read_synced
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.errors import DataDirLocked, StorageCorrupt
@@ -247,7 +247,7 @@ def test_damaged_note_is_refused_and_named(folder: Path) -> None:
     path = folder / "data"
     with RocksStore(path) as store:
         put(store, 1)
-    (path / FILE_NAME).write_bytes(b"12 junk\n")
+    (path / SYNCED_FILE).write_bytes(b"12 junk\n")
 
     with pytest.raises(StorageCorrupt, match="SYNCED is damaged"):
         RocksStore(path)

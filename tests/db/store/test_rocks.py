@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from queueber.db.bulk.sst import SstWriter
+from queueber.db.bulk.staged_files import SstWriter
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.store.contract import ScanIncomplete, Store
 from queueber.db.store.rocks import RocksStore

@@ -3,8 +3,8 @@
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.items import HELD_BYTES
 from queueber.db.records.keys import NEVER_MS, due_part
-from queueber.db.records.leases import HELD_BYTES
 from tests.engine.damage import (
     LEVEL,
     MARK_2,

@@ -3,11 +3,15 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import encode_attempts, encode_dead
-from queueber.db.records.items import encode_item
-from queueber.db.records.keys import due_part, level_part
-from queueber.db.records.leases import HELD_BYTES
-from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
+from queueber.db.records.items import HELD_BYTES, encode_item
+from queueber.db.records.keys import (
+    MarkFields,
+    due_part,
+    encode_attempts,
+    encode_dead,
+    encode_mark,
+    level_part,
+)
 from queueber.engine.integrity.check_items import ItemsCheck
 from tests.engine.damage import (
     LEVEL,
@@ -18,6 +22,7 @@ from tests.engine.damage import (
     steps,
 )
 from tests.engine.integrity.test_queue_entries import checked_queue
+from tests.support.entries import plain_mark
 from tests.support.rig import START_MS, Rig
 
 INDEX = Family.VISIBILITY_INDEX

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.batches import decode_batch
 from queueber.db.records.keys import due_part
 from queueber.db.records.loads import (
     LoadedRecord,
@@ -23,9 +22,9 @@ from queueber.db.records.loads import (
     loaded_key,
     part_key,
 )
-from queueber.db.records.retention import FORGET_LOAD, FORGET_LOADED
-from queueber.engine.integrity.check_loads import LoadsCheck
+from queueber.db.records.remembered import FORGET_LOAD, FORGET_LOADED, decode_batch
 from queueber.engine.integrity.check_store import check_store
+from queueber.engine.integrity.records import RecordsCheck
 from queueber.ids import range_end
 from queueber.model import LoadRef, PartRef
 from tests.engine.damage import HELD_BATCH, LOAD, LOADED, STRANGER, Case, Damage, steps
@@ -145,12 +144,12 @@ def test_damage_of_a_load_is_reported_under_its_rule_and_no_other(rig: Rig, case
 
 def test_check_of_sound_loads_finds_nothing_and_tells_what_they_hold(rig: Rig) -> None:
     damage = Damage(rig)
-    check = LoadsCheck(checked_queue(rig))
+    check = RecordsCheck(checked_queue(rig))
 
-    assert list(check.run()) == []
+    assert list(check.check_loads()) == []
 
     assert check.forget_entries == {DUE: FORGET_LOAD, loaded_due(damage): FORGET_LOADED}
-    assert check.by_batch == {int.from_bytes(HELD_BATCH): 1}
+    assert check.loads_by_batch == {int.from_bytes(HELD_BATCH): 1}
     assert decode_batch(damage.get(Family.BATCHES, HELD_BATCH)).loads == 1
 
 

@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.engine.integrity.check_loads import HALF_COMMITTED
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.integrity.rebuild_store import broken_queues, rebuild_store
+from queueber.engine.integrity.records import HALF_COMMITTED
 from queueber.engine.open import open_engine
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource

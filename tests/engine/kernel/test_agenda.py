@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.kernel.agenda import Agenda
+from queueber.engine.kernel.transaction import Agenda
 from queueber.ids import QueueId
 
 NO_QUEUE, ONE, TWO, THREE = (QueueId(number) for number in range(4))

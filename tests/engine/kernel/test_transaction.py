@@ -5,17 +5,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.counters import decode_counters
-from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.marks import Entry, MarkFields, encode_mark, plain_mark
+from queueber.db.records.keys import (
+    NEVER_MS,
+    Entry,
+    MarkFields,
+    due_part,
+    encode_mark,
+    level_part,
+)
+from queueber.db.records.queues import decode_counters
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log.log import append
+from queueber.engine.log import append
 from queueber.engine.queue.add import add
-from queueber.engine.queue.delayed import put_delayed, take_delayed
+from queueber.engine.queue.places import put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import Unavailable
 from queueber.ids import ItemId, made_at_ms
 from queueber.model import NewItems, QueueSettings
+from tests.support.entries import plain_mark
 from tests.support.operations import create_queue
 from tests.support.rig import START_MS, Rig, assert_window_is_the_front_of_the_index, refuse_write
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
-from queueber.engine.kernel.steps import Step
+from queueber.engine.kernel.transaction import Step
 from queueber.errors import (
     Aborted,
     InvalidArgument,
@@ -217,7 +217,7 @@ def test_items_of_a_load_come_before_those_added_since_it_began(rig: LoadRig) ->
 def test_items_of_a_load_larger_than_a_window_are_polled_to_the_last(
     rig: LoadRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES", 4)
+    monkeypatch.setattr("queueber.engine.queue.ready_index.READY_WINDOW_ENTRIES", 4)
     load = rig.begin()
     contents = [b"%d" % n for n in range(50)]
     rig.add(b"a", b"b")

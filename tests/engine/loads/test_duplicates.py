@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.dedup_keys import decode_key_entry
 from queueber.db.records.keys import text_digest
 from queueber.db.records.loads import Dropped, LoadRecord
+from queueber.db.records.remembered import decode_key_entry
 from queueber.engine.loads.duplicates import DuplicateSearch
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.ids import range_id

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from queueber.engine.loads.load_phase import TRANSITIONS, LoadPhase, next_phase
+from queueber.engine.loads.loads import TRANSITIONS, LoadPhase, next_phase
 from queueber.errors import InvariantViolation
 
 EVENTS = sorted({event for _, event in TRANSITIONS})

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from queueber.db.records.keys import queue_prefix
 from queueber.db.store.contract import Batch, Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.integrity.check_log import check_log
-from queueber.engine.log.log import Log, open_log, read
-from queueber.engine.log.readers import reader_offset
-from queueber.engine.log.trim import trim_due_ms
+from queueber.engine.integrity.logs import check_log
+from queueber.engine.log import Log, open_log, read, reader_offset, trim_due_ms
 from queueber.errors import Unavailable
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, LogModel, append_rows

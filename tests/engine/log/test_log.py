@@ -10,11 +10,9 @@ from queueber.db.records.keys import queue_prefix
 from queueber.db.records.log import LogHead, block_key
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.kernel.kernel import Kernel
-from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log import log as log_module
-from queueber.engine.log.log import Log, LogSlice, open_log, read
-from queueber.engine.log.readers import reader_offset
+from queueber.engine import log as log_module
+from queueber.engine.kernel.transaction import Kernel, Transaction
+from queueber.engine.log import Log, LogSlice, open_log, read, reader_offset
 from queueber.errors import (
     InvalidArgument,
     InvariantViolation,

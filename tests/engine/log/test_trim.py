@@ -9,11 +9,9 @@ from queueber.db.records.keys import NEVER_MS, prefix_end, queue_prefix
 from queueber.db.records.log import LogHead, block_key
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksBatch, RocksStore
-from queueber.engine.integrity.check_log import check_log
-from queueber.engine.log import trim as log_trim
-from queueber.engine.log.log import Log, LogSlice, open_log, read
-from queueber.engine.log.readers import reader_offset
-from queueber.engine.log.trim import trim_due_ms
+from queueber.engine import log as log_module
+from queueber.engine.integrity.logs import check_log
+from queueber.engine.log import Log, LogSlice, open_log, read, reader_offset, trim_due_ms
 from queueber.errors import InvariantViolation
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, append_rows
@@ -195,7 +193,7 @@ def test_trim_that_is_not_due_or_takes_all_does_not_search(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = filled(store, 500)
-    monkeypatch.setattr(log_trim, "_SINGLE_DELETES_BYTES_MAX", 0)
+    monkeypatch.setattr(log_module, "_SINGLE_DELETES_BYTES_MAX", 0)
     seeks = Seeks(store, monkeypatch)
 
     assert trim(store, log, 99, age_ms=100, bytes_max=0) == 0

@@ -9,11 +9,11 @@ from queueber.db.records.items import (
     encode_item,
     pack_attributes,
 )
-from queueber.db.records.keys import due_part, level_part
-from queueber.db.records.marks import MarkFields, encode_mark, plain_mark
+from queueber.db.records.keys import MarkFields, due_part, encode_mark, level_part
 from queueber.errors import ResourceExhausted
 from queueber.model import NO_DETAILS, NewItems, QueueSettings
 from tests.engine.making import make_dead
+from tests.support.entries import plain_mark
 from tests.support.operations import configure_queue, create_queue
 from tests.support.rig import QUEUE, Rig
 

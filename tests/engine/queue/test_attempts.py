@@ -5,11 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_attempts, decode_dead, encode_attempts
-from queueber.db.records.keys import due_part
-from queueber.db.records.marks import MarkFields, decode_mark
+from queueber.db.records.keys import (
+    MarkFields,
+    decode_attempts,
+    decode_dead,
+    decode_mark,
+    due_part,
+    encode_attempts,
+)
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.queue.attempts import Failure, backoff_ms, charge
+from queueber.engine.queue.fail import Failure, backoff_ms, charge
 from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
@@ -120,8 +125,8 @@ def charge_held(rig: Rig, delay_ms: int | None) -> tuple[list[bytes], list[bool]
     tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
     marks = rig.queue.leases.take(tx, ids, [lease_id] * 2)
     failures = [
-        Failure(item_id, mark, f"error {at}", delay_ms, DeathReason.FAILED)
-        for at, (item_id, mark) in enumerate(held_items(ids, marks))
+        Failure(item, f"error {at}", delay_ms, DeathReason.FAILED)
+        for at, item in enumerate(held_items(ids, marks))
     ]
     comes_back = charge(tx, failures)
     tx.commit()
@@ -210,7 +215,7 @@ def test_item_without_a_limit_of_attempts_never_dies_and_is_completed_however_of
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A mark counts up to 65,535; of the times of failures the last ones are kept."""
-    monkeypatch.setattr("queueber.engine.queue.attempts.MARK_ATTEMPTS_MAX", 5)
+    monkeypatch.setattr("queueber.engine.queue.fail.MARK_ATTEMPTS_MAX", 5)
     monkeypatch.setattr("queueber.engine.queue.complete.MARK_ATTEMPTS_MAX", 5)
     monkeypatch.setattr("queueber.engine.queue.poll.MARK_ATTEMPTS_MAX", 5)
     allow_attempts(rig, 0)
@@ -229,7 +234,7 @@ def test_item_without_a_limit_of_attempts_never_dies_and_is_completed_however_of
 def test_times_of_failures_are_kept_up_to_their_limit(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("queue.attempts", "integrity.check_items", "integrity.rebuild_items"):
+    for module in ("queue.fail", "integrity.check_items", "integrity.rebuild_items"):
         monkeypatch.setattr(f"queueber.engine.{module}.ATTEMPTS_CEILING", 3)
     allow_attempts(rig, 0)
     (item,) = rig.add(b"x")

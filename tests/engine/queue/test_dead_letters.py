@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.marks import HeldItem
+from queueber.db.records.keys import HeldItem
 from queueber.ids import ItemId
 from queueber.model import ItemState, NewItems
 from tests.engine.making import allow_attempts, make_dead, mark_of

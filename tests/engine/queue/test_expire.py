@@ -3,10 +3,18 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import encode_attempts, encode_dead
-from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.marks import MARK_BYTES, MarkFields, decode_mark, encode_mark
-from queueber.engine.queue.attempts import backoff_ms
+from queueber.db.records.keys import (
+    MARK_BYTES,
+    NEVER_MS,
+    MarkFields,
+    decode_mark,
+    due_part,
+    encode_attempts,
+    encode_dead,
+    encode_mark,
+    level_part,
+)
+from queueber.engine.queue.fail import backoff_ms
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
 from queueber.model import NewItems, QueueSettings

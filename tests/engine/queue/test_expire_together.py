@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import encode_attempts
-from queueber.db.records.marks import MarkFields, decode_mark
+from queueber.db.records.keys import MarkFields, decode_mark, encode_attempts
 from tests.engine.making import come_back_at_once
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue, expire

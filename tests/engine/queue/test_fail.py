@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.dead_letters import decode_attempts
+from queueber.db.records.keys import decode_attempts
 from queueber.model import FailOutcome, QueueSettings
 from tests.engine.making import allow_attempts, come_back_at_once, mark_of, whereabouts
 from tests.support.operations import create_queue, fail

@@ -4,8 +4,8 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.queue.finish import finish
 from queueber.engine.queue.leases import held_items
+from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 from queueber.model import NewItems
 from tests.support.operations import receipt

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queueber.db.records.keys import LOWEST_DUE
-from queueber.db.records.marks import Entry, MarkFields, encode_mark, mark_group_max
+from queueber.db.records.keys import Entry, MarkFields, encode_mark, mark_group_max
 from queueber.engine.queue.isolation import HeldTogether
-from queueber.engine.queue.ready_window import ReadyWindow
-from queueber.engine.queue.selection import Selection
+from queueber.engine.queue.poll import Selection
+from queueber.engine.queue.ready_index import ReadyWindow
 from queueber.limits import MIB
 from queueber.model import Polled
 from tests.engine.making import make_quarantined, mark_of
+from tests.support.entries import LOWEST_DUE
 from tests.support.operations import held_by, poll
 from tests.support.rig import Rig
 

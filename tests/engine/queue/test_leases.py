@@ -3,10 +3,10 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import plain_mark
+from queueber.db.records.items import decode_lease, split_held
 from queueber.engine.queue.leases import Marks
 from tests.engine.making import counters_aside
+from tests.support.entries import plain_mark
 from tests.support.operations import run
 from tests.support.rig import Rig
 

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
+from queueber.db.records.items import decode_lease, split_held
 from queueber.db.records.keys import due_part
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import plain_mark
 from queueber.limits import ITEM_WIRE_BYTES, MIB, READY_WINDOW_ENTRIES
 from queueber.model import NOTHING_POLLED
 from tests.engine.making import come_back_at_once
+from tests.support.entries import plain_mark
 from tests.support.rig import Rig
 
 
@@ -204,7 +204,7 @@ def test_poll_gives_contents_back_exactly(rig: Rig, size: int) -> None:
 @pytest.fixture
 def nothing_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items whose contents are kept in memory are in the window, however many they are."""
-    monkeypatch.setattr("queueber.engine.queue.recent_contents.RECENT_BYTES_MAX", 0)
+    monkeypatch.setattr("queueber.engine.queue.ready_index.RECENT_BYTES_MAX", 0)
 
 
 @pytest.mark.usefixtures("nothing_fresh")

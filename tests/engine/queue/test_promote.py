@@ -2,8 +2,8 @@
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
-from queueber.db.records.marks import plain_mark
 from queueber.model import NewItems, QueueSettings
+from tests.support.entries import plain_mark
 from tests.support.operations import add, create_queue, promote
 from tests.support.rig import Rig
 

@@ -7,11 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.keys import LOWEST_DUE, due_part, level_part, queue_prefix
-from queueber.db.records.marks import Entry, plain_mark
+from queueber.db.records.keys import (
+    Entry,
+    due_part,
+    level_part,
+    queue_prefix,
+)
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.queue.ready_window import ReadyWindow
+from queueber.engine.queue.ready_index import ReadyWindow
+from tests.support.entries import LOWEST_DUE, plain_mark
 from tests.support.folders import quick_folder, remove_folder
 
 ENTRIES_MAX = 4
@@ -29,7 +34,7 @@ def store() -> Iterator[Store]:
 @pytest.fixture(scope="module", autouse=True)
 def small_windows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES", ENTRIES_MAX)
+        patch.setattr("queueber.engine.queue.ready_index.READY_WINDOW_ENTRIES", ENTRIES_MAX)
         yield
 
 

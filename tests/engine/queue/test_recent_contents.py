@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from queueber.db.families import Family
-from queueber.engine.queue.recent_contents import CacheUser, RecentContents
+from queueber.engine.queue.ready_index import ReadyIndex, RecentContents
 from queueber.ids import ItemId
 from queueber.model import ItemState, NewItems, QueueSettings
 from tests.engine.making import come_back_at_once
@@ -21,7 +21,7 @@ def rig() -> Iterator[Rig]:
     made.close()
 
 
-class User:
+class User(ReadyIndex):
     """A queue that uses the cache."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ ONE, TWO = User(), User()
 A, B, C, X, ZERO = (ItemId(name) for name in (b"a", b"b", b"c", b"x", b"0"))
 
 
-def kept(recent: RecentContents, *ids: bytes, user: CacheUser = ONE) -> list[bytes | None]:
+def kept(recent: RecentContents, *ids: bytes, user: ReadyIndex = ONE) -> list[bytes | None]:
     """What is there of them, which is still there afterwards."""
     item_ids = [ItemId(each) for each in ids]
     found = recent.take(user, item_ids)
@@ -46,8 +46,8 @@ def kept(recent: RecentContents, *ids: bytes, user: CacheUser = ONE) -> list[byt
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, *, of_all: int, of_queue: int) -> None:
-    monkeypatch.setattr("queueber.engine.queue.recent_contents.RECENT_BYTES_MAX", of_all)
-    monkeypatch.setattr("queueber.engine.queue.recent_contents.RECENT_QUEUE_BYTES_MAX", of_queue)
+    monkeypatch.setattr("queueber.engine.queue.ready_index.RECENT_BYTES_MAX", of_all)
+    monkeypatch.setattr("queueber.engine.queue.ready_index.RECENT_QUEUE_BYTES_MAX", of_queue)
 
 
 def test_contents_are_taken_once() -> None:
@@ -199,7 +199,7 @@ def test_window_of_a_queue_that_made_room_is_short_again_and_serves_all_in_order
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit(monkeypatch, of_all=1_000_000, of_queue=1_000_000)
-    monkeypatch.setattr("queueber.engine.queue.ready_window.READY_WINDOW_ENTRIES", 8)
+    monkeypatch.setattr("queueber.engine.queue.ready_index.READY_WINDOW_ENTRIES", 8)
     ids = rig.add(*[b"%d" % number for number in range(2000)])
     (window,) = rig.queue.ready.windows.values()
     assert len(window.entries) == 2000

@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.marks import MarkFields
+from queueber.db.records.keys import MarkFields
 from queueber.limits import BATCH_KEEP_MS
 from queueber.model import NewItems
 from tests.engine.making import allow_attempts, make_dead, whereabouts

@@ -3,9 +3,10 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.marks import MarkFields, plain_mark
+from queueber.db.records.keys import MarkFields
 from queueber.model import NewItems, QueueSettings
 from tests.engine.making import mark_of
+from tests.support.entries import plain_mark
 from tests.support.operations import create_queue, release, release_lease
 from tests.support.rig import Rig
 

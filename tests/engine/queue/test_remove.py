@@ -2,11 +2,11 @@
 
 import pytest
 
-from queueber.db.records.leases import decode_lease, split_held
-from queueber.db.records.marks import plain_mark
+from queueber.db.records.items import decode_lease, split_held
 from queueber.model import QueueSettings
 from tests.engine.making import come_back_at_once
 from tests.support.ending import expire_together
+from tests.support.entries import plain_mark
 from tests.support.operations import create_queue, remove, remove_whole
 from tests.support.rig import Rig
 

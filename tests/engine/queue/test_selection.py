@@ -3,11 +3,11 @@
 What may go together is in `test_choice_company`.
 """
 
-from queueber.db.records.marks import plain_mark
-from queueber.engine.queue.selection import Selection
+from queueber.engine.queue.poll import Selection
 from queueber.limits import ITEM_WIRE_BYTES, MIB, OLDEST_FIRST_EVERY
 from queueber.model import NewItems, Polled
 from tests.engine.making import make_quarantined
+from tests.support.entries import plain_mark
 from tests.support.rig import Rig
 
 

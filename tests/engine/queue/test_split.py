@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queueber.db.records.keys import LOWEST_DUE
 from queueber.engine.queue.peek import look
+from queueber.engine.queue.queue_state import View, live_view, take_view
 from queueber.engine.queue.split import split
-from queueber.engine.queue.view import View, live_view, take_view
 from queueber.ids import ItemId
 from queueber.limits import MIB, SPLIT_SEEKS_MAX
 from queueber.model import ItemState, NewItems
 from tests.engine.making import make_dead, make_quarantined
+from tests.support.entries import LOWEST_DUE
 from tests.support.rig import Rig
 
 LINE = b"x"

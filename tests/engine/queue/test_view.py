@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from queueber.engine.queue.peek import look
+from queueber.engine.queue.queue_state import View
 from queueber.engine.queue.results import results_of
-from queueber.engine.queue.view import View
 from queueber.limits import MIB
 from queueber.model import Column, ItemInfo, ItemState, NewItems
 from tests.engine.making import make_dead

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.batches import ids_digest
+from queueber.db.records.remembered import ids_digest
 from queueber.engine.records.batches import batch_reference
 from queueber.errors import InvariantViolation, NotFound, ResourceExhausted
 from queueber.limits import BATCH_KEEP_MS

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from queueber.errors import InvalidArgument
 from queueber.spark.jobs.bad_records import find_bad_record
-from queueber.spark.jobs.input import Input, InputColumns
-from queueber.spark.jobs.jobs import QueueRef, enqueue
-from queueber.spark.jobs.session import SparkSettings, spark_session
+from queueber.spark.jobs.jobs import enqueue
+from queueber.spark.jobs.session import spark_session
+from queueber.spark.jobs.settings import Input, SparkSettings
 from tests.support.spark_sink import Sink
 
 GOOD_JSON = '{"a": 1}\n'
@@ -61,18 +61,19 @@ def test_record_is_counted_over_all_blocks_of_a_file(spark: SparkSession, tmp_pa
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        (InputColumns(priority="n"), "priority_column: {} has 'x'; it must be a whole number"),
-        (InputColumns(delay="n"), "delay_column: {} has 'x'; it must be a number of seconds"),
-        (InputColumns(visible_at="n"), "visible_at_column: {} has 'x'; it must be a timestamp"),
-        (InputColumns(attributes="o"), "attributes_column: {} has '{{'; it must be a JSON object"),
+        ({"priority_column": "n"}, "priority_column: {} has 'x'; it must be a whole number"),
+        ({"delay_column": "n"}, "delay_column: {} has 'x'; it must be a number of seconds"),
+        ({"visible_at_column": "n"}, "visible_at_column: {} has 'x'; it must be a timestamp"),
+        ({"attributes_column": "o"}, "attributes_column: {} has '{{'; it must be a JSON object"),
     ],
 )
 def test_value_that_cannot_be_converted_is_named_with_its_record(
-    spark: SparkSession, tmp_path: Path, columns: InputColumns, words: str
+    spark: SparkSession, tmp_path: Path, columns: dict[str, str], words: str
 ) -> None:
     folder = write(tmp_path, one="n|o\n2026|{}\n|{}\nx|{\n")
 
-    told = find_bad_record(spark, Input([str(folder)], "csv", {"sep": "|"}, columns))
+    given = Input([str(folder)], "csv", {"sep": "|"}, **columns)  # type: ignore[arg-type]  # by name
+    told = find_bad_record(spark, given)
 
     assert told == words.format(f"record 3 of file:{folder}/one")
 
@@ -96,12 +97,12 @@ def test_enqueue_names_the_record_and_adds_nothing(
     spark: SparkSession, sink: Sink, tmp_path: Path
 ) -> None:
     folder = write(tmp_path, one="a,b\n1,2\n", two="a,b\n1\n")
-    target = QueueRef(sink.server.address, sink.queue.name)
+    target = {"address": sink.server.address, "queue": sink.queue.name}
 
     with pytest.raises(
         InvalidArgument, match=r"record 1 of file:.*/two cannot be read as csv: '1'"
     ):
-        enqueue(spark, Input([str(folder)], "csv"), target)
+        enqueue(spark, Input([str(folder)], "csv"), **target)
 
     sink.assert_untouched()
 
@@ -117,6 +118,6 @@ def test_enqueue_names_a_file_that_cannot_be_read_at_all(
         pytest.raises(InvalidArgument, match=r"cannot read file:.*/cut\.txt\.gz in this format"),
         spark_session("test", SparkSettings()),
     ):
-        enqueue(spark, Input([str(path)]), QueueRef(sink.server.address, sink.queue.name))
+        enqueue(spark, Input([str(path)]), address=sink.server.address, queue=sink.queue.name)
 
     sink.assert_untouched()

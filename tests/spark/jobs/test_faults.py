@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from queueber.errors import InvalidArgument
 from queueber.spark.jobs.faults import SparkFailed, what_failed
-from queueber.spark.jobs.session import SparkSettings, spark_session
+from queueber.spark.jobs.session import spark_session
+from queueber.spark.jobs.settings import SparkSettings
 from queueber.testing import ServerProcess
 from tests.support.spark_driver import ROOT
 

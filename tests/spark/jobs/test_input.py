@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from queueber.errors import InvalidArgument
-from queueber.spark.jobs.input import Input, InputColumns, read_items
+from queueber.spark.jobs.input import read_items
+from queueber.spark.jobs.settings import Input
 
 
 def rows_of(spark: SparkSession, path: Path, **given: object) -> list[dict[str, object]]:
@@ -49,9 +50,14 @@ def test_csv_has_a_line_of_names_and_options_of_its_reader(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text("order;rank;wait;note\no1;9;0.1;x\n")
-    columns = InputColumns(contents="note", key="order", priority="rank", delay="wait")
+    columns = {
+        "contents_column": "note",
+        "key_column": "order",
+        "priority_column": "rank",
+        "delay_column": "wait",
+    }
 
-    made = rows_of(spark, path, options={"sep": ";"}, columns=columns)
+    made = rows_of(spark, path, options={"sep": ";"}, **columns)
 
     assert made == [{"contents": "x", "key": "o1", "priority": 9, "delay_ms": 100}]
 
@@ -64,9 +70,14 @@ def test_columns_of_parquet_keep_bytes_times_and_maps(spark: SparkSession, tmp_p
         "page binary, number long, at timestamp, more map<string, string>",
     )
     given.write.parquet(str(path))
-    columns = InputColumns(contents="page", key="number", visible_at="at", attributes="more")
+    columns = {
+        "contents_column": "page",
+        "key_column": "number",
+        "visible_at_column": "at",
+        "attributes_column": "more",
+    }
 
-    (made,) = rows_of(spark, path, format="parquet", columns=columns, priority=3)
+    (made,) = rows_of(spark, path, format="parquet", **columns, priority=3)
 
     assert made["contents"] == b"\xff\x00"
     assert (made["key"], made["priority"], made["attributes"]) == ("17", 3, {"kind": "raw"})
@@ -78,8 +89,8 @@ def test_contents_that_are_no_text_become_such(spark: SparkSession, tmp_path: Pa
     path = tmp_path / "a.json"
     path.write_text('{"number": 17, "object": {"a": 1}, "texts": {"kind": "raw"}}\n')
 
-    number = rows_of(spark, path, columns=InputColumns(contents="number"))
-    nested = rows_of(spark, path, columns=InputColumns(contents="object", attributes="texts"))
+    number = rows_of(spark, path, **{"contents_column": "number"})
+    nested = rows_of(spark, path, **{"contents_column": "object", "attributes_column": "texts"})
 
     assert number == [{"contents": "17"}]
     assert nested == [{"contents": '{"a":1}', "attributes": {"kind": "raw"}}]
@@ -100,4 +111,4 @@ def test_a_column_that_is_not_there_is_refused_by_name(
     path.write_text("a,b\n1,2\n")
 
     with pytest.raises(InvalidArgument, match=f"{option}_column: .* no column 'c'; it has a, b"):
-        rows_of(spark, path, columns=InputColumns(**{option: "c"}))
+        rows_of(spark, path, **{f"{option}_column": "c"})

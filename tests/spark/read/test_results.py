@@ -268,6 +268,7 @@ def test_read_goes_on_when_its_snapshot_has_ended_unless_rows_are_gone(
     reader = reader_of(server, queue, "result")
     (part,) = reader.partitions()
     assert isinstance(part, DonePart)
+    assert part.snapshot is not None
     queue.snapshot(part.snapshot).close()
 
     assert [batch.to_pydict() for batch in reader.read(part)] == [{"result": [b"1", b"2"]}]

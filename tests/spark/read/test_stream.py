@@ -12,7 +12,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import queueber
 from queueber.spark.options import ReadOptions
-from queueber.spark.read.stream import ResultsStreamReader, StreamPart
+from queueber.spark.read.results import DonePart
+from queueber.spark.read.stream import ResultsStreamReader
 from queueber.testing import ServerProcess
 from tests.spark.read.reading import complete
 
@@ -203,7 +204,7 @@ def test_planned_results_are_kept_for_the_reader_from_its_first_batch_on(
     queue.ack_results("fast", 2)
 
     assert queue.results_stats().readers == {"r": 0, "fast": 2}
-    assert isinstance(part, StreamPart)
+    assert isinstance(part, DonePart)
     assert [batch.to_pydict() for batch in reader.read(part)] == [{"result": [b"1", b"2"]}]
     reader.commit({"offset": 2})
     assert queue.results_stats().readers["r"] == 2

@@ -16,7 +16,7 @@ import queueber
 from queueber.model import LoadState, PartRef
 from queueber.spark import QueueberDataSource
 from queueber.spark.options import WriteOptions
-from queueber.spark.write.task import Task, find
+from queueber.spark.write.task import find
 from queueber.spark.write.writers import BatchWriter
 from queueber.testing import ServerProcess, running_server
 from tests.support.spark_driver import CLUSTER, LOCAL, running_driver
@@ -133,7 +133,7 @@ def test_task_that_comes_after_the_abort_does_not_begin_the_load_again(sink: Sin
     writer.abort([])
 
     with pytest.raises(queueber.NotFound, match="aborted"):
-        writer._loading.stage(find, begun.ref, Task(PartRef(0, "late"), "", 0), iter([rows]))
+        writer._loading.stage(begun.ref, PartRef(0, "late"), iter([rows]))
 
     sink.assert_untouched()
 

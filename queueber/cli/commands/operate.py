@@ -1,0 +1,132 @@
+"""What operators do to a queue: `pause`, `resume`, `cancel`, `purge` and `redrive`."""
+
+import click
+from click.exceptions import Exit
+
+from queueber.cli import flags
+from queueber.cli.exits import NEGATIVE
+from queueber.cli.output import counted, to_duration
+from queueber.cli.progress import with_progress
+from queueber.cli.target import Target, queue_flags
+from queueber.errors import InvalidArgument
+from queueber.limits import DELAY_MS_MAX, SECOND_MS
+from queueber.model import ItemState
+
+
+@click.command()
+@click.option(
+    "--for",
+    "for_seconds",
+    type=flags.seconds_up_to(DELAY_MS_MAX, is_zero_allowed=False),
+    help="Length of the pause. [default: until 'resume']",
+)
+@queue_flags
+def pause(target: Target, for_seconds: float | None) -> None:
+    """Pause a queue: polls get no items.
+
+    \b
+    Example:
+      queueber pause -q images --for 600
+
+    Items can still be added, and items that are leased can be completed, failed and so on. With
+    --json: {"paused": true}.
+    """
+    with target.open_queue() as queue:
+        queue.pause(for_seconds)
+    end = "until 'resume'" if for_seconds is None else f"for {to_duration(for_seconds * SECOND_MS)}"
+    target.echo({"paused": True}, f"{target.queue}  paused {end}")
+
+
+@click.command()
+@queue_flags
+def resume(target: Target) -> None:
+    """Resume a paused queue: polls get items again.
+
+    \b
+    Example:
+      queueber resume -q images
+
+    Does nothing if the queue is not paused. With --json: {"paused": false}.
+    """
+    with target.open_queue() as queue:
+        queue.resume()
+    target.echo({"paused": False}, f"{target.queue}  resumed")
+
+
+@click.command()
+@flags.ids_argument
+@queue_flags
+def cancel(target: Target, ids: tuple[bytes, ...]) -> None:
+    """Delete items by their ids, in any state, even leased ones.
+
+    \b
+    Example:
+      queueber cancel 0199f1c29b007d0aa1c07a8f0f1d2e3b
+
+    Prints the outcome for each id. Ends with 1 if one was not found. With --json: {"cancelled":
+    ["..."], "notCancelled": []}.
+    """
+    with target.open_queue() as queue:
+        cancelled = queue.cancel(ids)
+    outcomes = ["cancelled" if each else "not cancelled" for each in cancelled]
+    reason = "there is no such item in the queue"
+    target.echo_outcomes(ids, outcomes, reason, ("cancelled", "not cancelled"))
+
+
+@click.command()
+@flags.state_flag(required=True)
+@flags.yes_flag
+@queue_flags
+def purge(target: Target, state: ItemState, yes: bool) -> None:
+    """Delete all items that are in a state.
+
+    \b
+    Example:
+      queueber purge --state dead -q images --yes
+
+    Asks for confirmation; in a script, without a terminal, it needs --yes. Deletes at most as many
+    items as there are when it starts, so that it ends even if others keep adding. Ends with 1 if
+    you say no. With --json: {"purged": 12}.
+    """
+    with target.connect() as client:
+        queue = client.queue(target.queue, must_exist=True)
+        # Each state is the name of its count.
+        total: int = getattr(queue.stats(), state.value)
+        items = counted(total, f"{state.value} item")
+        if not yes and not flags.confirm(f"Delete {items} of queue {target.queue!r}?"):
+            target.echo({"purged": 0}, "nothing was purged")
+            raise Exit(NEGATIVE)
+        purged = with_progress(
+            client, queue, "Purging", total, lambda: queue.purge(state), "cancelled_total"
+        )
+    target.echo_count("purged", purged, "" if purged else f"nothing is {state.value}")
+
+
+@click.command()
+@flags.some_ids_argument
+@click.option("--all", "every", is_flag=True, help="All dead letters of the queue.")
+@queue_flags
+def redrive(target: Target, ids: tuple[bytes, ...], every: bool) -> None:
+    """Make dead letters ready again, with no failed attempts.
+
+    \b
+    Examples:
+      queueber redrive --all -q images
+      queueber redrive 0199f1c29b007d0aa1c07a8f0f1d2e3b
+
+    Ends with 1 if an id is not that of a dead letter. With --json: {"redriven": 12}.
+    """
+    if bool(ids) == every:
+        raise InvalidArgument("give the ids of dead letters, or --all")
+    with target.connect() as client:
+        queue = client.queue(target.queue, must_exist=True)
+        total = len(ids) or queue.stats().dead
+        redriven = with_progress(
+            client, queue, "Redriving", total, lambda: queue.redrive(ids or None), "redriven_total"
+        )
+    missing = len(set(ids)) - redriven if ids else 0
+    if missing > 0:
+        others = "1 is no dead letter" if missing == 1 else f"{missing:,} are no dead letters"
+        target.echo_count("redriven", redriven, f"{others} of the queue")
+        raise Exit(NEGATIVE)
+    target.echo_count("redriven", redriven, "" if redriven else "there are no dead letters")

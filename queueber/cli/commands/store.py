@@ -1,0 +1,189 @@
+"""`queueber verify` and `repair`: check the store of a stopped server, save what can be read."""
+
+import contextlib
+import fcntl
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.exceptions import Exit
+
+from queueber.cli.exits import NEGATIVE, STORE, USAGE, Failure
+from queueber.cli.output import counted
+from queueber.config import default_data_dir
+from queueber.errors import DataDirLocked, QueueberError
+
+_VIOLATIONS_MAX = 10_000
+"""More than anybody reads; a store that is wrong everywhere must not fill the memory."""
+
+_UNFINISHED = "repair-unfinished"
+
+_data_dir_flag = click.option(
+    "--data-dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=default_data_dir,
+    envvar="QUEUEBER_DATA_DIR",
+    show_envvar=True,
+    help="The data directory of the server. [default: the user's data folder]",
+)
+
+
+@click.command()
+@_data_dir_flag
+def verify(folder: Path) -> None:
+    """Check the store of a stopped server for damage. Changes nothing.
+
+    \b
+    Example:
+      queueber verify --data-dir /var/lib/queueber
+
+    It reads every record of the log and every block of every file with its checksum, and then
+    checks every entry against the rules of a queue, so a large store takes a while. It prints what
+    cannot be read, and each rule that is broken with the name of the queue. Ends with 1 if it finds
+    damage, and with 5 if the store cannot be opened. 'queueber repair' saves what can be read.
+    """
+    if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
+        raise Failure(f"there is no store in {folder}; nothing was created", STORE)
+    with _locked(folder):
+        remarks, damage, verdict = _check(folder)
+    for line in (*remarks, *damage):
+        click.echo(line)
+    click.echo(f"{folder} is {'damaged' if damage else 'sound'}: {verdict}")
+    if damage:
+        raise Exit(NEGATIVE)
+
+
+def _check(folder: Path) -> tuple[list[str], list[str], str]:
+    """Remarks, each damage in a line, and what it comes to, or what a sound store holds."""
+    # Other commands do not need RocksDB.
+    from queueber.db.families import Family
+    from queueber.db.records.queues import decode_counters
+    from queueber.db.recovery.opening import check_data_dir
+    from queueber.db.recovery.salvage import find_gaps
+    from queueber.db.store.rocks import RocksStore
+    from queueber.engine.integrity.check_store import check_store
+
+    check_data_dir(folder)
+    try:
+        with RocksStore(folder, read_only=True) as store:
+            remarks = [store.torn] if store.torn else []
+            if unreadable := [str(gap) for gap in find_gaps(store)]:
+                places = counted(len(unreadable), "place")
+                return remarks, unreadable, f"{places} cannot be read; the rules were not checked"
+            if violations := [str(each) for each in check_store(store, _VIOLATIONS_MAX)]:
+                least = "at least " if len(violations) == _VIOLATIONS_MAX else ""
+                return remarks, violations, f"{least}{counted(len(violations), 'violation')}"
+            kept = [decode_counters(v) for _, v in store.walk(Family.COUNTERS, b"", b"\xff" * 8)]
+    except QueueberError:
+        raise
+    except Exception as error:
+        # RocksDB found a damaged file, or a record cannot be decoded.
+        reason = str(error).partition("\n")[0]
+        raise Failure(f"the store in {folder} cannot be read: {reason}", STORE) from error
+    items = sum(each.ready + each.delayed + each.leased + each.dead for each in kept)
+    return remarks, [], f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep servers from opening the store. RocksDB itself takes no lock to read."""
+    try:
+        lock = (folder / "LOCK").open("rb")
+    except FileNotFoundError:
+        # A copy of a store may lack the file; then no server uses it.
+        yield
+        return
+    except OSError as error:
+        raise Failure(f"cannot use {error.filename}: {error.strerror}", STORE) from error
+    with lock:
+        try:
+            # A shared lock needs no permission to write, and conflicts with that of a server.
+            fcntl.lockf(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DataDirLocked(
+                f"the data directory {folder} is in use by a running server; stop it first"
+            ) from error
+        yield
+
+
+@click.command()
+@_data_dir_flag
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The new data directory. It must be new or empty, and needs as much disk space as the old "
+    "one, or twice as much if RocksDB's list of files is damaged.",
+)
+def repair(folder: Path, into: Path) -> None:
+    """Copy what can be read of a damaged store into a new one.
+
+    \b
+    Example:
+      queueber repair --data-dir /var/lib/queueber --into /var/lib/queueber-repaired
+
+    It copies every entry that can be read, up to where the log is damaged, and then repairs each
+    damaged queue until 'queueber verify' finds nothing wrong. Undamaged queues are copied
+    unchanged. The old directory is not changed; keep it until you have checked the new one.
+
+    \b
+    What may be lost, and what else may happen to a damaged queue:
+      - items, results, keys and receipts in damaged blocks are lost
+      - everything in the log after a damaged record is lost, acknowledged or not
+      - all leases end: their items are ready again, and may be worked on twice
+      - an item whose state is lost becomes ready
+      - lost items of a batch count as dead in its receipt
+      - of the results, the newest without a gap are kept
+      - loads that are not committed are dropped; repeat them
+      - without RocksDB's list of files, items that were just deleted may come back
+
+    Prints what happened. Ends with 0 if nothing was lost, with 1 if something was, and with 5 if
+    nothing could be saved.
+    """
+    if not folder.is_dir() or not any(folder.iterdir()):
+        raise Failure(f"there is no store in {folder}; nothing was created", STORE)
+    if into.exists() and any(into.iterdir() if into.is_dir() else [into]):
+        raise Failure(f"--into: {into} is not empty; name a new directory", USAGE)
+    with _locked(folder):
+        copied, losses = _repair(folder, into)
+    for loss in losses:
+        click.echo(loss)
+    click.echo(f"{into} is sound: {copied:,} entries saved from {folder}")
+    if losses:
+        raise Exit(NEGATIVE)
+
+
+def _repair(folder: Path, into: Path) -> tuple[int, list[str]]:
+    """How many entries were saved, and what was not."""
+    from queueber.db.recovery.opening import check_data_dir
+    from queueber.db.recovery.salvage import Salvage
+    from queueber.db.store.rocks import RocksStore
+    from queueber.engine.integrity.rebuild_store import broken_queues, rebuild_store
+
+    check_data_dir(folder)
+    losses: list[str] = []
+    into.mkdir(parents=True, exist_ok=True)
+    # Built in a folder of its own, so that nobody takes half a store for a whole one.
+    unfinished = into / _UNFINISHED
+    try:
+        with Salvage(folder, unfinished / "work") as salvage:
+            losses += salvage.remarks
+            with RocksStore(unfinished / "data") as store:
+                copied = salvage.copy_to(store, lambda gap: losses.append(f"cannot be read: {gap}"))
+                losses += rebuild_store(store)
+                left = broken_queues(store)
+    except Exception as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        reason = str(error).partition("\n")[0]
+        raise Failure(f"nothing of {folder} could be saved: {reason}", STORE) from error
+    if left:
+        named = ", ".join(sorted(left))
+        raise Failure(f"{unfinished} is still damaged, in {named}; please report this bug", STORE)
+    for file in (unfinished / "data").iterdir():
+        file.rename(into / file.name)
+    shutil.rmtree(unfinished)
+    if (folder / "loads").is_dir():
+        shutil.copytree(folder / "loads", into / "loads", dirs_exist_ok=True)
+    return copied, losses

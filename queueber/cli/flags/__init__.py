@@ -1,1 +1,0 @@
-"""Flags and arguments that several commands share."""

@@ -1,0 +1,105 @@
+"""Settings of a queue: their flags, and how they are printed."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import click
+
+from queueber import Backoff
+from queueber.cli.flags import F, delay_seconds, lease_seconds, number, seconds_up_to, whole_number
+from queueber.cli.output import to_duration
+from queueber.client.arguments.queue_settings import SettingsArguments
+from queueber.errors import InvalidArgument
+from queueber.limits import DEDUP_WINDOW_MS_MAX, RESULT_AGE_MS_MAX, SECOND_MS
+from queueber.model import QueueSettings
+
+_dedup_window = seconds_up_to(DEDUP_WINDOW_MS_MAX)
+_result_age = seconds_up_to(RESULT_AGE_MS_MAX)
+
+
+def _delays(value: object) -> list[float]:
+    """Seconds, separated by commas."""
+    return [delay_seconds(each) for each in str(value).split(",")]
+
+
+_delays.__name__ = "list"  # The help shows it as the kind of value.
+
+_FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
+    ("--items-max", whole_number, "Most items in the queue; 0: no limit."),
+    ("--bytes-max", whole_number, "Most bytes of contents in the queue; 0: no limit."),
+    ("--item-bytes-max", whole_number, "Largest contents of one item; 0: the server's limit."),
+    ("--lease", lease_seconds, "Length of leases, if a poll does not say."),
+    ("--attempts-max", whole_number, "Failures that make an item a dead letter; 0: no limit."),
+    ("--backoff", _delays, "Seconds before each retry, as in 1,10,60; the last repeats."),
+    ("--backoff-base", delay_seconds, "Or a formula: seconds before the first retry,"),
+    ("--backoff-factor", number, "multiplied by this for each further retry,"),
+    ("--backoff-cap", delay_seconds, "up to this many seconds,"),
+    ("--backoff-jitter", number, "minus a random part of up to this fraction."),
+    ("--dedup-window", _dedup_window, "How long a used key keeps items from being added."),
+    ("--result-age", _result_age, "How long results are kept; 0: no limit."),
+    ("--result-bytes-max", whole_number, "Most bytes of results; 0: no limit."),
+)
+
+
+def settings_flags(command: F) -> F:
+    """A flag for each setting; its value is None if it is not given."""
+    command = click.option(
+        "--isolation/--no-isolation",
+        default=None,
+        help="Whether items of an expired lease are retried apart from each other.  [default: on]",
+    )(command)
+    for flag, kind, text in reversed(_FLAGS):
+        command = click.option(flag, type=kind, help=text)(command)
+    return command
+
+
+def to_arguments(given: dict[str, Any], present: QueueSettings) -> SettingsArguments:
+    """Arguments for the client. A backoff is sent whole, so missing parts come from `present`."""
+    named = {name: value for name, value in given.items() if value is not None}
+    stays = {
+        "base": present.backoff_base_ms / SECOND_MS,
+        "factor": present.backoff_factor,
+        "cap": present.backoff_cap_ms / SECOND_MS,
+        "jitter": present.backoff_jitter,
+    }
+    parts = {name: named.pop(f"backoff_{name}") for name in stays if f"backoff_{name}" in named}
+    if parts and "backoff" in named:
+        raise InvalidArgument("give --backoff, a list, or --backoff-base and the like, not both")
+    if parts:
+        wanted = stays | parts
+        if wanted["cap"] < wanted["base"] and parts.keys() & {"base", "cap"}:
+            raise InvalidArgument(
+                f"--backoff-cap: {wanted['cap']:g} s is below --backoff-base, which is "
+                f"{wanted['base']:g} s; no delay would be as long as its base"
+            )
+        named["backoff"] = Backoff(**wanted)
+    return cast("SettingsArguments", named)  # flags have the names of settings
+
+
+def settings_rows(settings: QueueSettings) -> list[tuple[str, str]]:
+    s = settings
+    return [
+        ("items, limit", _limit(s.items_max)),
+        ("bytes, limit", _limit(s.bytes_max)),
+        ("item bytes, limit", _limit(s.item_bytes_max)),
+        ("lease", to_duration(s.lease_ms)),
+        ("attempts, limit", _limit(s.attempts_max)),
+        ("isolation", "on" if s.isolation else "off"),
+        ("backoff", _backoff(s)),
+        ("dedup window", to_duration(s.dedup_window_ms)),
+        ("result age, limit", to_duration(s.result_age_ms) if s.result_age_ms else "none"),
+        ("result bytes, limit", _limit(s.result_bytes_max)),
+    ]
+
+
+def _backoff(s: QueueSettings) -> str:
+    if s.backoff_ms:
+        return ", ".join(to_duration(each) for each in s.backoff_ms)
+    return (
+        f"{to_duration(s.backoff_base_ms)} * {s.backoff_factor:g}^n up to "
+        f"{to_duration(s.backoff_cap_ms)}, jitter {s.backoff_jitter:g}"
+    )
+
+
+def _limit(value: int) -> str:
+    return f"{value:,}" if value else "none"

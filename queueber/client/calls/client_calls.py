@@ -1,0 +1,142 @@
+"""All calls of one client: those of each queue, and those to the server itself."""
+
+from concurrent.futures import Future
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
+from queueber.client.arguments.values import to_name
+from queueber.client.calls.adds import AddCalls
+from queueber.client.calls.items import ItemCalls
+from queueber.client.calls.leases import LeaseCalls
+from queueber.client.calls.loads import LoadCalls
+from queueber.client.calls.numbered_adds import NumberedAdds
+from queueber.client.calls.polls import PollCalls
+from queueber.client.calls.results import ResultCalls
+from queueber.client.calls.snapshots import SnapshotCalls
+from queueber.client.transport.connection import Connection
+from queueber.client.transport.link import Link
+from queueber.client.transport.remote_queue import RemoteQueue
+from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
+
+
+class QueueCalls:
+    """The calls of one queue. Users of the queue share this object, so their calls are batched."""
+
+    def __init__(self, connection: Connection, name: str, *, must_exist: bool) -> None:
+        self._queue = queue = RemoteQueue(connection, name, must_exist=must_exist)
+        self.name = name
+        self.address = connection.target.address
+        self.adds = AddCalls(queue)
+        self.leases = LeaseCalls(queue)
+        self.polls = PollCalls(queue, self.leases)
+        self.results = ResultCalls(queue)
+        self.items = ItemCalls(queue)
+        self.loads = LoadCalls(queue)
+        self.snapshots = SnapshotCalls(queue)
+        connection.senders.append(self)
+
+    def numbered_adds(self, producer_id: str, epoch: int) -> NumberedAdds:
+        """Adds of one producer. Producers share nothing."""
+        return NumberedAdds(self._queue, producer_id, epoch)
+
+    # --- when the client closes, see `Sender` -----------------------------------------------------
+
+    def close(self) -> None:
+        self.adds.batcher.close()
+        self.leases.close()
+        self.polls.close()
+
+    @property
+    def is_releasing(self) -> bool:
+        return self.polls.is_under_way or self.leases.releases.is_busy
+
+    def end(self) -> None:
+        self.leases.releases.close()
+
+
+class ClientCalls:
+    """The calls to the server itself, and those of each queue."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._queues: dict[tuple[str, bool], QueueCalls] = {}
+        self._lock = Lock()
+
+    def queue(self, name: str, *, must_exist: bool) -> QueueCalls:
+        """The same object for all who ask for the queue, so that their calls are batched."""
+        key = to_name(name), bool(must_exist)
+        with self._lock:
+            if key not in self._queues:
+                self._queues[key] = QueueCalls(self.connection, name, must_exist=key[1])
+            return self._queues[key]
+
+    def describe(self) -> "Future[ServerInfo]":
+        return self.connection.ask(
+            lambda link: link.service.describe(), lambda response: read_server_info(response.server)
+        )
+
+    def create(
+        self, name: str, settings: QueueSettings | None, changes: SettingsArguments
+    ) -> "Future[bool]":
+        made = to_settings(QueueSettings() if settings is None else settings, changes)
+        send = partial(_send_settings, "createQueue", to_name(name), made)
+        return self.connection.ask(
+            send, lambda response: bool(response.created), is_repeatable=False
+        )
+
+    def configure(
+        self, name: str, settings: QueueSettings | None, changes: SettingsArguments
+    ) -> "Future[None]":
+        # Wrong settings are refused before any call.
+        whole = to_settings(QueueSettings() if settings is None else settings, changes)
+        to_name(name)
+
+        async def configure() -> None:
+            made = whole
+            if settings is None:
+                # With `must_exist`, because reading the settings must not create the queue.
+                response = await self.connection.call(
+                    lambda link: link.service.queue(name, True).queue.stats(), is_repeatable=True
+                )
+                made = to_settings(read_settings(response.stats.settings), changes)
+            send = partial(_send_settings, "configureQueue", name, made)
+            await self.connection.call(send, is_repeatable=True)
+
+        return self.connection.submit(configure)
+
+    def delete(self, name: str) -> "Future[bool]":
+        to_name(name)
+
+        def send(link: Link) -> Any:
+            link.forget_queue(name)
+            return link.service.deleteQueue(name)
+
+        return self.connection.ask(
+            send, lambda response: bool(response.deleted), is_repeatable=False
+        )
+
+    def list_queues(self) -> "Future[list[Stats]]":
+        return self.connection.submit(self._list_queues)
+
+    async def _list_queues(self) -> list[Stats]:
+        queues: list[Stats] = []
+
+        def send(link: Link) -> Any:
+            return link.service.listQueues(queues[-1].name if queues else "", 0)
+
+        more = True
+        while more:
+            response = await self.connection.call(send, is_repeatable=True)
+            queues += [read_stats(each) for each in response.queues]
+            more = response.more
+        return queues
+
+
+def _send_settings(method: str, name: str, settings: QueueSettings, link: Link) -> Any:
+    request = getattr(link.service, method + "_request")()
+    request.name = name
+    write_settings(request.init("settings"), settings)
+    return request.send()

@@ -1,0 +1,159 @@
+"""What a queue remembers beside items: dedup keys, producers, batches, and when to forget each.
+
+Fixed widths, big-endian.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+from queueber.db.records.keys import DIGEST_BYTES, TIME_BYTES
+from queueber.ids import ItemId
+from queueber.limits import ID_BYTES
+
+# The kinds of records that the family `forget` has entries for.
+FORGET_KEY = b"k"
+FORGET_PRODUCER = b"p"
+FORGET_BATCH = b"b"
+FORGET_LOAD = b"l"
+"""A load that is under way: it is dropped if no call comes until then."""
+FORGET_LOADED = b"c"
+"""The record of a committed load."""
+
+# --- dedup keys: the id of the item that has the key, and when the key is forgotten ---------------
+
+KEY_ENTRY_BYTES = ID_BYTES + TIME_BYTES
+
+
+def encode_key_entry(item_id: bytes, forget_at_ms: int) -> bytes:
+    return item_id + forget_at_ms.to_bytes(TIME_BYTES)
+
+
+def decode_key_entry(value: bytes) -> tuple[ItemId, int]:
+    return ItemId(value[:ID_BYTES]), int.from_bytes(value[ID_BYTES:])
+
+
+# --- producers: the last call of each, and the answers to its latest calls ------------------------
+
+
+class ProducerHead(NamedTuple):
+    epoch: int
+    sequence: int
+    """The number of its last call."""
+    seen_at_ms: int
+    forget_at_ms: int
+
+
+_PRODUCER = struct.Struct(">4Q")
+
+
+def encode_producer(head: ProducerHead) -> bytes:
+    return _PRODUCER.pack(*head)
+
+
+def decode_producer(value: bytes) -> ProducerHead:
+    return ProducerHead(*_PRODUCER.unpack(value))
+
+
+class Answer(NamedTuple):
+    """The answer to a producer's call, and a checksum of the items that it added."""
+
+    checksum: int
+    ids: list[bytes]
+    duplicates: list[bool]
+    """Empty if there was none."""
+
+
+_ANSWER = struct.Struct(">II")
+
+
+def encode_answer(answer: Answer) -> bytes:
+    head = _ANSWER.pack(len(answer.ids), answer.checksum)
+    return head + b"".join(answer.ids) + bytes(answer.duplicates)
+
+
+def decode_answer(value: bytes) -> Answer:
+    """Raises `ValueError` if the value is no answer."""
+    if len(value) < _ANSWER.size:
+        raise ValueError(f"an answer has {len(value)} bytes, not even {_ANSWER.size}")
+    count, checksum = _ANSWER.unpack_from(value)
+    start, end = _ANSWER.size, _ANSWER.size + count * ID_BYTES
+    if len(value) not in (end, end + count):
+        raise ValueError(f"an answer of {len(value)} bytes cannot have {count} ids")
+    ids = [value[at : at + ID_BYTES] for at in range(start, end, ID_BYTES)]
+    return Answer(checksum, ids, [bool(each) for each in value[end:]])
+
+
+# --- batches: counts of their items, and digests of the items' ids --------------------------------
+
+DIGEST_MODULUS = 1 << (8 * DIGEST_BYTES)
+
+
+def ids_digest(ids: Sequence[bytes]) -> int:
+    """The sum of the hashes of ids: their order does not matter, and an id can be subtracted."""
+    hashes = b"".join([blake2b(i, digest_size=DIGEST_BYTES).digest() for i in ids])
+    halves: tuple[int, ...] = struct.unpack(f">{2 * len(ids)}Q", hashes)
+    return ((sum(halves[::2]) << 64) + sum(halves[1::2])) % DIGEST_MODULUS
+
+
+@dataclass(slots=True)
+class BatchRecord:
+    """Counts of a batch's items, and digests of their ids (see `ids_digest`)."""
+
+    name: str
+    added: int = 0
+    done: int = 0
+    dead: int = 0
+    added_digest: int = 0
+    done_digest: int = 0
+    dead_digest: int = 0
+    changed_at_ms: int = 0
+    forget_at_ms: int = 0
+    """The time of its entry in `forget`; 0: it has none."""
+    loads: int = 0
+    """Loads under way that add to it: it is not complete until they end."""
+
+    @property
+    def live(self) -> int:
+        return self.added - self.done - self.dead
+
+
+_BATCH = struct.Struct(f">3Q {DIGEST_BYTES}s {DIGEST_BYTES}s {DIGEST_BYTES}s 3Q")
+BATCH_NUMBER_BYTES = 4
+
+
+def encode_batch(record: BatchRecord) -> bytes:
+    fixed = _BATCH.pack(
+        record.added,
+        record.done,
+        record.dead,
+        record.added_digest.to_bytes(DIGEST_BYTES),
+        record.done_digest.to_bytes(DIGEST_BYTES),
+        record.dead_digest.to_bytes(DIGEST_BYTES),
+        record.changed_at_ms,
+        record.forget_at_ms,
+        record.loads,
+    )
+    return fixed + record.name.encode()
+
+
+def decode_batch(value: bytes) -> BatchRecord:
+    added, done, dead, added_d, done_d, dead_d, changed, forget, loads = _BATCH.unpack_from(value)
+    return BatchRecord(
+        value[_BATCH.size :].decode(),
+        added,
+        done,
+        dead,
+        int.from_bytes(added_d),
+        int.from_bytes(done_d),
+        int.from_bytes(dead_d),
+        changed,
+        forget,
+        loads,
+    )
+
+
+def batch_number_part(number: int) -> bytes:
+    return number.to_bytes(BATCH_NUMBER_BYTES)

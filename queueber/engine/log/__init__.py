@@ -1,1 +1,0 @@
-"""Logs: rows under offsets that are never reused."""

@@ -1,1 +1,0 @@
-"""A pool in one process: polls, extends leases, reports outcomes, and shuts down in order."""

@@ -1,1 +1,0 @@
-"""Several worker processes: started, supervised and restarted by the process of the user."""

@@ -1,0 +1,195 @@
+import json
+from collections.abc import Callable
+
+import pytest
+
+import queueber
+from tests.cli.conftest import Cli, run_on_terminal
+
+NO_ID = "00" * 16
+
+
+def test_cancel_deletes_items_in_whatever_state(cli: Cli, queue: queueber.Queue) -> None:
+    held = queue.add(b"held")[0].hex()
+    queue.poll()
+    ready = queue.add(b"ready")[0].hex()
+
+    cancelled = cli("cancel", "-q", queue.name, held, ready)
+    again = cli("cancel", "-q", queue.name, "--json", held, NO_ID)
+    in_words = cli("cancel", "-q", queue.name, held)
+
+    assert (cancelled.code, cancelled.stderr) == (0, "")
+    assert in_words.stdout == f"{held}  not cancelled: there is no such item in the queue\n"
+    assert cancelled.stdout == f"{held}  cancelled\n{ready}  cancelled\n"
+    assert again.code == 1
+    assert json.loads(again.stdout) == {"cancelled": [], "notCancelled": [held, NO_ID]}
+    assert (queue.stats().ready, queue.stats().leased) == (0, 0)
+
+
+FILL: dict[str, Callable[[queueber.Queue], object]] = {
+    "ready": lambda queue: queue.add([b"x"] * 1500),
+    "delayed": lambda queue: queue.add([b"x"] * 1500, delay=1000),
+    "leased": lambda queue: (queue.add([b"x"] * 10), queue.poll(10)),
+    "dead": lambda queue: (queue.add(b"x"), queue.poll().fail("")),
+}
+
+
+@pytest.mark.parametrize("state", FILL)
+def test_purge_deletes_what_is_in_a_state(cli: Cli, client: queueber.Client, state: str) -> None:
+    name = f"purge-{state}"
+    client.create_queue(name, attempts_max=1)
+    queue = client.queue(name)
+    for fill in reversed(FILL.values()):
+        fill(queue)
+
+    purged = cli("purge", "-q", name, "--state", state, "--yes")
+    again = cli("purge", "-q", name, "--state", state, "--yes", "--json")
+
+    counts = {"ready": 1500, "delayed": 1500, "leased": 10, "dead": 1}
+    items = "1 item" if state == "dead" else f"{counts[state]:,} items"
+    assert (purged.code, purged.stdout, purged.stderr) == (0, f"{items} purged\n", "")
+    assert (again.code, again.stdout) == (0, '{"purged": 0}\n')
+    told = f"0 items purged: nothing is {state.replace('-', ' ')}\n"
+    assert cli("purge", "-q", name, "--state", state, "--yes").stdout == told
+    stats = queue.stats()
+    left = {"ready": stats.ready, "delayed": stats.delayed, "dead": stats.dead}
+    assert left | {"leased": stats.leased} == counts | {state: 0}
+
+
+def test_purge_asks_first(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add([b"a", b"b"])
+    command = ["purge", "-q", queue.name, "--state", "ready"]
+
+    no_code, no_stdout, no_shown = run_on_terminal(cli, *command, typed=b"n\n")
+    piped = cli(*command, stdin="y\n")
+    assert queue.stats().ready == 2
+    json_code, json_stdout, _ = run_on_terminal(cli, *command, "--json", typed=b"n\n")
+    assert (json_code, json_stdout) == (1, b'{"purged": 0}\n')
+    assert queue.stats().ready == 2
+    yes_code, yes_stdout, _ = run_on_terminal(cli, *command, typed=b"y\n")
+
+    assert (no_code, no_stdout) == (1, b"nothing was purged\n")
+    assert f"Delete 2 ready items of queue {queue.name!r}?".encode() in no_shown
+    assert (piped.code, piped.stdout) == (2, "")
+    assert piped.stderr == "Error: there is no terminal to ask on; give --yes if you are sure\n"
+    assert (yes_code, yes_stdout) == (0, b"2 items purged\n")
+    assert queue.stats().ready == 0
+
+
+def test_purge_shows_on_a_terminal_how_far_it_is(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add([b"x"] * 3000)
+
+    code, stdout, shown = run_on_terminal(
+        cli, "purge", "-q", queue.name, "--state", "ready", "--yes", "--json"
+    )
+
+    assert (code, stdout) == (0, b'{"purged": 3000}\n')
+    assert b"3000/3000" in shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["--state", "all"]])
+def test_purge_needs_a_state(cli: Cli, queue: queueber.Queue, arguments: list[str]) -> None:
+    queue.add(b"stays")
+
+    purged = cli("purge", "-q", queue.name, "--yes", *arguments)
+
+    assert (purged.code, purged.stdout) == (2, "")
+    assert "--state" in purged.stderr
+    assert queue.stats().ready == 1
+
+
+@pytest.fixture
+def letters(client: queueber.Client, queue: queueber.Queue) -> list[bytes]:
+    """Three dead letters in the queue."""
+    client.configure_queue(queue.name, attempts_max=1)
+    ids = queue.add([b"a", b"b", b"c"])
+    queue.poll(3).fail("cannot be done")
+    return ids
+
+
+def test_redrive_makes_dead_letters_ready(
+    cli: Cli, queue: queueber.Queue, letters: list[bytes]
+) -> None:
+    first = letters[0].hex()
+
+    named = cli("redrive", "-q", queue.name, first, first)
+    again = cli("redrive", "-q", queue.name, first, "--json")
+    rest = cli("redrive", "-q", queue.name, "--all")
+    nothing = cli("redrive", "-q", queue.name, "--all", "--json")
+    in_words = cli("redrive", "-q", queue.name, "--all")
+    two = cli("redrive", "-q", queue.name, first, NO_ID)
+
+    assert (named.code, named.stdout, named.stderr) == (0, "1 item redriven\n", "")
+    assert (again.code, again.stdout) == (1, '{"redriven": 0}\n')
+    assert (rest.code, rest.stdout) == (0, "2 items redriven\n")
+    assert (nothing.code, nothing.stdout) == (0, '{"redriven": 0}\n')
+    assert (in_words.code, in_words.stdout) == (0, "0 items redriven: there are no dead letters\n")
+    told = "0 items redriven: 2 are no dead letters of the queue\n"
+    assert (two.code, two.stdout) == (1, told)
+    assert (queue.stats().ready, queue.stats().dead) == (3, 0)
+
+
+def test_redrive_on_a_terminal(cli: Cli, queue: queueber.Queue, letters: list[bytes]) -> None:
+    code, stdout, shown = run_on_terminal(cli, "redrive", "-q", queue.name, "--all")
+
+    assert (code, stdout) == (0, b"3 items redriven\n")
+    assert b"3/3" in shown
+    assert queue.stats().ready == len(letters)
+
+
+def test_redrive_needs_ids_or_all_and_not_both(
+    cli: Cli, queue: queueber.Queue, letters: list[bytes]
+) -> None:
+    neither = cli("redrive", "-q", queue.name)
+    both = cli("redrive", "-q", queue.name, "--all", letters[0].hex())
+
+    assert (neither.code, neither.stdout) == (2, "")
+    assert (both.code, both.stdout) == (2, "")
+    assert "give the ids of dead letters, or --all" in neither.stderr
+    assert queue.stats().dead == 3
+
+
+def test_pause_and_resume(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add(b"x")
+
+    paused = cli("pause", "-q", queue.name)
+    polled = cli("poll", "-q", queue.name)
+    resumed = cli("resume", "-q", queue.name)
+    again = cli("resume", "-q", queue.name, "--json")
+
+    assert (paused.code, paused.stderr) == (0, "")
+    assert paused.stdout == f"{queue.name}  paused until 'resume'\n"
+    assert polled.code == 1
+    assert (resumed.code, resumed.stdout) == (0, f"{queue.name}  resumed\n")
+    assert (again.code, again.stdout) == (0, '{"paused": false}\n')
+    assert queue.poll()
+
+
+def test_pause_for_a_while_ends_by_itself(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add(b"x")
+
+    long = cli("pause", "-q", queue.name, "--for", "600")
+    short = cli("pause", "-q", queue.name, "--for", "0.2", "--json")
+    polled = cli("poll", "-q", queue.name, "--wait", "30", "--raw")
+
+    assert long.stdout == f"{queue.name}  paused for 10 min\n"
+    assert (short.code, short.stdout) == (0, '{"paused": true}\n')
+    assert (polled.code, polled.stdout) == (0, "x\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("0", "'0' is too short"),
+        ("-1", "'-1' is not a number of seconds"),
+        ("4e7", "'4e7' is too long; the limit is 31,622,400 seconds (366 d)"),
+    ],
+)
+def test_pause_for_no_time_or_too_long_is_wrong_usage(
+    cli: Cli, queue: queueber.Queue, value: str, told: str
+) -> None:
+    paused = cli("pause", "-q", queue.name, "--for", value)
+
+    assert (paused.code, paused.stdout) == (2, "")
+    assert told in paused.stderr
+    assert queue.stats().paused_until_ms == 0
