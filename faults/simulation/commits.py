@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from faults.simulation.disk import Disk
 from faults.simulation.loop import SimulatedLoop
-from queueber.service.commit_group import CommitGroup
-from queueber.service.loop import Future
+from queueber.service.commit_group import CommitGroup, Waiting
 
 
 class SimulatedCommits(CommitGroup):
@@ -29,10 +28,10 @@ class SimulatedCommits(CommitGroup):
     def _start_thread(self) -> None:
         """There is no thread to stop."""
 
-    def _hand_to_thread(self, group: list[Future]) -> None:
+    def _hand_to_thread(self, group: list[Waiting]) -> None:
         self._loop.call_later(self._sync_seconds(), self._synced, group, self._disk.written)
 
-    def _synced(self, group: list[Future], written: int) -> None:
+    def _synced(self, group: list[Waiting], written: int) -> None:
         if self._disk.is_dead:
             return
         if self._disk.is_broken:

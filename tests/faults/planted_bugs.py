@@ -18,10 +18,11 @@ from queueber.engine.queue.sweep import DUTIES
 from queueber.engine.records.batches import Batches, Side
 from queueber.engine.records.dedup_keys import KeyLookup
 from queueber.engine.records.producers import ProducerCall
-from queueber.service.commit_group import CommitGroup
-from queueber.service.items import Items
+from queueber.service import items
+from queueber.service.commit_group import CommitGroup, Waiting
 from queueber.service.loop import Future
 from queueber.service.polls import Polls
+from queueber.service.shared_writes import Call, Verb
 from queueber.service.shell import Shell
 
 Patch = pytest.MonkeyPatch
@@ -33,25 +34,60 @@ async def _at_once(_: Shell, answer: T) -> T:
     return answer
 
 
+def _set_at_once(_: Shell, future: Future, answer: object) -> None:
+    if not future.done():
+        future.set_result(answer)
+
+
 def answer_before_the_sync(patch: Patch) -> None:
     patch.setattr(Shell, "durable", _at_once)
+    patch.setattr(Shell, "_set_durably", _set_at_once)
 
 
 def answer_completes_before_the_sync(patch: Patch) -> None:
-    complete = Items.complete
+    write_calls = Shell._write_calls
 
-    def completed(service: Items, *arguments: Any) -> Any:
+    def written(shell: Shell, verb: Verb, *arguments: Any) -> None:
         with pytest.MonkeyPatch.context() as meanwhile:
-            meanwhile.setattr(Shell, "durable", _at_once)
-            return complete(service, *arguments)
+            if verb.event == "completed":
+                meanwhile.setattr(Shell, "_set_durably", _set_at_once)
+            write_calls(shell, verb, *arguments)
 
-    patch.setattr(Items, "complete", completed)
+    patch.setattr(Shell, "_write_calls", written)
+
+
+def mix_up_the_answers_of_adds_that_share_a_write(patch: Patch) -> None:
+    def mixed_up(answer: Any, counts: Sequence[int]) -> list[Any]:
+        return list(reversed(items._ADD.split(answer, counts)))
+
+    patch.setattr(items, "_ADD", replace(items._ADD, split=mixed_up))
+
+
+def run_calls_that_shared_a_write_once_more(patch: Patch) -> None:
+    write_together = Shell._write_together
+
+    def written(shell: Shell, queue: QueueState, verb: Verb, calls: list[Call]) -> None:
+        write_together(shell, queue, verb, calls)
+        if len(calls) > 1:
+            shell.run(queue, verb.op, *calls[0].columns)
+
+    patch.setattr(Shell, "_write_together", written)
+
+
+def give_shared_polls_the_items_of_the_first(patch: Patch) -> None:
+    take = Polls._take
+
+    def taken(polls: Polls, queue: QueueState, asked: Sequence[Any]) -> Any:
+        answers = take(polls, queue, asked)
+        return [answers[0] for _ in answers]
+
+    patch.setattr(Polls, "_take", taken)
 
 
 def answer_after_a_sync_that_began_before_the_write(patch: Patch) -> None:
     finish = CommitGroup._finish
 
-    def finish_all(commits: CommitGroup, group: list[Future], failure: Any) -> None:
+    def finish_all(commits: CommitGroup, group: list[Waiting], failure: Any) -> None:
         everybody = group + commits._waiting
         commits._waiting = []
         finish(commits, everybody, failure)
@@ -100,7 +136,7 @@ def extend_leases_in_the_answer_only(patch: Patch) -> None:
     def extend(tx: QueueTx, leases: Sequence[bytes], *_: Any) -> list[bool]:
         return [bool(held) for _, held in tx.queue.leases.read(leases)]
 
-    patch.setattr("queueber.service.items.extend", extend)
+    patch.setattr(items, "_EXTEND", replace(items._EXTEND, op=extend))
 
 
 def forget_what_is_due_at_a_restart(patch: Patch) -> None:
@@ -174,8 +210,8 @@ def lose_what_an_unheard_poll_gives_back(patch: Patch) -> None:
 def answer_nobody_whose_sync_was_shared_with_one_who_left(patch: Patch) -> None:
     finish = CommitGroup._finish
 
-    def finish_if_all_wait(commits: CommitGroup, group: list[Future], failure: Any) -> None:
-        finish(commits, [] if any(each.done() for each in group) else group, failure)
+    def finish_if_all_wait(commits: CommitGroup, group: list[Waiting], failure: Any) -> None:
+        finish(commits, [] if any(each.done() for each, _ in group) else group, failure)
 
     patch.setattr(CommitGroup, "_finish", finish_if_all_wait)
 
@@ -183,6 +219,9 @@ def answer_nobody_whose_sync_was_shared_with_one_who_left(patch: Patch) -> None:
 BUGS: list[Bug] = [
     answer_before_the_sync,
     answer_completes_before_the_sync,
+    mix_up_the_answers_of_adds_that_share_a_write,
+    run_calls_that_shared_a_write_once_more,
+    give_shared_polls_the_items_of_the_first,
     answer_after_a_sync_that_began_before_the_write,
     go_on_after_a_failed_sync,
     leave_entries_of_places_behind,
