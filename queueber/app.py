@@ -14,7 +14,7 @@ from random import Random
 import structlog
 import trio
 
-from queueber.clock import SystemClock
+from queueber.clock import SystemClock, seconds
 from queueber.config import Config, split_address
 from queueber.db.recovery.opening import check_data_dir
 from queueber.db.store.options import OPEN_FILES_MAX
@@ -130,7 +130,7 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
     with RocksStore(config.data_dir) as store:
         if store.torn:
             _log.warning("torn_log", reason=store.torn)
-        commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash)
+        commits = CommitGroup(bridge.loop, store.sync, on_failure=on_crash, seconds=seconds)
         # One thread: what runs there reads whole files, and two of them would only share the disk.
         background = ThreadPoolExecutor(1, "queueber-background")
         try:

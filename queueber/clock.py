@@ -22,6 +22,11 @@ class SystemClock:
         return (time.monotonic_ns() + self._offset_ns) // 1_000_000
 
 
+def seconds() -> float:
+    """A clock for durations alone."""
+    return time.perf_counter()
+
+
 class ManualClock:
     """A clock that moves only by `advance`, for tests and simulations."""
 

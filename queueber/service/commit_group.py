@@ -5,6 +5,9 @@
 
 Writing happens on the loop's thread and is not synced. `wait` returns once a sync that began after
 the write has ended; while it runs, later operations gather for the next one.
+
+A lone caller need not pay for waking a thread and being woken by it: while syncs are short, its
+sync runs on the loop's thread.
 """
 
 import threading
@@ -20,6 +23,10 @@ _SOON_TIMES = 16
 """When a sync takes longer, its thread may be waiting for the interpreter."""
 _SELDOM_SECONDS = 0.05
 """It was the disk, then."""
+_SHORT_SECONDS = 0.0005
+_SHORT_TIMES = 16
+"""After so many short syncs in a row, a lone caller's sync runs on the loop's thread. A long one,
+which blocks the loop once, sends the next ones to the other thread again."""
 _STAND_BACK_SECONDS = 1e-5
 """With what the system adds, as long as a thread takes to wake up."""
 
@@ -34,9 +41,10 @@ class CommitGroup:
         sync: Callable[[], None],
         *,
         on_failure: Callable[[BaseException], None],
+        seconds: Callable[[], float] | None = None,
     ) -> None:
         """`sync` runs in a thread of its own; `on_failure` on the loop, after which nothing
-        commits."""
+        commits. `seconds` is a clock for durations; without one, all syncs run in the thread."""
         self._loop = loop
         self._sync = sync
         self._on_failure = on_failure
@@ -50,6 +58,9 @@ class CommitGroup:
         self._thread = threading.Thread(target=self._run, name="queueber-sync", daemon=True)
         self._stands_back: TimerHandle | None = None
         self.syncs_total = 0
+        self._seconds = seconds
+        self._short_syncs = 0
+        """How many syncs in a row were short."""
         self._start_thread()
 
     # What has to do with the thread is apart from the rest: a simulation has none.
@@ -114,10 +125,32 @@ class CommitGroup:
     def _request_sync(self) -> None:
         self.before_sync()
         group, self._waiting = self._waiting, []
-        if group:
-            self._hand_to_thread(group)
-        else:
+        if not group:
             self._is_syncing = False
+        elif len(group) == 1 and self._short_syncs >= _SHORT_TIMES:
+            self._sync_here(group)
+        else:
+            self._hand_to_thread(group)
+
+    def _sync_here(self, group: list[Waiting]) -> None:
+        try:
+            self._timed_sync()
+        except Unavailable:
+            self._hand_to_thread(group)  # which tries until there is space
+        except BaseException as error:  # noqa: BLE001  it stops the server
+            self._finish(group, error)
+        else:
+            self._finish(group, None)
+
+    def _timed_sync(self) -> None:
+        if self._seconds is None:
+            self._sync()
+            return
+        began, before = self._seconds(), self._short_syncs
+        self._short_syncs = 0
+        self._sync()
+        if self._seconds() - began < _SHORT_SECONDS:
+            self._short_syncs = before + 1
 
     def _run(self) -> None:
         while (group := self._requests.get()) is not None:
@@ -128,7 +161,7 @@ class CommitGroup:
         """Sync, however long the disk is full; returns why if it cannot be done at all."""
         while True:
             try:
-                self._sync()
+                self._timed_sync()
             except Unavailable as error:
                 if self._is_closing.wait(STORE_RETRY_MS / 1000):
                     return error
