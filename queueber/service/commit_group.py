@@ -127,7 +127,7 @@ class CommitGroup:
         group, self._waiting = self._waiting, []
         if not group:
             self._is_syncing = False
-        elif len(group) == 1 and self._short_syncs >= _SHORT_TIMES:
+        elif self._short_syncs >= _SHORT_TIMES:
             self._sync_here(group)
         else:
             self._hand_to_thread(group)
