@@ -6,8 +6,9 @@
 Writing happens on the loop's thread and is not synced. `wait` returns once a sync that began after
 the write has ended; while it runs, later operations gather for the next one.
 
-A lone caller need not pay for waking a thread and being woken by it: while syncs are short, its
-sync runs on the loop's thread.
+Waking a thread and being woken by it takes longer than a short sync. While all syncs are short,
+those for few items run on the loop's thread, and calls that come meanwhile gather in their sockets.
+For many items it is better to read and write the next ones meanwhile.
 """
 
 import threading
@@ -16,7 +17,7 @@ from queue import SimpleQueue
 
 from queueber.errors import Internal, Unavailable
 from queueber.limits import STORE_RETRY_MS
-from queueber.service.loop import Future, Loop, TimerHandle
+from queueber.service.loop import Future, Loop, TimerHandle, fail
 
 _SOON_SECONDS = 0.001
 _SOON_TIMES = 16
@@ -25,8 +26,9 @@ _SELDOM_SECONDS = 0.05
 """It was the disk, then."""
 _SHORT_SECONDS = 0.0005
 _SHORT_TIMES = 16
-"""After so many short syncs in a row, a lone caller's sync runs on the loop's thread. A long one,
-which blocks the loop once, sends the next ones to the other thread again."""
+"""After so many short syncs in a row, the next runs on the loop's thread. A long one, which blocks
+the loop once, sends the next ones to the other thread again."""
+_FEW_ITEMS = 64
 _STAND_BACK_SECONDS = 1e-5
 """With what the system adds, as long as a thread takes to wake up."""
 
@@ -51,6 +53,8 @@ class CommitGroup:
         self.before_sync: Callable[[], None] = lambda: None
         """Called before each sync: writes what was gathered for it."""
         self._waiting: list[Waiting] = []
+        self._items = 0
+        """How many items they wait for."""
         self._is_syncing = False
         self._failure: BaseException | None = None
         self._is_closing = threading.Event()
@@ -100,12 +104,13 @@ class CommitGroup:
         self.answer(future, None)
         await future
 
-    def answer(self, future: Future, answer: object) -> None:
-        """Set the future's result once everything written so far is durable."""
+    def answer(self, future: Future, answer: object, items: int = 1) -> None:
+        """Set the future's result, about so many items, once all written so far is durable."""
         if self._failure is not None:
-            _fail(future, self._failure)
+            fail(future, _sync_failed(self._failure))
             return
         self._waiting.append((future, answer))
+        self._items += items
         self.sync_soon()
 
     def sync_soon(self) -> None:
@@ -125,9 +130,10 @@ class CommitGroup:
     def _request_sync(self) -> None:
         self.before_sync()
         group, self._waiting = self._waiting, []
+        items, self._items = self._items, 0
         if not group:
             self._is_syncing = False
-        elif self._short_syncs >= _SHORT_TIMES:
+        elif items <= _FEW_ITEMS and self._short_syncs >= _SHORT_TIMES:
             self._sync_here(group)
         else:
             self._hand_to_thread(group)
@@ -180,15 +186,10 @@ class CommitGroup:
             self._on_failure(failure)
         for future, answer in group:
             if failure is not None:
-                _fail(future, failure)
+                fail(future, _sync_failed(failure))
             elif not future.done():
                 future.set_result(answer)
         self._request_sync()
-
-
-def _fail(future: Future, failure: BaseException) -> None:
-    if not future.done():
-        future.set_exception(_sync_failed(failure))
 
 
 def _sync_failed(failure: BaseException) -> Internal:

@@ -22,3 +22,10 @@ class Loop(Protocol):
     def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any
     ) -> TimerHandle: ...
+
+
+def fail(future: Future, error: BaseException) -> None:
+    """Let whoever waits have the error, if anybody still does."""
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # else the loop complains when nobody does

@@ -16,10 +16,10 @@ from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.bound_leases import BoundLeases
-from queueber.service.loop import Future
+from queueber.service.loop import Future, fail
 from queueber.service.session import QueueHandle, deleted
 from queueber.service.shared_writes import Call
-from queueber.service.shell import Shell, fail
+from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.arguments import check_lease_ms, check_many, check_total
 from queueber.service.waiters import Asked, PollCall, Waiter, Waiters
@@ -226,7 +226,8 @@ class Polls:
         if poll_call.is_withdrawn:
             waiter.answer(NOTHING_POLLED)
         self._waiters.append(queue_id, waiter)
-        self._serve_waiters(queue.state)
+        if queue.state.counters.ready:
+            self._serve_waiters(queue.state)
         timer = shell.loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
         try:
             polled: Polled = await shell.wait(queue.session, waiter.future)

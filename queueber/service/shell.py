@@ -23,7 +23,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import QueueberError, ResourceExhausted
 from queueber.limits import answer_bytes_max
 from queueber.service.commit_group import CommitGroup
-from queueber.service.loop import Future, Loop
+from queueber.service.loop import Future, Loop, fail
 from queueber.service.session import Admission, QueueHandle, Session
 from queueber.service.shared_writes import Call, Columns, SharedWrites, Verb, Write
 
@@ -198,11 +198,11 @@ class Shell:
     def answer(self, call: Call, answer: object) -> None:
         """Answer a call that was written, once it is durable."""
         call.answer = answer
-        self._set_durably(call.future, answer)
+        self._set_durably(call.future, answer, call.count)
 
-    def _set_durably(self, future: Future, answer: object) -> None:
+    def _set_durably(self, future: Future, answer: object, items: int = 1) -> None:
         if self._commits is not None:
-            self._commits.answer(future, answer)
+            self._commits.answer(future, answer, items)
         elif not future.done():
             future.set_result(answer)
 
@@ -283,12 +283,6 @@ class Shell:
         turn = self.loop.create_future()
         self.loop.call_soon(turn.set_result, None)
         await turn
-
-
-def fail(future: Future, error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)
-        future.exception()  # its caller may have gone, and nobody else asks
 
 
 def wake(future: Future) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from queueber.errors import QueueberError
 from queueber.model import NOTHING_POLLED, Polled
-from queueber.service.loop import Future
+from queueber.service.loop import Future, fail
 from queueber.service.unread_answers import AnswerMemory
 
 
@@ -48,8 +48,7 @@ class Waiter:
             self.future.set_result(polled)
 
     def fail(self, error: QueueberError) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
+        fail(self.future, error)
 
 
 class Waiters:

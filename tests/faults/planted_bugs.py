@@ -34,7 +34,7 @@ async def _at_once(_: Shell, answer: T) -> T:
     return answer
 
 
-def _set_at_once(_: Shell, future: Future, answer: object) -> None:
+def _set_at_once(_: Shell, future: Future, answer: object, items: int = 1) -> None:
     if not future.done():
         future.set_result(answer)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueber.clock import ManualClock
-from queueber.errors import Internal
+from queueber.errors import Internal, Unavailable
 from queueber.service.commit_group import CommitGroup
 from tests.support.service_rig import HeldSync
 from tests.support.virtual_loop import VirtualLoop, run_virtually, turns
@@ -121,6 +121,114 @@ def test_sync_runs_in_a_thread_of_its_own() -> None:
         assert threads[0] != threading.get_ident()
 
     run_virtually(ManualClock(), main())
+
+
+class _TimedSync:
+    """A sync that takes as long as is said, by a clock of its own."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.takes = 0.0001
+        self.threads: list[int] = []
+        self.failures: list[Exception] = []
+        """Those of the next syncs."""
+
+    def __call__(self) -> None:
+        self.threads.append(threading.get_ident())
+        self.now += self.takes
+        if self.failures:
+            raise self.failures.pop(0)
+
+    def seconds(self) -> float:
+        return self.now
+
+
+def run_with_timed_sync(
+    body: Callable[[CommitGroup, _TimedSync, list[BaseException]], Coroutine[Any, Any, None]],
+) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        sync, failures = _TimedSync(), list[BaseException]()
+        commits = CommitGroup(loop, sync, on_failure=failures.append, seconds=sync.seconds)
+        try:
+            with loop.time_stands_still():
+                await body(commits, sync, failures)
+        finally:
+            commits.close()
+
+    run_virtually(ManualClock(), main())
+
+
+def are_here(sync: _TimedSync) -> list[bool]:
+    """Of each sync, whether it ran on this thread."""
+    return [thread == threading.get_ident() for thread in sync.threads]
+
+
+def test_sync_runs_on_the_loops_thread_once_many_were_short() -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+        for _ in range(18):
+            await commits.wait()
+
+        assert are_here(sync) == [False] * 16 + [True] * 2
+
+    run_with_timed_sync(body)
+
+
+def test_sync_for_many_items_runs_in_the_thread_however_short() -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+        for items in [1] * 16 + [64, 65, 64]:
+            future = asyncio.get_running_loop().create_future()
+            commits.answer(future, "done", items)
+            assert await future == "done"
+
+        assert are_here(sync) == [False] * 16 + [True, False, True]
+
+    run_with_timed_sync(body)
+
+
+def test_sync_that_took_long_sends_the_next_ones_to_the_thread() -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+        for _ in range(16):
+            await commits.wait()
+        sync.takes = 0.1
+        await commits.wait()
+        sync.takes = 0.0001
+        for _ in range(17):
+            await commits.wait()
+
+        assert are_here(sync) == [False] * 16 + [True] + [False] * 16 + [True]
+
+    run_with_timed_sync(body)
+
+
+def test_sync_on_the_loops_thread_that_finds_the_disk_full_is_tried_again_in_the_thread() -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+        for _ in range(16):
+            await commits.wait()
+        sync.failures.append(Unavailable("the disk is full"))
+        await commits.wait()
+
+        assert are_here(sync) == [False] * 16 + [True, False]
+
+    run_with_timed_sync(body)
+
+
+def test_sync_that_fails_on_the_loops_thread_is_internal_and_stops_the_server() -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, failures: list[BaseException]) -> None:
+        for _ in range(16):
+            await commits.wait()
+        broken = OSError("the disk is gone")
+        sync.failures.append(broken)
+        waiting = [begin(commits), begin(commits)]
+
+        for each in [*waiting, begin(commits)]:
+            with pytest.raises(Internal, match="the disk is gone"):
+                await each
+        assert are_here(sync) == [False] * 16 + [True]
+        assert failures == [broken]
+
+    run_with_timed_sync(body)
 
 
 class _CountedWaits(threading.Event):
