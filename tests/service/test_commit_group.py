@@ -166,7 +166,7 @@ def are_here(sync: _TimedSync) -> list[bool]:
 
 
 def test_sync_runs_on_the_loops_thread_once_many_were_short() -> None:
-    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, __: list[BaseException]) -> None:
         for _ in range(18):
             await commits.wait()
 
@@ -176,7 +176,7 @@ def test_sync_runs_on_the_loops_thread_once_many_were_short() -> None:
 
 
 def test_sync_for_many_items_runs_in_the_thread_however_short() -> None:
-    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, __: list[BaseException]) -> None:
         for items in [1] * 16 + [64, 65, 64]:
             future = asyncio.get_running_loop().create_future()
             commits.answer(future, "done", items)
@@ -188,7 +188,7 @@ def test_sync_for_many_items_runs_in_the_thread_however_short() -> None:
 
 
 def test_sync_that_took_long_sends_the_next_ones_to_the_thread() -> None:
-    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, __: list[BaseException]) -> None:
         for _ in range(16):
             await commits.wait()
         sync.takes = 0.1
@@ -203,7 +203,7 @@ def test_sync_that_took_long_sends_the_next_ones_to_the_thread() -> None:
 
 
 def test_sync_on_the_loops_thread_that_finds_the_disk_full_is_tried_again_in_the_thread() -> None:
-    async def body(commits: CommitGroup, sync: _TimedSync, _: list[BaseException]) -> None:
+    async def body(commits: CommitGroup, sync: _TimedSync, __: list[BaseException]) -> None:
         for _ in range(16):
             await commits.wait()
         sync.failures.append(Unavailable("the disk is full"))
