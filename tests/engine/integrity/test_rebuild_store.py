@@ -12,10 +12,12 @@ from queueber.engine.integrity.records import HALF_COMMITTED
 from queueber.engine.open import open_engine
 from queueber.errors import StorageCorrupt
 from queueber.ids import IdSource
+from queueber.limits import ATTEMPTS_CEILING
 from queueber.model import NewItems, QueueSettings
 from tests.engine.damage import Damage
+from tests.engine.making import allow_attempts, come_back_at_once, mark_of
 from tests.support.dumps import dump
-from tests.support.operations import create_queue
+from tests.support.operations import create_queue, fail
 from tests.support.rig import QUEUE, Rig
 
 SEEDS = int(os.environ.get("QUEUEBER_TEST_REBUILD_SEEDS", "60"))
@@ -110,6 +112,26 @@ def test_lost_items_of_a_batch_count_as_dead(rig: Rig) -> None:
     assert broken_queues(rig.store) == set()
     rig.reopen()
     assert rig.stats().ready == 2
+
+
+def test_item_that_failed_more_often_than_is_kept_has_all_its_attempts(rig: Rig) -> None:
+    """Without a limit of attempts an item may fail more often than the times that are stored."""
+    allow_attempts(rig, 0)
+    come_back_at_once(rig)
+    (item_id,) = rig.add(b"a")
+    for _ in range(ATTEMPTS_CEILING + 3):
+        polled = rig.poll()
+        fail(rig.engine, rig.queue, polled.ids, [polled.lease_id], ["no"], [None], rig.now_ms)
+    batch = rig.store.batch()
+    batch.delete(Family.COUNTERS, rig.queue.prefix)
+    rig.store.write(batch)
+
+    assert check_store(rig.store) != []
+
+    assert list(rebuild_store(rig.store)) == []
+
+    assert check_store(rig.store) == []
+    assert mark_of(rig, item_id).attempts == ATTEMPTS_CEILING + 3
 
 
 def test_queue_without_a_record_is_kept_under_another_name(rig: Rig) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from queueber.db.families import Family
 from queueber.db.records.keys import (
+    MARK_ATTEMPTS_MAX,
     MarkFields,
     decode_attempts,
     decode_dead,
@@ -91,6 +92,17 @@ def test_backoff_after_a_thousand_attempts_does_not_overflow(factor: float) -> N
 
     expected = 1 if factor == 1.0 else HOUR_MS
     assert backoff_ms(settings, ID, ATTEMPTS_CEILING) == expected
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.00001, 100.0])
+def test_backoff_without_a_limit_of_attempts_stays_below_its_cap(factor: float) -> None:
+    settings = QueueSettings(
+        attempts_max=0, backoff_base_ms=1000, backoff_factor=factor, backoff_jitter=0.0
+    )
+
+    delay_ms = backoff_ms(settings, ID, MARK_ATTEMPTS_MAX)
+
+    assert delay_ms == {1.0: 1000, 1.00001: 1926, 100.0: HOUR_MS}[factor]
 
 
 @pytest.mark.parametrize("first", [0, 1 << 40, int.from_bytes(ID)])
