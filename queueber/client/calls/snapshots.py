@@ -1,6 +1,7 @@
 """Calls about snapshots: open one, read its items and results, close it."""
 
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 from typing import Any, TypedDict, Unpack
@@ -60,11 +61,13 @@ class SnapshotCalls:
 
     async def _read(self, asked: dict[str, Any], end: int) -> ResultColumns:
         """Read until there are results, or the end is reached."""
+        missed = 0
         while True:
             send = methodcaller("readResults", asked)
             read = read_results((await self._queue.call(send, is_repeatable=True)).resp)
+            missed += read.missed
             if read.ids or read.next_offset >= end:
-                return read
+                return replace(read, missed=missed)
             asked["offset"] = read.next_offset
 
     def split(self, snapshot: bytes, state: State, parts: int) -> "Future[list[SnapshotRange]]":

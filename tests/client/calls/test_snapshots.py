@@ -41,6 +41,23 @@ def test_snapshot_shows_items_and_results_as_they_were(queue: queueber.Queue) ->
     assert queue.stats().ready == 0
 
 
+def test_results_that_were_deleted_before_a_snapshot_are_counted_over_all_its_pages(
+    queue: queueber.Queue,
+) -> None:
+    complete(queue, [b"1", b"2"])
+    queue.ack_results("reader", 2)
+    while queue.results_stats().first_offset < 2:
+        time.sleep(0.01)
+    for _ in range(11):
+        complete(queue, [b"x"] * 1000)
+    with queue.open_snapshot() as snapshot:
+        # The server looks at 10,000 results a call, so this is read in two.
+        read = snapshot.read_results(0, batch="another")
+
+    assert snapshot.info.first_offset == 2
+    assert (read.results, read.missed, read.next_offset) == ([], 2, 11_002)
+
+
 def test_columns_hold_what_the_rows_hold(queue: queueber.Queue) -> None:
     complete(queue, [b"1", b"2"], batch="b")
     queue.add([b"c", b"d"], key=["k1", None], attributes=[{"a": "1"}, None], priority=7)
