@@ -7,7 +7,7 @@ in the first turn of its awaitable, because a call that never gets that far has 
 back, and a load's parts and commits wait for files. Everything here runs on the loop's thread.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -122,21 +122,20 @@ class Shell:
         op: Callable[..., T],
         *arguments: Any,
         event: str,
-        ids: Sequence[bytes] = (),
         facts: Facts | None = None,
     ) -> Coroutine[Any, Any, T]:
         """Do an operation of the engine; the awaitable ends once it is durable.
 
-        The event is logged for debugging, with the `ids` that the call named or made; one with
-        `facts` is for operators, and is logged with its caller.
+        The event is logged for debugging; one with `facts` is for operators, and is logged with its
+        caller.
         """
         state = queue.state
         queue.check_alive()
         self.write_gathered(state)
         answer = self.run(state, op, *arguments)
         if facts is None:
-            named = ids or getattr(answer, "ids", ())
-            _log.debug(event, queue=state.name, ids=named, answer=answer)
+            ids = getattr(answer, "ids", ())
+            _log.debug(event, queue=state.name, ids=ids, answer=answer)
         else:
             self.log(queue.session, event, state.name, facts(answer))
         self.after_write(state)
@@ -188,11 +187,12 @@ class Shell:
     def _write_together(self, state: QueueState, verb: Verb, calls: list[Call]) -> None:
         columns = calls[0].columns if len(calls) == 1 else verb.join([c.columns for c in calls])
         answer = self.run(state, verb.op, *columns)
-        _log.debug(verb.event, queue=state.name, calls=len(calls), columns=columns, answer=answer)
         answers = (
             [answer] if len(calls) == 1 else verb.split(answer, [call.count for call in calls])
         )
         for call, own in zip(calls, answers, strict=True):
+            named = getattr(own, "ids", call.columns[0])
+            _log.debug(verb.event, queue=state.name, ids=named, answer=own)
             self.answer(call, own)
 
     def answer(self, call: Call, answer: object) -> None:
