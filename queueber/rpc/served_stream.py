@@ -121,10 +121,15 @@ class ServedStream(Stream):
     def _may_read_long(self, size: int) -> bool:
         if not self._message.reserve(size):
             self._on(Event.MEMORY_SHORT)
-            self._transport.pause_reading()
+            # Not here: libuv is about to read, and must not be stopped between buffer and read.
+            self._loop.call_soon(self._pause_while_short)
             return False
         self._stall_watch.start()
         return True
+
+    def _pause_while_short(self) -> None:
+        if self.flow is State.SHORT_OF_MEMORY:
+            self._transport.pause_reading()
 
     def _memory_reserved(self) -> None:
         self._stall_watch.start()

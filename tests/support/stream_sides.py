@@ -11,6 +11,8 @@ class Socket:
     def __init__(self) -> None:
         self.sent: list[bytes] = []
         self.is_reading = True
+        self.is_about_to_read = False
+        """The loop has asked for a buffer. Whoever pauses it now crashes libuv."""
         self.has_ended = False
         self.is_closed = False
 
@@ -20,6 +22,7 @@ class Socket:
         self.sent.append(data)
 
     def pause_reading(self) -> None:
+        assert not self.is_about_to_read
         self.is_reading = False
 
     def resume_reading(self) -> None:
@@ -96,8 +99,10 @@ def receive(stream: Stream, socket: Socket, data: bytes) -> int:
     """As the loop does when the socket has data; returns how much was taken."""
     if not socket.is_reading:
         return 0
+    socket.is_about_to_read = True
     buffer = stream.get_buffer(-1)
     count = min(len(buffer), len(data))
     buffer[:count] = data[:count]
+    socket.is_about_to_read = False
     stream.buffer_updated(count)
     return count
