@@ -128,7 +128,11 @@ class CommitGroup:
         self._stand_back_no_more()
 
     def _request_sync(self) -> None:
-        self.before_sync()
+        try:
+            self.before_sync()
+        except Exception as error:  # noqa: BLE001  it stops the server
+            self._finish([], error)
+            return
         group, self._waiting = self._waiting, []
         items, self._items = self._items, 0
         if not group:

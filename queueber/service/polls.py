@@ -136,8 +136,6 @@ class Polls:
         """Serve polls that were gathered, in the order in which they came."""
         shell = self._shell
         try:
-            if state.is_deleted:
-                raise deleted(state)
             # What became due since the sweeper last looked is ready now, whoever comes first.
             kernel, now_ms = shell.engine.kernel, shell.clock.now_ms()
             if kernel.agenda.due_ms(state.queue_id) <= now_ms:

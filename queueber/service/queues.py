@@ -70,6 +70,8 @@ class Queues:
         shell = self._shell
         queues = shell.engine.queues
         queue = queues.by_name.get(name)
+        if queue is not None:
+            shell.write_gathered(queue)  # those calls came before
         was_there = shell.run(None, queues.delete, name)
         if queue is not None:
             self._polls.queue_deleted(queue)

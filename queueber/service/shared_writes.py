@@ -80,10 +80,10 @@ class SharedWrites:
 
     def write(self, state: QueueState) -> None:
         """Write what was gathered on one queue."""
-        groups = self._groups.pop(state, None)
-        if groups:
-            for group in groups.values():
-                group.write(state, group.calls)
+        while groups := self._groups.get(state):
+            group = groups.pop(next(iter(groups)))
+            group.write(state, group.calls)
+        self._groups.pop(state, None)
 
     def write_all(self) -> None:
         while self._groups:

@@ -9,7 +9,14 @@ import pytest
 
 from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_store import check_store
-from queueber.errors import InvalidArgument, NotFound, ResourceExhausted, Unavailable
+from queueber.errors import (
+    Internal,
+    InvalidArgument,
+    InvariantViolation,
+    NotFound,
+    ResourceExhausted,
+    Unavailable,
+)
 from queueber.limits import MESSAGE_OVERHEAD_BYTES
 from queueber.model import NewItems, Polled, QueueSettings
 from queueber.service.session import QueueHandle
@@ -266,14 +273,51 @@ def test_queue_that_is_deleted_had_the_calls_before_that() -> None:
         deleting = held.rig.begin(queues.delete_queue("other", held.rig.session))
         held.let_all()
 
-        assert len((await adding).ids) == 1
+        assert list((await adding).ids) == list((await polling).ids)
+        assert len((await polling).ids) == 1
         assert await deleting
-        with pytest.raises(NotFound, match="was deleted"):
-            await polling
         with pytest.raises(NotFound, match="was deleted"):
             await held.rig.service.items.add(other, NewItems([b"a"]))
 
     run_held(body)
+
+
+def test_call_on_a_queue_that_is_deleted_meanwhile_was_written_before() -> None:
+    async def body(held: Held) -> None:
+        queues = held.rig.service.queues
+        opening = queues.open_queue("other", held.rig.session, must_exist=False)
+        other = await held.synced(opening)
+        await held.begin()
+        adding = held.rig.begin(held.rig.service.items.add(other, NewItems([b"a"])))
+        deleting = held.rig.begin(queues.delete_queue("other", held.rig.session))
+        held.let_all()
+
+        assert len((await adding).ids) == 1
+        assert await deleting
+
+    run_held(body)
+
+
+def test_broken_promise_after_a_shared_write_stops_the_server_and_answers_nobody() -> None:
+    sync = HeldSync()
+
+    def broken(*_: object) -> None:
+        raise InvariantViolation("I1")
+
+    async def main(rig: ServiceRig) -> None:
+        with rig.loop.time_stands_still():
+            rig.service.shell.serve_waiting_polls = broken
+            calls = [
+                rig.begin(rig.service.items.add(rig.queue, NewItems([b"x"]))) for _ in range(2)
+            ]
+            for call in calls:
+                with pytest.raises(Internal, match="I1"):
+                    await call
+            with pytest.raises(Internal, match="I1"):
+                await rig.service.items.add(rig.queue, NewItems([b"x"]))
+            assert [str(each) for each in sync.failures[:1]] == ["I1"]
+
+    run_on_service(main, sync=sync)
 
 
 # --- polls ----------------------------------------------------------------------------------------
