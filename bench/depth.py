@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.progress import Progress
 
+from bench.among_many import measure_among_many
 from bench.engine import EngineQueue, engine_queue
 from bench.measure import (
     SECOND_NS,
@@ -25,7 +26,8 @@ _DESCRIPTION = """Measure a poll and a remove of 10 items on the engine, unsynce
 after --items, 10 times and 100 times as many have come and gone, and with as many waiting; each
 time in turn with a new store, to which the ratios refer. Then measure the sweep after many leases
 that ended long before their expiry and left only deleted entries: as their expiry times pass one by
-one, and all at once after a long pause."""
+one, and all at once after a long pause. Last, measure cancels, peeks and snapshots with --waiting
+items in the queue, and with a hundredth of them."""
 
 _CALL_ITEMS = 10
 _BULK_ITEMS = 1000
@@ -178,6 +180,9 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=30_000, help="and 10 and 100 times as many")
     parser.add_argument("--calls", type=int, default=1000, help="measured in each situation")
     parser.add_argument("--leases", type=int, default=300_000, help="and a tenth of it")
+    parser.add_argument(
+        "--waiting", type=int, default=1_000_000, help="for cancels, peeks and snapshots"
+    )
     arguments = parser.parse_args()
     with scratch(arguments.dir) as folder, progress() as bar:
         report = start_report("Depth", arguments, folder)
@@ -187,8 +192,10 @@ def main() -> None:
             for leases in (arguments.leases // 10, arguments.leases)
             for row in _measure_sweep(folder, leases, bar)
         ]
+        among_many = measure_among_many(folder, arguments.waiting, arguments.calls)
     report.table(f"Poll and remove of {_CALL_ITEMS} items, unsynced", depth)
     report.table("Sweep over leases that ended early", sweeps)
+    report.table("Cancels, peeks and snapshots, unsynced", among_many)
     report.write_json(arguments.json)
 
 

@@ -65,9 +65,9 @@ class EngineQueue:
         return self.add_items(NewItems(contents))
 
     def add_items(self, items: NewItems) -> int:
-        return len(self._run(add, items).ids)
+        return len(self.run(add, items).ids)
 
-    def _run(self, operation: Callable[..., T], *arguments: Any, **named: Any) -> T:
+    def run(self, operation: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """Run an operation as the service does."""
         tx = Transaction(self.engine.kernel, self.now_ms(), self.queue)
         answer = operation(tx, *arguments, **named)
@@ -75,9 +75,9 @@ class EngineQueue:
         return answer
 
     def poll(self, count: int, lease_ms: int = 10 * MINUTE_MS) -> int:
-        polled = self._run(
-            poll, [count], lease_ms=lease_ms, answer_bytes_max=MESSAGE_BYTES_CEILING
-        )[0]
+        polled = self.run(poll, [count], lease_ms=lease_ms, answer_bytes_max=MESSAGE_BYTES_CEILING)[
+            0
+        ]
         if polled.ids:
             self.leases.append(polled)
         return len(polled.ids)
@@ -87,7 +87,7 @@ class EngineQueue:
         if not self.leases:
             return 0
         lease = self.leases.popleft()
-        return sum(self._run(remove, lease.ids, [lease.lease_id] * len(lease.ids)))
+        return sum(self.run(remove, lease.ids, [lease.lease_id] * len(lease.ids)))
 
     def complete(self, results: list[bytes]) -> int:
         """Complete the items of the oldest lease."""
@@ -95,7 +95,7 @@ class EngineQueue:
             return 0
         lease = self.leases.popleft()
         leases = [lease.lease_id] * len(lease.ids)
-        return sum(self._run(complete, lease.ids, leases, results))
+        return sum(self.run(complete, lease.ids, leases, results))
 
 
 @contextmanager

@@ -192,6 +192,7 @@ async def _run_server(
         config.message_bytes_max,
         config.poll_items_max,
         config.poll_wait_ms_max,
+        reads_packed=True,
     )
     server = RpcServer(
         lambda session: ServiceHandler(service, session, info),

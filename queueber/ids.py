@@ -68,6 +68,10 @@ class IdSource:
 
     def mint(self, count: int, now_ms: int) -> list[ItemId]:
         """The next `count` ids, in order, for items or leases."""
+        return ids_up_to(self.mint_last(count, now_ms), count)
+
+    def mint_last(self, count: int, now_ms: int) -> ItemId:
+        """The last of the next `count` ids, each of which is one more than the one before."""
         if now_ms > self._now_ms:
             self._start(now_ms)
         elif self._range >= 0 or self._counter + count + _STEP_MAX >= _COUNTER_LIMIT:
@@ -76,8 +80,7 @@ class IdSource:
         # A random step, so that adding one to an id does not give the id of the next call.
         first = self._counter + 1 + self._random.getrandbits(15)
         self._counter = first + count
-        head, start = self._head, _VARIANT + first
-        return cast("list[ItemId]", [head + n.to_bytes(8) for n in range(start, start + count)])
+        return ItemId(self._head + (_VARIANT + first + count - 1).to_bytes(8))
 
     def _start(self, now_ms: int) -> None:
         self._now_ms = now_ms
@@ -128,6 +131,29 @@ def origin_of(item_id: bytes) -> tuple[int, int] | None:
         int.from_bytes(item_id[ID_HEAD_BYTES:partition_end]),
         int.from_bytes(item_id[partition_end:]),
     )
+
+
+def shifted(item_id: bytes, by: int) -> ItemId:
+    """The id that is `by` more, or less; ids of one add or part differ in the last 8 bytes only."""
+    return item_id[:8] + (int.from_bytes(item_id[8:]) + by).to_bytes(8)  # type: ignore[return-value]
+
+
+def ids_up_to(last: bytes, count: int) -> list[ItemId]:
+    """`count` consecutive ids, of which `last` is the last."""
+    # At most 256 at a time: those that differ in the last byte only cost half.
+    ids: list[bytes] = []
+    after = int.from_bytes(last) + 1
+    start = after - count
+    while start < after:
+        first = start & 0xFF
+        end = min(first + after - start, 256)
+        head = (start >> 8).to_bytes(15)
+        ids += [head + each for each in _LAST_BYTES[first:end]]
+        start += end - first
+    return cast("list[ItemId]", ids)
+
+
+_LAST_BYTES = [bytes([n]) for n in range(256)]
 
 
 def made_at_ms(item_id: bytes) -> int:

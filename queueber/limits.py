@@ -26,6 +26,14 @@ POLL_ITEMS_CEILING = 10_000
 MANY_MAX = 10_000
 """Removes, extends or polls in one call."""
 
+BLOCK_ITEMS_MAX = 512
+BLOCK_BYTES_MAX = 64 * KIB
+"""Items and bytes of one block of contents. Larger ones save nothing more: at 100 items an entry
+costs each of them a hundredth. A poll of one item reads its block, and a block of which little is
+left is rewritten: both want small ones. An item that is larger has a block of its own."""
+BLOCK_WASTE_FACTOR = 4
+"""A block is rewritten once less than a quarter of its bytes belongs to items that are left."""
+
 PRIORITY_MAX = 9
 PRIORITY_DEFAULT = 5
 
@@ -58,6 +66,9 @@ ATTEMPTS_CEILING = 1000
 BACKOFF_STEPS_MAX = 100
 DEDUP_WINDOW_MS_MAX = 30 * DAY_MS
 RESULT_AGE_MS_MAX = 366 * DAY_MS
+
+FORGOTTEN_TOGETHER_MAX = 256
+"""Keys that one entry of the family `forget` names: a slice of a sweep looks at a few entries."""
 
 BATCHES_MAX = 100_000
 """Batches that a queue remembers. It forgets a complete batch after `BATCH_KEEP_MS`."""

@@ -7,6 +7,8 @@ from typing import TextIO
 
 import structlog
 
+from queueber.model import IdRuns
+
 
 def logs_are_json(log_format: str, stream: TextIO = sys.stderr) -> bool:
     """`auto` means JSON unless the stream is a terminal."""
@@ -48,7 +50,7 @@ def _readable(value: object) -> object:
         return value.hex()
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: _readable(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | IdRuns):
         shown = [_readable(each) for each in value[:_IDS_SHOWN_MAX]]
         return [*shown, f"and {len(value) - len(shown)} more"] if len(value) > len(shown) else shown
     return value

@@ -9,7 +9,7 @@ import pytest
 
 import queueber
 from queueber.db.families import QUEUE_FAMILIES
-from queueber.engine.integrity import check_items, check_store, records
+from queueber.engine.integrity import check_blocks, check_items, check_store, records
 from queueber.engine.integrity.check_store import _KEY_WIDTHS
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
@@ -33,7 +33,6 @@ TESTED_AS = {
     "engine/queue/places": "engine/queue/test_cancel",
     "engine/queue/queue_state": "engine/queue/test_queue_state",
     "engine/queue/ready_index": "engine/kernel/test_transaction",
-    "engine/integrity/rebuild_items": "engine/integrity/test_rebuild_store",
     "service/items": "service/test_outcomes",
     "service/polls": "service/test_waiting_polls",
     "service/queues": "service/test_service",
@@ -43,7 +42,7 @@ TESTED_AS = {
 """Modules whose tests are named by what a caller sees: both below their own root."""
 WITHOUT_LOGIC = {"service/loop"}
 NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues)
-CHECKERS = (check_store, check_items, records)
+CHECKERS = (check_store, check_blocks, check_items, records)
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
@@ -52,6 +51,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/db/store/options.py",
         "queueber/db/recovery/opening.py",
         "queueber/db/recovery/salvage.py",
+        "queueber/db/upgrade/stores.py",
         "queueber/db/bulk/staged_files.py",
     ),
     "capnp": (

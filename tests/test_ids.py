@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from queueber.ids import (
     ID_HEAD_BYTES,
     IdSource,
+    ids_up_to,
     is_from_range,
     made_at_ms,
     origin_of,
     range_end,
     range_id,
+    shifted,
 )
 from queueber.limits import PARTITIONS_MAX, ROWS_MAX
 
@@ -178,6 +180,57 @@ def test_continue_after_the_last_id_of_a_millisecond_goes_on_in_the_next(tail: b
     assert minted[0] > last_id
     assert {made_at_ms(each) for each in minted} == {NOW_MS + 1}
     assert {uuid.UUID(bytes=each).variant for each in minted} == {uuid.RFC_4122}
+
+
+# --- consecutive ids ------------------------------------------------------------------------------
+
+
+@given(
+    calls=st.lists(st.tuples(counts, times_ms), min_size=1, max_size=10),
+    seed=st.integers(0, 1000),
+)
+def test_mint_last_gives_the_last_of_the_ids_that_mint_gives(
+    calls: list[tuple[int, int]], seed: int
+) -> None:
+    one, other = source(seed), source(seed)
+
+    minted = [one.mint(*call) for call in calls]
+    lasts = [other.mint_last(*call) for call in calls]
+
+    assert [ids[-1] for ids in minted if ids] == [
+        last for last, (count, _) in zip(lasts, calls, strict=True) if count
+    ]
+    assert minted == [ids_up_to(last, count) for last, (count, _) in zip(lasts, calls, strict=True)]
+
+
+@given(tail=st.integers(1000, (1 << 64) - 1), count=st.integers(0, 1000))
+def test_ids_up_to_are_one_apart_and_end_with_the_last(tail: int, count: int) -> None:
+    head = bytes.fromhex("018bcfe568007abc")
+
+    ids = ids_up_to(head + tail.to_bytes(8), count)
+
+    assert ids == [head + each.to_bytes(8) for each in range(tail - count + 1, tail + 1)]
+
+
+@given(now_ms=times_ms, count=st.integers(1, 600), seed=st.integers(0, 1000), data=st.data())
+def test_shifted_goes_from_any_id_of_a_mint_to_any_other(
+    now_ms: int, count: int, seed: int, data: st.DataObject
+) -> None:
+    ids = source(seed).mint(count, now_ms)
+    here, there = data.draw(st.tuples(*[st.integers(0, count - 1)] * 2))
+
+    assert shifted(ids[here], there - here) == ids[there]
+
+
+@given(partition=st.integers(0, PARTITIONS_MAX - 1), row=st.integers(600, ROWS_MAX - 1))
+def test_rows_of_a_partition_are_consecutive_ids(partition: int, row: int) -> None:
+    head = source().mint_range(NOW_MS)
+    last = range_id(head, partition, row)
+
+    assert ids_up_to(last, 600) == [
+        range_id(head, partition, each) for each in range(row - 599, row + 1)
+    ]
+    assert shifted(last, -600) == range_id(head, partition, row - 600)
 
 
 # --- ranges ---------------------------------------------------------------------------------------

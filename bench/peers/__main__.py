@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,14 +13,15 @@ from pathlib import Path
 from bench.measure import Shape, bench_parser, filesystem, fsync_p50_us, progress, scratch
 from bench.peers.contest import CALLERS, SIZES, Contender, Plan, spread, started, turns
 from bench.peers.page import show, write_page
+from bench.peers.peer import Peer, Unavailable
 from bench.peers.registry import PEERS
-from bench.peers.results import Result
+from bench.peers.results import Figures, Result
 
 _DESCRIPTION = """Compare Queueber with its alternatives: all servers run the whole time on
 loopback, each is called through its usual Python client from its own process, and they are measured
 in turn. Every item is added, leased and acknowledged. Missing Debian packages of the peers are
-installed if the user may. The result goes to bench/results/ and, with --page, into
-docs/performance.md."""
+installed if the user may, and a newer NATS is built if Go is at hand. The result goes to
+bench/results/ and, with --page, into docs/performance.md."""
 
 _HERE = Path(__file__).parent.parent
 RESULTS = _HERE / "results" / "peers.json"
@@ -82,19 +84,35 @@ def _line(contender: Contender) -> dict[str, object]:
     }
 
 
-def _limits(folder: Path, repeat: int) -> dict[str, list[float]]:
+def _limits(folder: Path, repeat: int) -> dict[str, dict[str, Figures]]:
     # Imported here: it needs the store of this tree; the rest also measures older clients.
-    from bench.peers.limit import measure_limit
+    from bench.peers.limit import measure_limits
 
-    limits: dict[str, list[float]] = {}
+    limits: dict[str, dict[str, Figures]] = {}
     for shape in [Shape(items, size) for size in SIZES for items in CALLERS]:
-        limits |= measure_limit(folder, shape, repeat)
+        for yardstick, columns in measure_limits(folder, shape, repeat).items():
+            of_yardstick = limits.setdefault(yardstick, {})
+            of_yardstick |= {name: spread(rates) for name, rates in columns.items()}
     return limits
+
+
+def _prepared(peers: Iterable[Peer]) -> tuple[list[Peer], dict[str, str]]:
+    """The peers that can be measured here, with their servers installed, and why others cannot."""
+    present: list[Peer] = []
+    left_out: dict[str, str] = {}
+    for peer in peers:
+        try:
+            peer.version()
+            present.append(peer)
+        except Unavailable as reason:
+            left_out[peer.name] = str(reason)
+            print(f"{peer.name} is left out: {reason}", file=sys.stderr)
+    return present, left_out
 
 
 def main() -> None:
     arguments = _arguments()
-    peers = [PEERS[name] for name in PEERS if name in arguments.peers]
+    peers, left_out = _prepared(PEERS[name] for name in PEERS if name in arguments.peers)
     plan = _plan(arguments)
     with scratch(arguments.dir) as folder:
         machine = _machine(folder)
@@ -112,7 +130,8 @@ def main() -> None:
         command=" ".join(["python -m bench.peers", *sys.argv[1:]]),
         machine=machine,
         peers=lines,
-        limit={name: spread(rates) for name, rates in limits.items()},
+        limits=limits,
+        left_out=left_out,
     )
     show(result)
     file = arguments.json or RESULTS

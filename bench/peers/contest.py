@@ -11,6 +11,7 @@ from statistics import median
 from bench.measure import SECOND_NS, Shape, percentile_us
 from bench.peers.driver import DriverProcess, Order, Tally
 from bench.peers.peer import Peer, Server
+from bench.peers.results import Figures
 from bench.peers.usage import usage_of
 
 CALLERS = {1: 32, 100: 8}
@@ -25,8 +26,6 @@ _DRAIN_ITEMS = 1000
 _DRAIN_CALLERS = 8
 _GRACE_SECONDS = 120.0
 """How much longer an answer may take than the order."""
-
-Figures = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)

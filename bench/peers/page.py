@@ -8,7 +8,7 @@ from rich.markdown import Markdown
 
 from bench.measure import Shape
 from bench.peers.contest import CALLERS, SIZES, column
-from bench.peers.results import OURS, Result
+from bench.peers.results import AS_BEFORE, NOW, OURS, Result
 
 _DOCS = Path(__file__).parents[2] / "docs"
 PAGE = _DOCS / "performance.md"
@@ -49,6 +49,7 @@ def render(result: Result) -> str:
         + ", ".join(f"{name} {value}" for name, value in result.machine.items())
         + ".",
         _table(["", "version", "Python client", "synced", "notes"], _contenders(result)),
+        *(f"Not measured: {peer}, because {reason}." for peer, reason in result.left_out.items()),
     ]
     for size in SIZES:
         parts += [
@@ -106,14 +107,15 @@ def _rates(result: Result, size: int) -> list[Row]:
         found = line["figures"].get(sustained, {}).get("items/s")
         rows.append([_name(peer), *cells, _thousands(found)])
     rows.append(["ahead of the best peer", *(_ahead(result, c) for c in [*columns, sustained])])
-    limits = [result.limit.get(name, {}).get("items/s") for name in columns]
-    rows.append(["RocksDB alone", *map(_thousands, limits), "-"])
     ours = [result.figure(OURS, name, "items/s") for name in columns]
-    shares = [
-        f"{mine / limit:.0%}" if mine and limit else "-"
-        for mine, limit in zip(ours, limits, strict=True)
-    ]
-    rows.append(["our share of that", *shares, "-"])
+    for yardstick in (AS_BEFORE, NOW):
+        limits = [result.limit(yardstick, name) for name in columns]
+        shares = [
+            f"{mine / limit:.0%}" if mine and limit else "-"
+            for mine, limit in zip(ours, limits, strict=True)
+        ]
+        rows.append([yardstick, *map(_thousands, limits), "-"])
+        rows.append(["our share of that", *shares, "-"])
     return rows
 
 
@@ -200,7 +202,9 @@ def plot(result: Result, file: Path) -> None:
         axis.set_xticks([at + 0.4 - width / 2 for at in range(len(columns))])
         axis.set_xticklabels([*_rate_names(), "sustained"], rotation=15)
         axis.grid(axis="y", alpha=0.3)
-    axes[0].set_ylabel("items a second, synced (NATS: not)")
+    unsynced = [peer for peer in result.peers if not result.is_synced(peer)]
+    exception = f" ({', '.join(unsynced)}: not)" if unsynced else ""
+    axes[0].set_ylabel(f"items a second, synced{exception}")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(result.peers))
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(file, dpi=110)

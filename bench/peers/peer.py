@@ -30,6 +30,10 @@ class Taken:
     token: Any
 
 
+class Unavailable(Exception):
+    """A server that this machine has not and cannot get: the peer is left out, and why."""
+
+
 class Client(Protocol):
     """The client of one caller, which makes one call at a time."""
 
@@ -60,7 +64,10 @@ class Peer(Protocol):
         """The names of its Debian packages."""
 
     def version(self) -> str:
-        """The server's version; installs missing packages if the user may, or ends the program."""
+        """The server's version; installs missing packages if the user may, or ends the program.
+
+        Raises `Unavailable` if the comparison goes on without this peer.
+        """
 
     def running(self, folder: Path) -> AbstractContextManager[Server]:
         """Run a server on loopback with its data below `folder`; ends all its processes and deletes

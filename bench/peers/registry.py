@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bench.peers.beanstalkd import Beanstalkd
-from bench.peers.nats_jetstream import NatsJetStream
+from bench.peers.nats_jetstream import SYNCED, UNSYNCED
 from bench.peers.ours import Queueber
 from bench.peers.peer import Peer
 from bench.peers.postgres_queue import PostgresQueue
@@ -16,5 +16,6 @@ PEERS: Mapping[str, Peer] = {
     "postgres": PostgresQueue(),
     "beanstalkd": Beanstalkd(),
     "rabbitmq": RabbitMQ(),
-    "nats": NatsJetStream(),
+    "nats-synced": SYNCED,
+    "nats": UNSYNCED,
 }

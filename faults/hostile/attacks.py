@@ -21,6 +21,7 @@ _ASKS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("peek", {}),
     ("poll", {"req": {"numItems": 8, "noWait": True, "leaseValidityMs": 1}}),
     ("pollMany", {"req": {"counts": [8], "leaseValidityMs": 1}}),
+    ("poll", {"req": {"numItems": 8, "noWait": True, "leaseValidityMs": 1, "packed": True}}),
 )
 """Requests that return all of them."""
 

@@ -1,6 +1,7 @@
 """Hostile bytes for the port of a server, made from a seed."""
 
 from collections.abc import Callable
+from itertools import accumulate
 from random import Random
 from struct import pack
 
@@ -28,9 +29,14 @@ def conversation(random: Random) -> bytes:
         kind = random.choice(["add", "poll", "stats", "queue", "removeMany", "peek"])
         if kind == "add":
             items = [random.randbytes(random.choice([0, 10, 300])) for _ in range(3)]
-            parts.append(call(question, "add", req={"contents": items}))
+            packed = {"ends": pack("<3I", *accumulate(map(len, items))), "values": b"".join(items)}
+            request: dict[str, object] = {"packed": packed, "idRuns": True}
+            if random.random() < 0.5:
+                request = {"contents": items}
+            parts.append(call(question, "add", req=request))
         elif kind == "poll":
-            parts.append(call(question, "poll", req={"numItems": 3, "noWait": True}))
+            request = {"numItems": 3, "noWait": True, "packed": random.random() < 0.5}
+            parts.append(call(question, "poll", req=request))
         elif kind == "queue":
             parts.append(call(question, "queue", name="fuzzed"))
         elif kind == "removeMany":

@@ -6,6 +6,8 @@ from typing import Any
 from faults import records
 from faults.simulation.contact import Contact
 from queueber.model import Added, ItemState, NewItems, Polled, Results
+from queueber.service.service import Service
+from queueber.service.session import QueueHandle
 
 
 class Caller(Contact):
@@ -62,6 +64,17 @@ class Caller(Contact):
             records.done,
         )
 
+    async def remove_whole(self, ids: Sequence[bytes], lease: bytes) -> None:
+        """As clients do: by the number of items, and one by one if some have left the lease."""
+
+        async def removed(service: Service, queue: QueueHandle) -> list[bool]:
+            (is_whole,) = await service.items.remove_whole(queue, [lease], [len(ids)])
+            return (
+                [True] * len(ids) if is_whole else await service.items.remove(queue, ids, [lease])
+            )
+
+        await self.call("remove", records.under_lease(ids, lease), removed, records.done)
+
     async def release(self, ids: Sequence[bytes], lease: bytes) -> None:
         await self.call(
             "release",
@@ -77,6 +90,21 @@ class Caller(Contact):
             lambda service, queue: service.items.complete(queue, ids, [lease], results),
             records.done,
         )
+
+    async def complete_whole(
+        self, ids: Sequence[bytes], lease: bytes, results: Sequence[bytes]
+    ) -> None:
+        """As `remove_whole`."""
+
+        async def completed(service: Service, queue: QueueHandle) -> list[bool]:
+            given = [len(ids)]
+            (is_whole,) = await service.items.complete_whole(queue, [lease], given, results)
+            if is_whole:
+                return [True] * len(ids)
+            return await service.items.complete(queue, ids, [lease], results)
+
+        told = records.under_lease(ids, lease) | {"results": records.all_printed(results)}
+        await self.call("complete", told, completed, records.done)
 
     async def fail(self, ids: Sequence[bytes], lease: bytes, delay_ms: int) -> None:
         await self.call(

@@ -89,6 +89,7 @@ async def work(caller: Caller) -> None:
 async def _finish(caller: Caller, polled: Polled, lease_ms: int) -> None:
     random, lease = caller.random, polled.lease_id
     some = [each for each in polled.ids if random.random() < 0.7] or list(polled.ids)
+    is_whole = len(some) == polled.count and random.random() < 0.5
     match random.choice(
         [
             "complete",
@@ -104,9 +105,11 @@ async def _finish(caller: Caller, polled: Polled, lease_ms: int) -> None:
     ):
         case "complete":
             results = [f"{caller.name} did {each.hex()[-6:]}".encode() for each in some]
-            await _insist(caller, lambda: caller.complete(some, lease, results))
+            complete = caller.complete_whole if is_whole else caller.complete
+            await _insist(caller, lambda: complete(some, lease, results))
         case "remove":
-            await _insist(caller, lambda: caller.remove(some, lease))
+            remove = caller.remove_whole if is_whole else caller.remove
+            await _insist(caller, lambda: remove(some, lease))
         case "fail":
             await caller.fail(some, lease, random.choice([-1, *DELAYS_MS]))
         case "release":

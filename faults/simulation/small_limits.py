@@ -6,7 +6,9 @@ from unittest.mock import patch
 
 _LOW = {
     "queueber.engine.queue.ready_index.READY_WINDOW_ENTRIES": 4,
-    "queueber.engine.queue.ready_index.RECENT_QUEUE_BYTES_MAX": 150,
+    "queueber.engine.queue.recent_blocks.RECENT_QUEUE_BYTES_MAX": 1500,
+    "queueber.db.records.blocks.BLOCK_ITEMS_MAX": 3,
+    "queueber.db.records.blocks.BLOCK_WASTE_FACTOR": 1,
     "queueber.engine.queue.poll.OLDEST_FIRST_EVERY": 3,
     "queueber.engine.queue.isolation.QUARANTINE_PATIENCE_MS": 30,
     "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,

@@ -21,6 +21,7 @@ from queueber.cli.commands.results import readers, results
 from queueber.cli.commands.serve import serve
 from queueber.cli.commands.stats import stats
 from queueber.cli.commands.store import repair, verify
+from queueber.cli.commands.upgrade import upgrade
 from queueber.cli.commands.work import work
 from queueber.cli.spark import spark
 from queueber.errors import QueueberError
@@ -78,7 +79,7 @@ def commands() -> None:
 _COMMANDS = (
     serve, work, add, poll, extend, remove, complete, fail, release, receipt, results, readers,
     peek, cancel, purge, redrive, pause, resume, stats, queues, loads, spark, verify,
-    repair,
+    repair, upgrade,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

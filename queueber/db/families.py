@@ -39,24 +39,29 @@ class Family(Enum):
         "QueueCounters, rewritten by every change of the queue",
         _RECORDS,
     )
-    ITEMS = ("items", "queue, id", "StoredItem with the contents", _CONTENTS)
+    ITEMS = ("items", "queue, last id of the block", "a block of contents", _CONTENTS)
+    LEFTOVERS = (
+        "leftovers",
+        "queue, last id of the block",
+        "what is left of a block of which some items are gone: bytes, and a bit for each id",
+    )
     VISIBILITY_INDEX = (
         "visibility_index",
-        "queue, level (1 byte: 9 - priority, quarantined 19 - priority), visible-at, id",
-        "mark",
+        "queue, level (1 byte: 9 - priority, quarantined 19 - priority), visible-at, last id",
+        "run",
     )
-    DELAYED = ("delayed", "queue, visible-at, id", "mark")
+    DELAYED = ("delayed", "queue, visible-at, last id", "run")
     PLACES = (
         "places",
-        "queue, id",
-        "visible-at of a ready or delayed item, if it is not the time in the item's id",
+        "queue, last id",
+        "visible-at of a ready or delayed run, if it is not the time in the ids",
     )
-    DEAD = ("dead", "queue, id", "died-at, reason (1 byte), mark")
-    LEASES = ("leases", "queue, lease", "LeaseEntry: expiry, and the items that it holds")
+    DEAD = ("dead", "queue, last id", "died-at, reason (1 byte), run")
+    LEASES = ("leases", "queue, lease", "LeaseEntry: expiry, and the runs that it holds")
     LEASE_EXPIRY = ("lease_expiry", "queue, expiry, lease", "empty")
     HOLDERS = (
         "holders",
-        "queue, block of ids (15 bytes), lease",
+        "queue, last id of the block, lease",
         "empty; the lease holds items of that block",
     )
     ATTEMPTS = ("attempts", "queue, id", "the times of an item's failures, and its last error")
@@ -71,7 +76,7 @@ class Family(Enum):
     FORGET = (
         "forget",
         "queue, forget-at, 16 bytes",
-        "the kind of record to forget: k, p, b, l or c",
+        "the kind of record to forget (k, p, b, l or c), and for k the digests of keys",
     )
     LOADS = (
         "loads",

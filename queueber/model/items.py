@@ -1,9 +1,14 @@
 """Values of items: what an add stores, what a poll returns, what peek and scans show."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
+from typing import NamedTuple, Self
 
+from queueber.ids import ItemId
+from queueber.model.id_runs import IdRuns
 from queueber.model.loads import LoadRef
 
 
@@ -64,14 +69,56 @@ class ItemDetails:
 NO_DETAILS = ItemDetails()
 
 
+class PackedItems(NamedTuple):
+    """Items with consecutive ids, as they are stored and travel: their contents are one value."""
+
+    last: bytes
+    """The last id."""
+    count: int  # type: ignore[assignment]  # nobody counts the fields of the tuple
+    ends: bytes
+    """Where the contents of each item end, 4 bytes each, little-endian."""
+    contents: bytes
+
+    def split(self) -> list[bytes]:
+        """The contents of each item."""
+        contents, ends = self.contents, struct.unpack(f"<{self.count}I", self.ends)
+        return [contents[a:b] for a, b in pairwise((0, *ends))]
+
+
 @dataclass(slots=True)
 class Polled:
     """The answer to one poll. Without items there is no lease, and `lease_id` is empty."""
 
     lease_id: bytes = b""
-    ids: Sequence[bytes] = ()
-    contents: Sequence[bytes] = ()
+    packed: Sequence[PackedItems] = ()
     details: ItemDetails = NO_DETAILS
+
+    @classmethod
+    def of(
+        cls,
+        lease_id: bytes,
+        ids: Sequence[bytes],
+        contents: Sequence[bytes],
+        details: ItemDetails = NO_DETAILS,
+    ) -> Self:
+        """The answer with these items."""
+        packed = [
+            PackedItems(item_id, 1, len(each).to_bytes(4, "little"), each)
+            for item_id, each in zip(ids, contents, strict=True)
+        ]
+        return cls(lease_id, packed, details)
+
+    @property
+    def count(self) -> int:
+        return sum([each.count for each in self.packed])
+
+    @property
+    def ids(self) -> Sequence[bytes]:
+        return IdRuns([(ItemId(each.last), each.count) for each in self.packed])
+
+    @property
+    def contents(self) -> list[bytes]:
+        return [contents for each in self.packed for contents in each.split()]
 
 
 NOTHING_POLLED = Polled()

@@ -75,6 +75,8 @@ class ServerInfo:
     message_bytes_max: int
     poll_items_max: int
     poll_wait_ms_max: int
+    reads_packed: bool = False
+    """Whether calls may have packed contents and results, and complete whole leases."""
 
     @property
     def answer_bytes_max(self) -> int:

@@ -1,5 +1,6 @@
 """The methods about items: add, poll, extend, and how a lease's items end."""
 
+from functools import partial
 from typing import Any
 
 from queueber.errors import InvalidArgument
@@ -12,26 +13,23 @@ from queueber.rpc.calls import (
     respond_first,
     respond_with,
 )
-from queueber.wire.items import (
-    read_add,
-    write_added,
-    write_fail_outcomes,
-    write_polled,
-    write_polled_many,
-)
+from queueber.wire.items import read_add, read_results_of, write_added, write_fail_outcomes
 from queueber.wire.lists import read_duration_ms
+from queueber.wire.polls import write_polled, write_polled_many
 
 
 class ItemMethods(QueueMethods):
     @call
     def add_context(self, context: Any) -> Answer:
-        added = self._service.items.add(self._queue, read_add(context.params.req))
-        return respond_with(context, "resp", added, write_added)
+        request = context.params.req
+        write = partial(write_added, id_runs=request.idRuns)
+        added = self._service.items.add(self._queue, read_add(request))
+        return respond_with(context, "resp", added, write)
 
     @call
     def poll_context(self, context: Any) -> Answer:
         request = context.params.req
-        columns = request.columns
+        write = partial(write_polled, columns=request.columns, packed=request.packed)
         wait_ms = read_duration_ms(request.timeoutSecs, request.timeoutMs)
         if request.noWait:
             wait_ms = 0
@@ -50,7 +48,7 @@ class ItemMethods(QueueMethods):
 
         async def answer() -> None:
             with memory:
-                write_polled(context.results.init("resp"), await polled, columns=columns)
+                write(context.results.init("resp"), await polled)
 
         return answer()
 
@@ -61,6 +59,7 @@ class ItemMethods(QueueMethods):
     @call
     def pollMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
+        write = partial(write_polled_many, packed=request.packed)
         memory = self._session.answers.new_answer()
         polled = self._service.polls.poll_many(
             self._queue,
@@ -72,7 +71,7 @@ class ItemMethods(QueueMethods):
 
         async def answer() -> None:
             with memory:
-                write_polled_many(context.results.init("resp"), await polled)
+                write(context.results.init("resp"), await polled)
 
         return answer()
 
@@ -102,9 +101,7 @@ class ItemMethods(QueueMethods):
     @call
     def removeMany_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         request = context.params.req
-        if len(request.counts):
-            if len(request.ids):
-                raise InvalidArgument("counts: ids were given, too; give the one or the other")
+        if _names_leases(request):
             removed = self._service.items.remove_whole(
                 self._queue, many("leases", request.leases), many("counts", request.counts)
             )
@@ -115,9 +112,16 @@ class ItemMethods(QueueMethods):
     @call
     def complete_context(self, context: Any) -> Answer:
         request = context.params.req
-        completed = self._service.items.complete(
-            self._queue, *_held(request), many("results", request.results)
-        )
+        results = read_results_of(request)
+        if _names_leases(request):
+            completed = self._service.items.complete_whole(
+                self._queue,
+                many("leases", request.leases),
+                many("counts", request.counts),
+                results,
+            )
+        else:
+            completed = self._service.items.complete(self._queue, *_held(request), results)
         return respond(context, "completed", completed)
 
     @call
@@ -136,6 +140,15 @@ class ItemMethods(QueueMethods):
         request = context.params.req
         released = self._service.items.release(self._queue, *_held(request))
         return respond(context, "released", released)
+
+
+def _names_leases(request: Any) -> bool:
+    """Whether whole leases are named, each with its count, instead of ids."""
+    if not len(request.counts):
+        return False
+    if len(request.ids):
+        raise InvalidArgument("counts: ids were given, too; give the one or the other")
+    return True
 
 
 def _held(request: Any) -> tuple[list[Any], list[Any]]:

@@ -20,6 +20,8 @@ struct AddRequest {
   batch @6 :Text;              # the batch of all items of the call; "" is none
   producer @7 :Producer;       # numbers the calls of a producer, so that the server detects a retry
   origin @8 :Origin;           # where `contents` come from; their ids contain it
+  packed @9 :Packed;           # columns: instead of `contents`
+  idRuns @10 :Bool;            # the answer may have `idRuns` instead of `ids`
 }
 
 struct AddResponse {
@@ -29,6 +31,7 @@ struct AddResponse {
                                # item is then not stored, and its id is that of the first item
   isRepeat @2 :Bool;           # the producer repeated a call: this is the first answer, without
                                # ids if the server does not remember them any more
+  idRuns @3 :Data;             # see Packed
 }
 
 struct Item {
@@ -59,6 +62,7 @@ struct PollRequest {
   columns @6 :Bool;            # answer in `contents` and `ids` instead of `items`
   bound @7 :Bool;              # end the lease when this connection ends
   token @8 :UInt64;            # identifies the poll for `withdrawPoll`; 0: none
+  packed @9 :Bool;             # answer in `idRuns` and `packed` instead of `items`
 }
 
 struct PollResponse {
@@ -67,6 +71,8 @@ struct PollResponse {
   contents @2 :List(Data);
   ids @3 :List(Data);
   details @4 :ItemDetails;     # of `ids`
+  idRuns @5 :Data;             # see Packed
+  packed @6 :Packed;           # contents
 }
 
 struct PolledItem {
@@ -209,6 +215,7 @@ struct PollManyRequest {
   leaseValidityMs @0 :UInt64;
   counts @1 :List(UInt32);
   bound @2 :Bool;              # end the leases when this connection ends
+  packed @3 :Bool;             # answer in `idRuns` and `packed` instead of `ids` and `contents`
 }
 
 struct PollManyResponse {
@@ -218,6 +225,8 @@ struct PollManyResponse {
   ids @2 :List(Data);
   contents @3 :List(Data);
   details @4 :ItemDetails;     # of `ids`
+  idRuns @5 :Data;             # see Packed
+  packed @6 :Packed;           # contents
 }
 
 struct QueueSettings {
@@ -275,6 +284,7 @@ struct ServerInfo {
   messageBytesMax @3 :UInt64;
   pollItemsMax @4 :UInt32;
   pollWaitMsMax @5 :UInt64;
+  readsPacked @6 :Bool;        # calls may have packed contents and results, or complete by count
 }
 
 struct Attribute {
@@ -307,10 +317,14 @@ struct CompleteRequest {
   ids @0 :List(Data);
   leases @1 :List(Data);       # one for each id, or a single one for all of them
   results @2 :List(Data);      # one for each id
+  counts @3 :List(UInt32);     # instead of ids, one for each lease: how many items it had at first;
+                               # the results are those of all items, in the order of the poll
+  packed @4 :Packed;           # instead of `results`
 }
 
 struct CompleteResponse {
-  completed @0 :List(Bool);    # one for each id; false: the lease does not hold it
+  completed @0 :List(Bool);    # one for each id; false: the lease does not hold it; or for each
+                               # lease, false unless it held all items
 }
 
 enum FailOutcome {
@@ -345,7 +359,7 @@ struct Receipt {
   done @2 :UInt64;             # completed or removed
   dead @3 :UInt64;             # dead letters, cancelled and purged items
   live @4 :UInt64;             # ready, delayed or leased
-  addedDigest @5 :Data;        # 16 bytes: the sum, modulo 2^128, of the BLAKE2b-128 of each id
+  addedDigest @5 :Data;        # 16 bytes: a sum over the ids, see docs/storage-format.md
   doneDigest @6 :Data;
   deadDigest @7 :Data;
   complete @8 :Bool;           # added = done + dead, in counts and digests, and no load adds to it
@@ -557,4 +571,12 @@ struct ScanResponse {
   leases @6 :List(Data);
   reasons @7 :List(Text);
   lastErrors @8 :List(Text);
+}
+
+struct Packed {
+  # Values of many items, one after the other. `idRuns` beside them are the ids as runs, 20 bytes
+  # each: the last of consecutive ids, and how many there are, 4 bytes, little-endian. An id is a
+  # number, big-endian; those of a run differ in the last 8 bytes only.
+  ends @0 :Data;               # where each ends in `values`, 4 bytes each, little-endian
+  values @1 :Data;
 }

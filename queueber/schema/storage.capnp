@@ -6,15 +6,9 @@
 # except that unset pointers at the end are left out; tests compare the two. Other values are
 # fixed-width bytes, which their codecs describe.
 
-struct StoredItem {
-  contents @0 :Data;
-  key @1 :Data;                # UTF-8; empty: none
-  attributes @2 :Data;         # each name and value: 2 bytes of length, then UTF-8
-}
-
 struct LeaseEntry {
   expiresAtMs @0 :UInt64;
-  held @1 :Data;               # 30 bytes for each item: its id, then its mark
+  held @1 :Data;               # 36 bytes for each run: its last id, then its value
 }
 
 struct QueueRecord {

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Sequence
 from queueber.engine.loads.staging import add_rows
 from queueber.engine.queue.add import add
 from queueber.engine.queue.cancel import cancel
-from queueber.engine.queue.complete import complete
+from queueber.engine.queue.complete import complete, complete_whole
 from queueber.engine.queue.extend import extend
 from queueber.engine.queue.fail import fail
 from queueber.engine.queue.peek import peek
@@ -39,6 +39,7 @@ _ADD = adds(add)
 _REMOVE = lists("removed", remove)
 _REMOVE_WHOLE = lists("removed", remove_whole)
 _COMPLETE = lists("completed", complete, brings_results=True)
+_COMPLETE_WHOLE = lists("completed", complete_whole, brings_results=True)
 _FAIL = lists("failed", fail)
 _RELEASE = lists("released", release)
 _EXTEND = lists("extended", extend)
@@ -82,9 +83,7 @@ class Items:
     ) -> Awaitable[list[bool]]:
         """All items that each lease was given with, if it still holds them; for each, whether it
         did."""
-        check_many("leases", len(leases))
-        check_ids("leases", leases)
-        check_counts(counts, len(leases))
+        _check_whole(leases, counts)
         return self._shell.share(queue, _REMOVE_WHOLE, (leases, counts), len(leases))
 
     def complete(
@@ -97,6 +96,19 @@ class Items:
         leases = _check_outcome(ids, leases)
         check_results(results, len(ids), self._shell.limits.item_bytes_max)
         return self._shell.share(queue, _COMPLETE, (ids, leases, results), len(ids))
+
+    def complete_whole(
+        self,
+        queue: QueueHandle,
+        leases: Sequence[bytes],
+        counts: Sequence[int],
+        results: Sequence[bytes],
+    ) -> Awaitable[list[bool]]:
+        """As `remove_whole`; the results are those of all items in the order of the poll."""
+        _check_whole(leases, counts)
+        check_results(results, sum(counts), self._shell.limits.item_bytes_max)
+        columns = leases, counts, results
+        return self._shell.share(queue, _COMPLETE_WHOLE, columns, len(leases))
 
     def fail(
         self,
@@ -187,6 +199,12 @@ class Items:
 
 def _redrive(tx: QueueTx, ids: Sequence[bytes], limit: int) -> tuple[int, bool]:
     return (redrive(tx, ids), False) if ids else redrive_first(tx, limit)
+
+
+def _check_whole(leases: Sequence[bytes], counts: Sequence[int]) -> None:
+    check_many("leases", len(leases))
+    check_ids("leases", leases)
+    check_counts(counts, len(leases))
 
 
 def _check_outcome(ids: Sequence[bytes], leases: Sequence[bytes]) -> Sequence[bytes]:

@@ -12,6 +12,7 @@ from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.loads.commit import commit_load
 from queueber.engine.loads.loads import Loads as QueueLoads
 from queueber.engine.loads.part_check import check_file_name, check_part
+from queueber.engine.loads.run_check import check_runs
 from queueber.engine.loads.staging import abort_load, begin_load, finish_part, touch_load
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import NotFound, QueueberError, Unavailable
@@ -108,7 +109,7 @@ class Loads:
         in_check = load.id_head, part.ref
         self._parts_in_check.append(in_check)
         try:
-            await self._shell.in_background(lambda: self._stage.check(load, part.ref, part.files))
+            await self._shell.in_background(partial(self._check_files, queue.state, load, part))
         except QueueberError:
             # The files of a load that has ended meanwhile are gone: that is the error to report.
             self._check_same_load(queue, ref, load)
@@ -118,6 +119,11 @@ class Loads:
         self._check_same_load(queue, ref, load)
         loads = self._of(queue)
         await self._shell.write(queue, finish_part, loads, ref, part, event="part_finished")
+
+    def _check_files(self, queue: QueueState, load: LoadRecord, part: Part) -> None:
+        """May run in a thread of its own."""
+        self._stage.check(load, part.ref, part.files)
+        check_runs(load, queue.prefix, part, partial(self._stage.entries, load, part))
 
     def _of(self, queue: QueueHandle) -> QueueLoads:
         queue.check_alive()

@@ -121,7 +121,7 @@ class Polls:
         if poll_call.is_withdrawn:
             return NOTHING_POLLED
         (polled,) = await self._poll_many(queue, asked)
-        if not polled.ids and wait_ms > 0 and not self._shell.admission.is_closed:
+        if not polled.packed and wait_ms > 0 and not self._shell.admission.is_closed:
             polled = await self._wait_for_items(queue, asked, wait_ms, poll_call)
         return polled
 
@@ -176,7 +176,7 @@ class Polls:
             answers = self._take(state, [call.columns[0] for call in calls])
             left: list[Call] = []
             for call, own in zip(calls, answers, strict=True):
-                if own[0].ids:
+                if own[0].packed:
                     self._shell.answer(call, own)
                 else:
                     left.append(call)
@@ -201,15 +201,15 @@ class Polls:
         found = shell.run(queue, lease, [count for each in asked for count in each.counts])
         given = iter(found)
         answers = [list(islice(given, len(each.counts))) for each in asked]
-        if found[0].ids:
+        if found[0].packed:
             for each, own in zip(asked, answers, strict=True):
-                self._count_given(queue, each, [polled for polled in own if polled.ids])
+                self._count_given(queue, each, [polled for polled in own if polled.packed])
             shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         return answers
 
     def _count_given(self, queue: QueueState, asked: Asked, given: list[Polled]) -> None:
         if asked.memory is not None:
-            asked.memory.take(sum(len(each) for polled in given for each in polled.contents))
+            asked.memory.take(sum(len(each.contents) for polled in given for each in polled.packed))
         _log.debug("polled", queue=queue.name, leases=[(a.lease_id, a.ids) for a in given])
         if given and asked.connection is not None:
             self._bound.add(asked.connection, queue, [polled.lease_id for polled in given])
@@ -238,7 +238,7 @@ class Polls:
         finally:
             timer.cancel()
             self._waiters.discard(queue_id, waiter)
-        if polled.ids:
+        if polled.packed:
             call = Call((asked,), 0, answer=[polled])
             await self._handed_over(queue.state, waiter.durable, call)
         return polled
@@ -258,7 +258,7 @@ class Polls:
         if queue.is_deleted:
             return
         for polled in given:
-            if polled.ids:
+            if polled.packed:
                 _log.debug("taken_back", queue=queue.name, lease=polled.lease_id)
                 # If the disk is full, the lease ends when it expires.
                 with contextlib.suppress(Unavailable):
@@ -309,7 +309,7 @@ class Polls:
                 continue
             left: list[Waiter] = []
             for each, (polled,) in zip(group, answers, strict=True):
-                if polled.ids:
+                if polled.packed:
                     each.durable = self._shell.durable_future()
                     each.answer(polled)
                 else:

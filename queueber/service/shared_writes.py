@@ -10,13 +10,13 @@ has the gathered ones written first. Calls of different sessions have no order b
 answered.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, pairwise
-from typing import Any
+from itertools import accumulate, chain, groupby, pairwise
+from typing import Any, cast
 
 from queueber.engine.queue.queue_state import QueueState
-from queueber.model import Added, NewItems
+from queueber.model import Added, IdRuns, NewItems, PackedContents
 from queueber.service.loop import Future
 from queueber.service.session import QueueHandle, Session
 
@@ -25,6 +25,9 @@ SHARED_ITEMS_MAX = 16
 under way leaves time for it."""
 GATHERED_ITEMS_MAX = 4096
 """So many items gather at most before they are written."""
+
+_RUN_ITEMS_MIN = 8
+"""If calls have fewer items on average, making their ids costs less than splitting runs."""
 
 Columns = tuple[Any, ...]
 
@@ -111,7 +114,20 @@ def lists(event: str, op: Callable[..., Any], *, brings_results: bool = False) -
 
 
 def _join_lists(calls: Sequence[Columns]) -> Columns:
-    return tuple(list(chain.from_iterable(column)) for column in zip(*calls, strict=True))
+    return tuple(_join_column(column) for column in zip(*calls, strict=True))
+
+
+def _join_column(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """One column; packed if one of them is, without an object for each item."""
+    if not any(isinstance(each, PackedContents) for each in columns):
+        return list(chain.from_iterable(columns))
+    packed: list[PackedContents] = []
+    for is_packed, group in groupby(columns, lambda each: isinstance(each, PackedContents)):
+        if is_packed:
+            packed += cast("Iterable[PackedContents]", group)
+        else:
+            packed.append(PackedContents.pack(chain.from_iterable(group)))
+    return PackedContents.join(packed)
 
 
 def _split_list(answer: Sequence[Any], counts: Sequence[int]) -> list[Any]:
@@ -136,8 +152,14 @@ def is_plain_add(items: NewItems) -> bool:
 
 
 def _join_adds(calls: Sequence[Columns]) -> Columns:
-    return (NewItems([each for (items,) in calls for each in items.contents]),)
+    return (NewItems(_join_column([items.contents for (items,) in calls])),)
 
 
 def _split_added(answer: Added, counts: Sequence[int]) -> list[Added]:
-    return [Added(ids) for ids in _split_list(answer.ids, counts)]
+    return [Added(ids) for ids in _split_ids(answer.ids, counts)]
+
+
+def _split_ids(ids: Sequence[bytes], counts: Sequence[int]) -> Iterable[Sequence[bytes]]:
+    if isinstance(ids, IdRuns) and len(ids) >= _RUN_ITEMS_MIN * len(counts):
+        return ids.split(counts)
+    return _split_list(list(ids), counts)

@@ -17,7 +17,7 @@ from queueber.model import (
 )
 from queueber.schema import wire
 from queueber.wire import lists
-from queueber.wire.items import read_details, write_details
+from queueber.wire.polls import read_details, write_details
 
 _DETAILS = wire.ScanResponse.schema.fields["details"]
 _SNAPSHOT = lists.Codec(SnapshotInfo, leased="inProgress")

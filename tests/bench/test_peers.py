@@ -1,6 +1,6 @@
 """Each peer hands out what it was given, once; a benchmark of one that loses items is none.
 
-They run where their servers and clients are installed, which `make bench` does.
+They run where their servers and clients are installed or built, which `make bench` does.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from bench.peers.peer import Client, Peer
 from bench.peers.processes import process_ids
 
 registry = pytest.importorskip("bench.peers.registry", reason="the clients are not installed")
+nats_jetstream = pytest.importorskip("bench.peers.nats_jetstream")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -32,6 +33,8 @@ def peer(request: pytest.FixtureRequest) -> Peer:
     missing = [package for package in found.packages if not is_installed(package)]
     if missing:
         pytest.skip(f"{', '.join(missing)} is not installed")
+    if request.param == "nats-synced" and not nats_jetstream.is_synced_one_built():
+        pytest.skip("a NATS that syncs is not built")
     return found
 
 

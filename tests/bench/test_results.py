@@ -8,7 +8,7 @@ import pytest
 
 from bench.peers import page
 from bench.peers.page import render
-from bench.peers.results import Result
+from bench.peers.results import AS_BEFORE, NOW, Result
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,8 @@ RESULT = Result(
         "Better": line({"add 1, 100 B": rates(2000)}),
         "Careless": line({"add 1, 100 B": rates(9000)}, "no: now and then"),
     },
-    limit={"add 1, 100 B": rates(6000)},
+    limits={AS_BEFORE: {"add 1, 100 B": rates(6000)}, NOW: {"add 1, 100 B": rates(12000)}},
+    left_out={"Absent": "it cannot be built"},
 )
 
 
@@ -41,14 +42,23 @@ def test_best_peer_is_one_that_syncs_and_is_not_us() -> None:
     assert RESULT.best_peer("add 1, 1024 B", "items/s") is None
 
 
-def test_tables_say_by_how_much_we_lead_and_what_share_of_the_limit_we_reach() -> None:
+def test_tables_say_by_how_much_we_lead_and_what_share_of_each_limit_we_reach() -> None:
     shown = render(RESULT)
 
     assert "| **Queueber** | 3.0 (1.5 to 6.0) | - | - | - | - |" in shown
     assert "| ahead of the best peer | 1.5x (Better) | - | - | - | - |" in shown
-    assert "| RocksDB alone | 6.0 | - | - | - | - |" in shown
-    assert "| our share of that | 50% | - | - | - | - |" in shown
+    assert (
+        "| RocksDB alone, an entry an item (as before) | 6.0 | - | - | - | - |\n"
+        "| our share of that | 50% | - | - | - | - |\n"
+        "| RocksDB alone, what is written now | 12.0 | - | - | - | - |\n"
+        "| our share of that | 25% | - | - | - | - |\n"
+    ) in shown
     assert "| **Queueber** | - | 2.0 | - | - | - | - |" in shown
+
+
+def test_peers_that_could_not_be_measured_are_named() -> None:
+    assert "Not measured: Absent, because it cannot be built.\n" in render(RESULT)
+    assert "Not measured" not in render(replace(RESULT, left_out={}))
 
 
 def test_page_is_changed_between_its_marks_alone(

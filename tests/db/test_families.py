@@ -10,6 +10,7 @@ def test_families_have_the_names_that_are_on_disk() -> None:
         "queues",
         "counters",
         "items",
+        "leftovers",
         "visibility_index",
         "delayed",
         "places",

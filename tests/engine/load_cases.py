@@ -5,12 +5,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from queueber.db.records.loads import LoadRecord
-from queueber.db.records.remembered import FORGET_BATCH, FORGET_LOAD, FORGET_LOADED, decode_batch
+from queueber.db.records.remembered import (
+    FORGET_KEY,
+    decode_batch,
+    decode_key_entry,
+    split_digests,
+)
 from queueber.ids import IdSource, ItemId, range_id
 from queueber.limits import MIB
 from queueber.model import NewItems, PartRef, Rows
 from tests.support.load_rig import LoadRig
 from tests.support.operations import add
+from tests.support.waiting_items import waiting_items
 
 NAME = "the load"
 
@@ -31,9 +37,10 @@ class Plan:
     batch: str = ""
     before: Sequence[Row] = ()
     """What is there before the load begins."""
-    run_entries: int = 1000
+    sorted_entries: int = 1000
     file_bytes: int = MIB
     rows_a_call: int = 1000
+    buffered_rows: int = 1
 
 
 RICH = Plan(
@@ -53,7 +60,7 @@ RICH = Plan(
     },
     batch="batch",
     before=[Row(b"before"), Row(b"first", key="old"), Row(b"low", priority=0)],
-    run_entries=2,
+    sorted_entries=2,
     rows_a_call=2,
     file_bytes=1,
 )
@@ -92,8 +99,9 @@ def stage_all(rig: LoadRig, plan: Plan, load: LoadRecord) -> list[PartRef]:
                 for at in range(0, len(rows), plan.rows_a_call)
             ),
             partition=partition,
-            run_entries=plan.run_entries,
+            sorted_entries=plan.sorted_entries,
             file_bytes=plan.file_bytes,
+            buffered_rows=plan.buffered_rows,
         )
         for partition, rows in plan.parts.items()
     ]
@@ -103,9 +111,9 @@ class _GivenId(IdSource):
     def __init__(self, item_id: bytes) -> None:
         self._given = ItemId(item_id)
 
-    def mint(self, count: int, now_ms: int) -> list[ItemId]:
+    def mint_last(self, count: int, now_ms: int) -> ItemId:
         assert count == 1
-        return [self._given]
+        return self._given
 
 
 @contextmanager
@@ -129,15 +137,23 @@ def add_instead(rig: LoadRig, plan: Plan) -> None:
 def outcome(rig: LoadRig) -> dict[str, object]:
     """All that the store holds, but what tells of the load itself.
 
-    A batch may have ended between adds, and is then to be forgotten; within a load it cannot.
+    Items are compared one by one: adds of one item make other blocks and runs than a load. A batch
+    may have ended between adds, and is then to be forgotten; within a load it cannot.
     """
     found: dict[str, object] = dict(rig.dump())
+    found["items"] = waiting_items(rig.dump())
+    for family in ("leftovers", "visibility_index", "delayed", "places"):
+        del found[family]
     counters = rig.queue.counters
-    found["forget"] = [
-        entry
-        for entry in rig.dump()["forget"]
-        if entry[1] not in (FORGET_LOAD, FORGET_LOADED, FORGET_BATCH)
-    ]
+    # An entry names several keys, also some that others have: those of the load's duplicates.
+    times = {key[4:]: decode_key_entry(value)[1] for key, value in rig.dump()["keys"]}
+    found["forget"] = {
+        (int.from_bytes(key[4:12]), digest)
+        for key, value in rig.dump()["forget"]
+        if value[:1] == FORGET_KEY
+        for digest in split_digests(value[1:])
+        if times.get(digest) == int.from_bytes(key[4:12])
+    }
     batches = [decode_batch(value) for _, value in rig.dump()["batches"]]
     found["batches"] = [replace(batch, forget_at_ms=0) for batch in batches]
     found["counters"] = {

@@ -176,8 +176,9 @@ class LoadRules(RuleBasedStateMachine):
             load,
             part_ref,
             *(as_rows(rows[at : at + size]) for at in range(0, len(rows), size)),
-            run_entries=data.draw(st.sampled_from([1000, 1000, 2])),
+            sorted_entries=data.draw(st.sampled_from([1000, 1000, 2])),
             file_bytes=data.draw(st.sampled_from([MIB, MIB, 1])),
+            buffered_rows=data.draw(st.sampled_from([1000, 1])),
         )
         check_part(load, queue.prefix, part)
         if refusal is not None:

@@ -1,15 +1,46 @@
 """Items brought into a state, and what the store says of them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from queueber.db.families import Family
-from queueber.db.records.keys import MARK_BYTES, MarkFields, decode_mark
+from queueber.db.records.runs import MarkFields, Run, decode_mark, encode_mark, make_run
+from queueber.ids import ItemId
 from queueber.model import FailOutcome, NewItems
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue
 from tests.support.rig import QUEUE, Rig
 
-PLACES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD)
+STATES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD, Family.LEASES)
+
+
+PLAIN = MarkFields()
+
+
+def run_of(
+    ids: Sequence[bytes], size: int, mark: MarkFields = PLAIN, *, at: int = 0, span: int = 0
+) -> Run:
+    """The run of consecutive items; without a span it ends its block."""
+    count = len(ids)
+    return make_run(ItemId(ids[-1]), count, at, span or at + count, size, encode_mark(mark))
+
+
+def parts_of(
+    ids: Sequence[bytes],
+    contents: Sequence[bytes],
+    positions: Sequence[int],
+    mark: MarkFields = PLAIN,
+) -> list[Run]:
+    """The runs of the items at some positions of a block that has these ids and contents."""
+    runs = []
+    # Neighbours differ by as much as their places in the list do.
+    for _, group in groupby(enumerate(positions), lambda each: each[1] - each[0]):
+        of_run = [position for _, position in group]
+        start, stop = of_run[0], of_run[-1] + 1
+        size = sum(len(contents[at]) for at in of_run)
+        runs.append(run_of(ids[start:stop], size, mark, at=start, span=len(ids)))
+    return runs
 
 
 def allow_attempts(rig: Rig, count: int) -> None:
@@ -21,6 +52,19 @@ def come_back_at_once(rig: Rig) -> None:
     configure_queue(rig.engine, QUEUE, replace(rig.queue.settings, backoff_ms=(0,)), rig.now_ms)
 
 
+def add_runs(rig: Rig, contents: Sequence[bytes]) -> list[bytes]:
+    """Ready items in their order, each a run of its own, though their blocks have many.
+
+    Neighbours became ready at different times.
+    """
+    delays_ms = [1 + n % 2 for n in range(len(contents))]
+    ids = rig.add(*contents, delays_ms=delays_ms)
+    rig.now_ms += 2
+    rig.sweep_all()
+    assert [run.count for run in rig.runs(Family.VISIBILITY_INDEX)] == [1] * len(ids)
+    return ids[::2] + ids[1::2]
+
+
 def make_dead(rig: Rig, items: NewItems, error: str = "it failed") -> list[bytes]:
     """Items that fail at their only attempt, alone in their queue but for the dead."""
     allowed = rig.queue.settings.attempts_max
@@ -28,6 +72,17 @@ def make_dead(rig: Rig, items: NewItems, error: str = "it failed") -> list[bytes
     ids = list(rig.add_items(items).ids)
     for polled in rig.poll_many([1] * len(ids)):
         assert rig.fail(polled.ids, polled.lease_id, error) == [FailOutcome.DIED]
+    allow_attempts(rig, allowed)
+    return ids
+
+
+def make_dead_run(rig: Rig, items: NewItems, error: str = "it failed") -> list[bytes]:
+    """As `make_dead`, but they fail in one call, so those of a block die as one run."""
+    allowed = rig.queue.settings.attempts_max
+    allow_attempts(rig, 1)
+    ids = list(rig.add_items(items).ids)
+    polled = rig.poll(len(ids), bytes_max=1 << 30)
+    assert rig.fail(polled.ids, polled.lease_id, error) == [FailOutcome.DIED] * len(ids)
     allow_attempts(rig, allowed)
     return ids
 
@@ -43,14 +98,10 @@ def make_quarantined(rig: Rig, count: int) -> list[bytes]:
 
 def whereabouts(rig: Rig, item_id: bytes) -> tuple[Family, MarkFields]:
     """The one family that has the item, and its mark there."""
-    entries = [
-        (family, key[-16:], value)
-        for family in PLACES
-        for key, value in rig.dump()[family.family_name]
+    ((family, run),) = [
+        (family, run) for family in STATES for run in rig.runs(family) if item_id in run.ids
     ]
-    entries += [(Family.LEASES, held_id, mark) for held_id, mark in rig.held()]
-    ((family, value),) = [(family, value) for family, i, value in entries if i == item_id]
-    return family, decode_mark(value[-MARK_BYTES:])
+    return family, decode_mark(run.mark)
 
 
 def mark_of(rig: Rig, item_id: bytes) -> MarkFields:

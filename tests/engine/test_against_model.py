@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import chain
 from random import Random
 
 import pytest
@@ -20,7 +21,16 @@ from queueber.engine.queue.results import results_of
 from queueber.errors import Aborted, NotFound
 from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
-from queueber.model import Added, ItemInfo, ItemState, NewItems, Producer, QueueSettings, Results
+from queueber.model import (
+    Added,
+    ItemInfo,
+    ItemState,
+    NewItems,
+    PackedContents,
+    Producer,
+    QueueSettings,
+    Results,
+)
 from tests.engine.load_rules import LoadRules
 from tests.support import reference_model as model_module
 from tests.support.ending import expire_together
@@ -31,6 +41,7 @@ from tests.support.operations import (
     add,
     cancel,
     complete,
+    complete_whole,
     create_queue,
     delete_queue,
     drop_reader,
@@ -68,7 +79,7 @@ STATES = {
     ItemState.DEAD: "dead",
 }
 CONNECTIONS = ("near", "far")
-OUTCOMES = ("remove", "remove_whole", "complete", "complete", "fail", "fail", "release")
+OUTCOMES = ("remove", "remove_whole", "complete", "complete_whole", "fail", "fail", "release")
 OPERATIONS = (
     "connection_is_lost", "connection_is_lost", "answer_is_not_delivered", "cancel", "purge",
     "redrive_chosen", "redrive_slice", "pause_or_resume", "acknowledge_or_drop",
@@ -105,7 +116,11 @@ class EngineAgainstModel(LoadRules):
         # A window of a few entries is refilled and cut far more often than the real one; what is
         # kept for days is kept for a moment.
         self.patch.setattr("queueber.engine.queue.ready_index.READY_WINDOW_ENTRIES", 4)
-        self.patch.setattr("queueber.engine.queue.ready_index.RECENT_QUEUE_BYTES_MAX", 3000)
+        self.patch.setattr("queueber.engine.queue.recent_blocks.RECENT_QUEUE_BYTES_MAX", 3000)
+        # Small blocks, so that calls have several, and little is left of many.
+        self.patch.setattr("queueber.db.records.blocks.BLOCK_ITEMS_MAX", 5)
+        self.patch.setattr("queueber.db.records.blocks.BLOCK_BYTES_MAX", 40)
+        self.patch.setattr("queueber.db.records.blocks.BLOCK_WASTE_FACTOR", 1)
         self.patch.setattr(
             "queueber.engine.queue.poll.OLDEST_FIRST_EVERY", model_module.OLDEST_FIRST_EVERY
         )
@@ -287,6 +302,24 @@ class EngineAgainstModel(LoadRules):
         results = [self.contents() for _ in pairs]
         completed = complete(self.engine, self.queue(name), ids, leases, results, self.now_ms)
         assert completed == self.models[name].complete(pairs, results, self.now_ms)
+
+    def complete_whole(self, name: str, data: st.DataObject) -> None:
+        chosen = data.draw(st.lists(st.sampled_from(self.past_leases[-8:]), min_size=1, max_size=3))
+        leases = [lease for lease, _ in chosen]
+        counts = [len(ids) - data.draw(st.sampled_from([0, 0, 0, 1])) or 1 for _, ids in chosen]
+        results = [[self.contents() for _ in range(count)] for count in counts]
+        completed = complete_whole(
+            self.engine, self.queue(name), leases, counts,
+            PackedContents.pack(chain.from_iterable(results)), self.now_ms,
+        )  # fmt: skip
+        model = self.models[name]
+        expected = []
+        for (lease, ids), of_lease in zip(chosen, results, strict=True):
+            held = [(each, lease) for each in ids if model.holds(each, lease, self.now_ms)]
+            expected.append(len(held) == len(of_lease))
+            if expected[-1]:
+                model.complete(held, of_lease, self.now_ms)
+        assert completed == expected
 
     def fail(self, name: str, data: st.DataObject) -> None:
         delay_ms = data.draw(st.sampled_from([None, None, 0, 30]))

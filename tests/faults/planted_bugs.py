@@ -6,18 +6,25 @@ from typing import Any, TypeVar
 
 import pytest
 
+from queueber.db.families import Family
+from queueber.db.records import runs
+from queueber.db.records.blocks import Block, Leftover
 from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.runs import Run, Sizes
 from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import Log, append
+from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.expire import expire
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.ready_index import ReadyIndex, ReadyWindow
+from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.engine.queue.sweep import DUTIES
 from queueber.engine.records.batches import Batches, Side
 from queueber.engine.records.dedup_keys import KeyLookup
 from queueber.engine.records.producers import ProducerCall
+from queueber.ids import shifted
 from queueber.service import items
 from queueber.service.commit_group import CommitGroup, Waiting
 from queueber.service.loop import Future
@@ -216,7 +223,135 @@ def answer_nobody_whose_sync_was_shared_with_one_who_left(patch: Patch) -> None:
     patch.setattr(CommitGroup, "_finish", finish_if_all_wait)
 
 
+# --- runs and blocks ------------------------------------------------------------------------------
+
+
+def leave_the_first_item_in_what_is_left_of_a_cut_run(patch: Patch) -> None:
+    def too_late(run: Run, count: int, sizes: Sizes) -> tuple[Run, Run]:
+        front, rest = runs.cut(run, count, sizes)
+        return front, rest._replace(count=rest.count + 1, at=rest.at - 1)
+
+    patch.setattr("queueber.engine.queue.poll.cut", too_late)
+
+
+def lose_what_is_left_of_a_cut_run(patch: Patch) -> None:
+    take_first = ReadyIndex.take_first
+
+    def taken(own: ReadyIndex, tx: Any, level: int, entries: Any, rest: Any = None) -> None:
+        take_first(own, tx, level, entries)
+
+    patch.setattr(ReadyIndex, "take_first", taken)
+
+
+def lose_the_end_of_a_run_that_some_items_leave(patch: Patch) -> None:
+    def picked(run: Run, positions: Sequence[int], sizes: Sizes) -> tuple[list[Run], list[Run]]:
+        taken, left = runs.pick(run, positions, sizes)
+        return taken, [each for each in left if each.last < taken[-1].last]
+
+    patch.setattr("queueber.engine.queue.leases.pick", picked)
+    patch.setattr("queueber.engine.queue.cancel.pick", picked)
+
+
+def take_the_neighbour_of_an_item(patch: Patch) -> None:
+    def picked(run: Run, positions: Sequence[int], sizes: Sizes) -> tuple[list[Run], list[Run]]:
+        moved = [min(at + 1, run.count - 1) for at in positions]
+        return runs.pick(run, sorted(set(moved)), sizes)
+
+    patch.setattr("queueber.engine.queue.leases.pick", picked)
+
+
+def join_runs_whatever_their_marks(patch: Patch) -> None:
+    patch.setattr(
+        "queueber.db.records.runs._are_neighbours",
+        lambda a, b: a.at + a.count == b.at and a.block == b.block,
+    )
+
+
+def join_runs_of_different_blocks(patch: Patch) -> None:
+    patch.setattr(
+        "queueber.db.records.runs._are_neighbours",
+        lambda a, b: a.mark == b.mark and shifted(a.last, b.count) == b.last,
+    )
+
+
+def count_all_bytes_of_a_run_for_a_part_of_it(patch: Patch) -> None:
+    patch.setattr(Block, "size", lambda block, *_: len(block.value))
+
+
+def drop_a_block_with_the_first_item_that_ends(patch: Patch) -> None:
+    def whole(blocks: Blocks, tx: Any, ended: Sequence[Run]) -> None:
+        for run in ended:
+            tx.batch.delete(Family.ITEMS, tx.prefix + run.block)
+
+    patch.setattr(Blocks, "drop", whole)
+
+
+def never_drop_a_block_of_which_items_ended_one_by_one(patch: Patch) -> None:
+    write = Blocks._write_leftover
+
+    def kept(blocks: Blocks, tx: Any, block: Any, left: Leftover, *, had_one: bool) -> None:
+        if left.bits:
+            write(blocks, tx, block, left, had_one=had_one)
+
+    patch.setattr(Blocks, "_write_leftover", kept)
+
+
+def leave_the_wrong_items_when_a_block_is_rewritten(patch: Patch) -> None:
+    rewritten = Block.rewritten
+
+    def moved(block: Block, positions: Sequence[int]) -> bytes:
+        others = [at for at in block.positions if at not in positions]
+        return rewritten(block, sorted([*positions[1:], others[0]]))
+
+    patch.setattr(Block, "rewritten", moved)
+
+
+def give_the_contents_of_the_item_before(patch: Patch) -> None:
+    packed = Block.packed
+
+    def earlier(block: Block, at: int, count: int) -> tuple[bytes, bytes]:
+        is_there = at - 1 in block.positions
+        return packed(block, at - 1 if is_there else at, count)
+
+    patch.setattr(Block, "packed", earlier)
+
+
+def keep_a_cached_block_of_another_queue(patch: Patch) -> None:
+    """The cache knows a block by a part of its id."""
+    keep, get = RecentBlocks.keep, RecentBlocks.get
+
+    def kept(recent: RecentBlocks, user: Any, blocks: Any) -> bool:
+        return keep(recent, user, [(block[:15], *others) for block, *others in blocks])
+
+    patch.setattr(RecentBlocks, "keep", kept)
+    patch.setattr(RecentBlocks, "get", lambda recent, user, block: get(recent, user, block[:15]))
+
+
+def leave_a_lease_among_the_holders_of_a_block(patch: Patch) -> None:
+    patch.setattr(
+        Leases, "_holder_keys", lambda own, lease_id, held: [own._prefix + held[0].block + lease_id]
+    )
+
+
+RUN_BUGS: list[Bug] = [
+    leave_the_first_item_in_what_is_left_of_a_cut_run,
+    lose_what_is_left_of_a_cut_run,
+    lose_the_end_of_a_run_that_some_items_leave,
+    take_the_neighbour_of_an_item,
+    join_runs_whatever_their_marks,
+    join_runs_of_different_blocks,
+    count_all_bytes_of_a_run_for_a_part_of_it,
+    drop_a_block_with_the_first_item_that_ends,
+    never_drop_a_block_of_which_items_ended_one_by_one,
+    leave_the_wrong_items_when_a_block_is_rewritten,
+    give_the_contents_of_the_item_before,
+    keep_a_cached_block_of_another_queue,
+    leave_a_lease_among_the_holders_of_a_block,
+]
+"""In cutting, joining, finding and dropping."""
+
 BUGS: list[Bug] = [
+    *RUN_BUGS,
     answer_before_the_sync,
     answer_completes_before_the_sync,
     mix_up_the_answers_of_adds_that_share_a_write,

@@ -256,7 +256,7 @@ async def test_part_whose_files_are_not_what_is_said_of_them_changes_nothing(
     rig.service.loads.stage_file(rig.queue, LOAD, PART, name, 0, bytes([held[0] ^ 1]))
     with pytest.raises(InvalidArgument, match=f"files: '{name}' does not have the announced check"):
         await rig.service.loads.finish_part(rig.queue, LOAD, part)
-    with pytest.raises(InvalidArgument, match="files: those of items have 5 entries, not 6"):
+    with pytest.raises(InvalidArgument, match="files: those of items do not end with row 5"):
         rig.service.loads.finish_part(rig.queue, LOAD, replace(part, rows=6, delayed=1))
     with pytest.raises(InvalidArgument, match="attempt 'first' at partition 0 was not finished"):
         await commit(rig, [PART])
@@ -265,6 +265,23 @@ async def test_part_whose_files_are_not_what_is_said_of_them_changes_nothing(
     rig.service.loads.stage_file(rig.queue, LOAD, PART, name, 0, held[:1])
     await rig.service.loads.finish_part(rig.queue, LOAD, part)
     await commit(rig, [PART])
+    assert ready(rig) == 5
+
+
+@on_service()
+async def test_part_with_wrong_runs_is_refused_and_changes_nothing(rig: ServiceRig) -> None:
+    load = await begin(rig)
+    part, files = built_part(replace(load, batch_number=9), PART, contents(5))
+    for name, held in files.items():
+        rig.service.loads.stage_file(rig.queue, LOAD, PART, name, 0, held)
+    before = dump(rig.store), directories(rig)
+
+    with pytest.raises(InvalidArgument, match=r"visibility_index has a wrong run .* no new item"):
+        await rig.service.loads.finish_part(rig.queue, LOAD, replace(part, digest=bytes(16)))
+
+    assert (dump(rig.store), directories(rig)) == before
+    await stage(rig, load, PartRef(0, "second"), contents(5))
+    await commit(rig, [PartRef(0, "second")])
     assert ready(rig) == 5
 
 

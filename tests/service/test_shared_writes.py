@@ -18,7 +18,7 @@ from queueber.errors import (
     Unavailable,
 )
 from queueber.limits import MESSAGE_OVERHEAD_BYTES
-from queueber.model import NewItems, Polled, QueueSettings
+from queueber.model import IdRuns, NewItems, PackedContents, Polled, QueueSettings
 from queueber.service.session import QueueHandle
 from queueber.service.shared_writes import SHARED_ITEMS_MAX
 from tests.support.rig import refuse_write
@@ -128,6 +128,85 @@ def test_adds_that_wait_for_one_sync_are_one_write_and_each_gets_its_ids() -> No
         polled = await held.rig.poll_now(10)
         assert polled.ids == [item_id for ids in answers for item_id in ids]
         assert polled.contents == [b"0", b"1", b"1", b"2", b"2", b"2"]
+
+    run_held(body)
+
+
+def test_packed_adds_and_plain_ones_are_joined_in_the_order_in_which_they_came() -> None:
+    columns = [
+        PackedContents.pack([b"a", b""]),
+        [b"b"],
+        [b"c", b"d"],
+        PackedContents.pack([b"-", b"e", b"f", b"g"])[1:],
+        PackedContents.pack([b"h"]),
+    ]
+
+    async def body(held: Held) -> None:
+        await held.begin()
+        with held.counting_writes() as written:
+            calls = [
+                held.rig.begin(held.rig.service.items.add(held.other(), NewItems(contents)))
+                for contents in columns
+            ]
+            await turns()
+            held.let_all()
+            answers = [(await call).ids for call in calls]
+
+        assert len(written) == 1
+        assert [len(ids) for ids in answers] == [2, 1, 2, 3, 1]
+        polled = await held.rig.poll_now(10)
+        assert polled.ids == [item_id for ids in answers for item_id in ids]
+        assert polled.contents == [b"a", b"", b"b", b"c", b"d", b"e", b"f", b"g", b"h"]
+
+    run_held(body)
+
+
+def test_adds_of_many_items_get_their_ids_as_runs() -> None:
+    async def body(held: Held) -> None:
+        await held.begin()
+        contents = [PackedContents.pack([b"x"] * 16), [b"y"] * 10]
+        calls = [
+            held.rig.begin(held.rig.service.items.add(held.other(), NewItems(each)))
+            for each in contents
+        ]
+        await turns()
+        held.let_all()
+        first, second = [(await call).ids for call in calls]
+
+        assert isinstance(first, IdRuns)
+        assert isinstance(second, IdRuns)
+        assert (len(first.runs), len(second.runs)) == (1, 1)
+        assert (await held.rig.poll_now(100)).ids == [*first, *second]
+
+    run_held(body)
+
+
+def test_completes_of_whole_leases_are_one_write_and_each_has_its_own_answer() -> None:
+    async def body(held: Held) -> None:
+        ids = await added(held, b"a", b"b", b"c", b"d")
+        one, two, three = [await leased(held, count) for count in (1, 2, 1)]
+        await held.begin()
+        items = held.rig.service.items
+        with held.counting_writes() as written:
+            calls = [
+                held.rig.begin(items.complete_whole(held.other(), leases, counts, results))
+                for leases, counts, results in (
+                    ([one.lease_id, bytes(16)], [1, 1], PackedContents.pack([b"A", b"-"])),
+                    ([two.lease_id], [2], [b"B", b"C"]),
+                    ([three.lease_id], [1], PackedContents.pack([b"D"])),
+                )
+            ]
+            await turns()
+            held.let_all()
+            answers = [await call for call in calls]
+
+        assert len(written) == 1
+        assert answers == [[True, False], [True], [True]]
+        found = await held.rig.service.results.read_results(
+            held.rig.queue, reader="", offset=0, limit=10, wait_ms=0
+        )
+        kept = [(each.id, each.result) for each in found.results]
+        assert kept == list(zip(ids, [b"A", b"B", b"C", b"D"], strict=True))
 
     run_held(body)
 

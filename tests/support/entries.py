@@ -1,9 +1,13 @@
 """Short ways to the entries that tests expect in an index."""
 
-from queueber.db.records.keys import DUE_BYTES, Due, Mark, MarkFields, encode_mark
+from queueber.db.records.keys import DUE_BYTES, Due
+from queueber.db.records.runs import MarkFields, Run, encode_mark, make_run
+from queueber.ids import ItemId
 
 LOWEST_DUE = Due(bytes(DUE_BYTES))
+PLAIN_MARK = encode_mark(MarkFields())
 
 
-def plain_mark(size: int) -> Mark:
-    return encode_mark(MarkFields(size))
+def plain_run(last: bytes, size: int, *, count: int = 1, at: int = 0, span: int = 0) -> Run:
+    """A run of items with nothing special about them; without a span it ends its block."""
+    return make_run(ItemId(last), count, at, span or at + count, size, PLAIN_MARK)

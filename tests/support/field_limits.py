@@ -191,6 +191,10 @@ METHODS: dict[str, Method] = {
             "req.origin.load.epoch": Any_(U64, INVALID),
             "req.origin.partition": upto(PARTITIONS_MAX - 1, INVALID),
             "req.origin.row": Any_(U32, INVALID),
+            # Either contents or packed ones.
+            "req.packed.ends": Any_(bytes(4 * ADD_ITEMS_MAX), INVALID),
+            "req.packed.values": Any_(bytes(ITEM_BYTES_MAX), INVALID),
+            "req.idRuns": a_flag,
         },
     ),
     "remove": Method(
@@ -209,6 +213,7 @@ METHODS: dict[str, Method] = {
             "req.columns": a_flag,
             "req.bound": a_flag,
             "req.token": Any_(U64),
+            "req.packed": a_flag,
         },
     ),
     "extend": Method(
@@ -245,6 +250,7 @@ METHODS: dict[str, Method] = {
             "req.counts": Limit([1] * POLL_ITEMS_MAX, [1] * (MANY_MAX + 1), EXHAUSTED),
             "req.counts[]": Any_(U32),
             "req.bound": a_flag,
+            "req.packed": a_flag,
         },
     ),
     "stats": Method(),
@@ -255,6 +261,11 @@ METHODS: dict[str, Method] = {
             "req.ids": Limit([ID], [ID] * (MANY_MAX + 1), EXHAUSTED),
             "req.results": Limit([b""], [b"", b""]),
             "req.results[]": Limit(bytes(ITEM_BYTES_MAX), bytes(ITEM_BYTES_MAX + 1), EXHAUSTED),
+            # Either ids or counts, and either results or packed ones.
+            "req.counts": Limit([], [1]),
+            "req.counts[]": Limit(1, 0, at_code=INVALID),
+            "req.packed.ends": Any_(bytes(4 * MANY_MAX), INVALID),
+            "req.packed.values": Any_(bytes(ITEM_BYTES_MAX), INVALID),
         },
     ),
     "fail": Method(

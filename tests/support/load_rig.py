@@ -1,13 +1,15 @@
 """A rig that loads: parts are built, checked and finished beside its store, and commits run."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from queueber.db.bulk.staged_files import check_files
-from queueber.db.records.loads import LoadedRecord, LoadRecord, part_directory
+from queueber.db.bulk.staged_files import Stage
+from queueber.db.records.loads import LoadedRecord, LoadRecord
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.loads.part_check import check_part
+from queueber.engine.loads.run_check import check_runs
 from queueber.engine.open import Engine, open_engine
 from queueber.engine.queue.queue_state import QueueState
 from queueber.ids import IdSource
@@ -28,15 +30,25 @@ def stage_part(
     ref: PartRef,
     *rows: Rows,
     now_ms: int,
-    run_entries: int = 1000,
+    sorted_entries: int = 1000,
     file_bytes: int = LOAD_FILE_BYTES,
+    buffered_rows: int = 1000,
 ) -> Part:
     """Build a part, check it as the server does, and finish it."""
     part = build_part(
-        engine, queue, load, ref, *rows, run_entries=run_entries, file_bytes=file_bytes
+        engine,
+        queue,
+        load,
+        ref,
+        *rows,
+        sorted_entries=sorted_entries,
+        file_bytes=file_bytes,
+        buffered_rows=buffered_rows,
     )
+    stage = Stage(engine.store.loads_path)
     check_part(load, queue.prefix, part)
-    check_files(engine.store.loads_path / load.directory / part_directory(ref), part.files)
+    stage.check(load, ref, part.files)
+    check_runs(load, queue.prefix, part, partial(stage.entries, load, part))
     finish_part(engine, queue, load.ref, part, now_ms)
     return part
 
@@ -75,8 +87,9 @@ class LoadRig(Rig):
         *rows: Rows,
         partition: int = 0,
         attempt: str = "a",
-        run_entries: int = 1000,
+        sorted_entries: int = 1000,
         file_bytes: int = LOAD_FILE_BYTES,
+        buffered_rows: int = 1000,
     ) -> PartRef:
         return stage_part(
             self.engine,
@@ -85,8 +98,9 @@ class LoadRig(Rig):
             PartRef(partition, attempt),
             *rows,
             now_ms=self.now_ms,
-            run_entries=run_entries,
+            sorted_entries=sorted_entries,
             file_bytes=file_bytes,
+            buffered_rows=buffered_rows,
         ).ref
 
     def commit_steps(self, load: LoadRecord, *refs: PartRef) -> Steps[LoadedRecord]:

@@ -19,14 +19,17 @@ def build_part(
     load: LoadRecord,
     ref: PartRef,
     *rows: Rows,
-    run_entries: int = 1000,
+    sorted_entries: int = 1000,
     file_bytes: int = LOAD_FILE_BYTES,
+    buffered_rows: int = 1000,
 ) -> Part:
     """The part's files, where the store looks for them."""
     directory = engine.store.loads_path / load.directory / part_directory(ref)
     directory.mkdir(parents=True, exist_ok=True)
     plan = plan_of(queue, load, file_bytes)
-    writer = PartWriter(plan, ref, directory, run_entries=run_entries)
+    writer = PartWriter(
+        plan, ref, directory, buffered_rows=buffered_rows, sorted_entries=sorted_entries
+    )
     for each in rows:
         writer.add(each)
     return writer.finish()
@@ -66,9 +69,9 @@ def run_commit(engine: Engine, steps: Steps[LoadedRecord]) -> LoadedRecord:
 
 
 def built_part(load: LoadInfo, ref: PartRef, *rows: Rows) -> tuple[Part, dict[str, bytes]]:
-    """A part, and what its files hold, by their names."""
+    """A part, and what its files hold, by their names. Rows of each call are written at once."""
     with tempfile.TemporaryDirectory(prefix="queueber-") as folder:
-        writer = PartWriter(load, ref, Path(folder))
+        writer = PartWriter(load, ref, Path(folder), buffered_rows=1)
         for each in rows:
             writer.add(each)
         part = writer.finish()

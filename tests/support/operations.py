@@ -167,6 +167,17 @@ def remove_whole(
     return run(engine, queue, now_ms, remove_module.remove_whole, leases, counts)
 
 
+def complete_whole(
+    engine: Engine,
+    queue: QueueState,
+    leases: Sequence[bytes],
+    counts: Sequence[int],
+    given: Sequence[bytes],
+    now_ms: int,
+) -> list[bool]:
+    return run(engine, queue, now_ms, complete_module.complete_whole, leases, counts, given)
+
+
 def complete(
     engine: Engine,
     queue: QueueState,

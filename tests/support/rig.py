@@ -7,17 +7,26 @@ from random import Random
 from typing import NoReturn
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, split_held
-from queueber.db.records.keys import Entry
+from queueber.db.records.blocks import Block, bits_of, decode_leftover
+from queueber.db.records.leases import decode_lease
 from queueber.db.records.log import LogHead
 from queueber.db.records.queues import Counters
+from queueber.db.records.runs import (
+    Entry,
+    MarkFields,
+    Run,
+    decode_dead,
+    decode_entry,
+    decode_held,
+    decode_mark,
+)
 from queueber.db.store.contract import Batch
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.open import Engine, open_engine
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import Unavailable
-from queueber.ids import IdSource
+from queueber.ids import IdSource, ids_up_to
 from queueber.limits import MIB
 from queueber.model import Added, FailOutcome, NewItems, Polled, QueueSettings, Stats, Sweep
 from tests.support.dumps import Dump, dump
@@ -150,10 +159,37 @@ class Rig:
     def keys(self, family: Family) -> list[bytes]:
         return [key for key, _ in self.dump()[family.family_name]]
 
+    def runs(self, family: Family) -> list[Run]:
+        """The runs of a family of states, in the order of its entries."""
+        entries = self.dump()[family.family_name]
+        if family is Family.LEASES:
+            return [run for _, value in entries for run in decode_held(decode_lease(value)[1])]
+        if family is Family.DEAD:
+            return [decode_dead(key[4:], value)[2] for key, value in entries]
+        return [decode_entry(key[-24:], value)[1] for key, value in entries]
+
+    def ids(self, family: Family) -> list[bytes]:
+        """The items of a family of states, in the order of its entries."""
+        return [item_id for run in self.runs(family) for item_id in run.ids]
+
+    def marks(self, family: Family) -> list[MarkFields]:
+        """The marks of the items of a family of states, in the order of its entries."""
+        return [decode_mark(run.mark) for run in self.runs(family) for _ in range(run.count)]
+
     def held(self) -> list[tuple[bytes, bytes]]:
         """The items in progress, each with its mark, in the order of their ids."""
-        leases = [decode_lease(value)[1] for _, value in self.dump()["leases"]]
-        return sorted(item for held in leases for item in split_held(held))
+        runs = self.runs(Family.LEASES)
+        return sorted((item_id, run.mark) for run in runs for item_id in run.ids)
+
+    def stored_ids(self) -> list[bytes]:
+        """The items whose contents are stored, in order."""
+        left = {key: decode_leftover(value).bits for key, value in self.dump()["leftovers"]}
+        ids: list[bytes] = []
+        for key, value in self.dump()["items"]:
+            of_block = ids_up_to(key[4:], Block(value).span)
+            bits = left.get(key, bits_of(0, len(of_block)))
+            ids += [item_id for at, item_id in enumerate(of_block) if bits >> at & 1]
+        return ids
 
     def memory(self) -> Memory:
         engine = self.engine
@@ -181,7 +217,7 @@ class Rig:
 
     def ready_ids(self) -> list[bytes]:
         """The ready items in the order of the index."""
-        return [key[-16:] for key in self.keys(Family.VISIBILITY_INDEX)]
+        return self.ids(Family.VISIBILITY_INDEX)
 
     def assert_sound(self) -> None:
         assert check_store(self.store) == []
@@ -194,8 +230,8 @@ def assert_window_is_the_front_of_the_index(rig: Rig) -> None:
         for level, window in queue.ready.windows.items():
             head = queue.prefix + bytes([level])
             index = [
-                (key[5:], mark)
-                for key, mark in rig.dump()["visibility_index"]
+                decode_entry(key[5:], value)
+                for key, value in rig.dump()["visibility_index"]
                 if key.startswith(head)
             ]
             entries = list(window.entries)

@@ -12,11 +12,11 @@ LOAD = LoadRef("load")
 PART = PartRef(0, "first")
 
 
-_PADDING = bytes(1000)
+_PADDING = bytes(7000)
 
 
 def contents(count: int, start: int = 0) -> Rows:
-    """So large that ten of them fill a block, without which a file is not seen to grow."""
+    """So large that ten of them fill more than a block: a file grows with the next block."""
     return Rows([b"%06d" % n + _PADDING for n in range(start, start + count)])
 
 

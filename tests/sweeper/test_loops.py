@@ -122,7 +122,9 @@ MANY = 100_000
 
 def _add_many(rig: SweeperRig, delay_ms: int) -> None:
     for _ in range(MANY // 10_000):
-        add(rig.engine, rig.queue.state, NewItems([b""] * 10_000, [delay_ms] * 10_000), rig.now_ms)
+        # Items with a delay of their own each are runs of their own.
+        delays_ms = [delay_ms - n % 2 for n in range(10_000)] if delay_ms else []
+        add(rig.engine, rig.queue.state, NewItems([b""] * 10_000, delays_ms), rig.now_ms)
 
 
 def _delay_many(rig: SweeperRig) -> None:
@@ -174,7 +176,8 @@ def test_run_due_of_many_items_lets_others_have_their_turn_between_slices(
 
 def test_run_due_that_is_cancelled_stops_between_slices() -> None:
     async def body(rig: SweeperRig) -> None:
-        add(rig.engine, rig.queue.state, NewItems([b""] * 5000, [1000] * 5000), rig.now_ms)
+        delays_ms = [1000 - n % 2 for n in range(5000)]
+        add(rig.engine, rig.queue.state, NewItems([b""] * 5000, delays_ms), rig.now_ms)
         await trio.sleep(1)
         with trio.CancelScope() as scope:
             scope.cancel()

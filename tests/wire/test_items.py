@@ -1,26 +1,16 @@
-"""Adds and polls as messages: what is written is read back, and bad columns are refused."""
+"""Adds as messages: what is written is read back, and bad columns are refused."""
 
 import pytest
 
 from queueber.errors import InvalidArgument, ResourceExhausted
-from queueber.ids import made_at_ms
-from queueber.model import NO_DETAILS, Added, ItemDetails, NewItems, Polled, Producer
+from queueber.ids import ItemId, ids_up_to
+from queueber.model import Added, IdRuns, NewItems, PackedContents, Producer
 from queueber.schema import wire
-from queueber.wire.items import (
-    joined_columns,
-    read_add,
-    read_added,
-    read_polled,
-    read_polled_many,
-    write_add,
-    write_added,
-    write_polled,
-    write_polled_many,
-)
+from queueber.wire.items import read_add, read_added, write_add, write_added
+from queueber.wire.lists import joined_columns
 from tests.support.messages import sent
 
-IDS = [bytes([n]) * 16 for n in range(1, 6)]
-DETAILS = ItemDetails([1, 2], ["", "k"], ["b", ""], [{"name": "välue"}, {}])
+IDS = [ItemId(bytes([n]) * 16) for n in range(1, 6)]
 
 
 def as_lists(items: NewItems) -> tuple[object, ...]:
@@ -44,11 +34,56 @@ def as_lists(items: NewItems) -> tuple[object, ...]:
         ),
     ],
 )
-def test_an_add_is_read_as_it_was_written(items: NewItems) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_add_is_read_as_it_was_written(items: NewItems, packed: bool) -> None:
     message = wire.AddRequest.new_message()
-    write_add(message, items)
+    write_add(message, items, packed=packed)
 
-    assert as_lists(read_add(sent(message))) == as_lists(items)
+    read = read_add(sent(message))
+
+    assert as_lists(read) == as_lists(items)
+    assert isinstance(read.contents, PackedContents) == packed
+
+
+@pytest.mark.parametrize(
+    ("packed", "told"),
+    [
+        ({"ends": bytes(5), "values": b""}, "packed: the ends have 5 bytes"),
+        ({"ends": b"\1\0\0\0", "values": b"ab"}, "packed: the ends of 1 contents do not fit 2"),
+        ({"ends": b"\3\0\0\0", "values": b"ab"}, "packed: the ends of 1 contents do not fit 2"),
+        ({"ends": b"\2\0\0\0\1\0\0\0\2\0\0\0", "values": b"ab"}, "do not fit"),
+        ({"ends": b"", "values": b"ab"}, "packed: the ends of 0 contents do not fit 2"),
+    ],
+)
+def test_packed_contents_whose_ends_do_not_fit_are_refused(
+    packed: dict[str, bytes], told: str
+) -> None:
+    message = wire.AddRequest.new_message(packed=packed)
+
+    with pytest.raises(InvalidArgument, match=told):
+        read_add(sent(message))
+
+
+def test_packed_contents_are_counted_before_they_are_read() -> None:
+    message = wire.AddRequest.new_message(packed={"ends": bytes(40_004)})
+
+    with pytest.raises(ResourceExhausted, match="packed: the call has 10001"):
+        read_add(message.as_reader())
+
+
+def test_contents_are_given_packed_or_in_a_list_but_not_both() -> None:
+    message = wire.AddRequest.new_message(contents=[b"a"], packed={"values": b""})
+
+    with pytest.raises(InvalidArgument, match="packed: contents were given, too"):
+        read_add(sent(message))
+
+
+def test_items_stand_before_packed_contents() -> None:
+    message = wire.AddRequest.new_message(
+        items=[{"contents": b"first"}], packed={"ends": b"\2\0\0\0", "values": b"ab"}
+    )
+
+    assert list(read_add(sent(message)).contents) == [b"first", b"ab"]
 
 
 def test_a_producer_without_an_id_is_none() -> None:
@@ -151,56 +186,19 @@ def test_the_answer_to_an_add_is_read_as_it_was_written(added: Added) -> None:
     assert read.is_repeat == added.is_repeat
 
 
-@pytest.mark.parametrize("details", [NO_DETAILS, DETAILS])
-def test_what_was_polled_is_read_as_it_was_written(details: ItemDetails) -> None:
-    polled = Polled(IDS[4], IDS[:2], [b"one", b""], details)
-    message = wire.PollResponse.new_message()
-    write_polled(message, polled, columns=True)
+def test_ids_are_answered_as_runs_to_those_who_ask() -> None:
+    ids = IdRuns([(IDS[0], 3), (IDS[1], 1)])
+    listed = [*ids_up_to(IDS[0], 3), IDS[1]]
+    asked, not_asked = wire.AddResponse.new_message(), wire.AddResponse.new_message()
+    write_added(asked, Added(ids), id_runs=True)
+    write_added(not_asked, Added(ids))
 
-    assert read_polled(sent(message)) == polled
+    runs, plain = sent(asked), sent(not_asked)
 
-
-def test_an_item_in_the_original_form_carries_its_details_too() -> None:
-    message = wire.PollResponse.new_message()
-    write_polled(message, Polled(IDS[4], IDS[:2], [b"one", b"two"], DETAILS), columns=False)
-
-    first, second = sent(message).items
-
-    assert (first.contents, first.id, first.addedAtMs) == (b"one", IDS[0], made_at_ms(IDS[0]))
-    assert [(pair.name, pair.value) for pair in first.attributes] == [("name", "välue")]
-    assert (first.attempt, first.key, first.batch) == (1, "", "b")
-    assert (second.attempt, second.key, second.batch) == (2, "k", "")
-
-
-def test_an_item_without_details_is_at_its_first_attempt() -> None:
-    message = wire.PollResponse.new_message()
-    write_polled(message, Polled(IDS[4], IDS[:1], [b"one"]), columns=False)
-
-    assert sent(message).items[0].attempt == 1
-
-
-def test_several_polls_keep_their_own_details() -> None:
-    answers = [
-        Polled(IDS[4], IDS[:1], [b"one"]),
-        Polled(),
-        Polled(IDS[3], IDS[1:3], [b"two", b"three"], DETAILS),
-    ]
-    message = wire.PollManyResponse.new_message()
-    write_polled_many(message, answers)
-
-    first, second, third = read_polled_many(sent(message))
-
-    assert (first.ids, first.contents) == ([IDS[0]], [b"one"])
-    assert (list(first.details.attempts), list(first.details.keys)) == ([1], [""])
-    assert (second.lease_id, list(second.ids)) == (b"", [])
-    assert third == answers[2]
-
-
-def test_several_polls_without_details_have_none() -> None:
-    message = wire.PollManyResponse.new_message()
-    write_polled_many(message, [Polled(IDS[4], IDS[:1], [b"one"])])
-
-    assert read_polled_many(sent(message))[0].details is NO_DETAILS
+    assert list(runs.ids) == []
+    assert runs.idRuns == IDS[0] + b"\3\0\0\0" + IDS[1] + b"\1\0\0\0"
+    assert list(plain.ids) == listed
+    assert read_added(runs) == read_added(plain) == Added(listed)
 
 
 def test_columns_are_joined_with_what_stands_for_the_missing() -> None:

@@ -12,14 +12,14 @@ from click.exceptions import Exit
 from queueber.cli.exits import NEGATIVE, STORE, USAGE, Failure
 from queueber.cli.output import counted
 from queueber.config import default_data_dir
-from queueber.errors import DataDirLocked, QueueberError
+from queueber.errors import DataDirLocked, QueueberError, StorageCorrupt
 
 _VIOLATIONS_MAX = 10_000
 """More than anybody reads; a store that is wrong everywhere must not fill the memory."""
 
 _UNFINISHED = "repair-unfinished"
 
-_data_dir_flag = click.option(
+data_dir_flag = click.option(
     "--data-dir",
     "folder",
     type=click.Path(path_type=Path),
@@ -31,7 +31,7 @@ _data_dir_flag = click.option(
 
 
 @click.command()
-@_data_dir_flag
+@data_dir_flag
 def verify(folder: Path) -> None:
     """Check the store of a stopped server for damage. Changes nothing.
 
@@ -44,6 +44,9 @@ def verify(folder: Path) -> None:
     cannot be read, and each rule that is broken with the name of the queue. Ends with 1 if it finds
     damage, and with 5 if the store cannot be opened. 'queueber repair' saves what can be read.
     """
+    from queueber.db.upgrade.swap import refuse_interrupted
+
+    refuse_interrupted(folder)
     if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
     with _locked(folder):
@@ -109,7 +112,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 @click.command()
-@_data_dir_flag
+@data_dir_flag
 @click.option(
     "--into",
     type=click.Path(path_type=Path),
@@ -163,6 +166,7 @@ def _repair(folder: Path, into: Path) -> tuple[int, list[str]]:
     from queueber.engine.integrity.rebuild_store import broken_queues, rebuild_store
 
     check_data_dir(folder)
+    _refuse_other_formats(folder)
     losses: list[str] = []
     into.mkdir(parents=True, exist_ok=True)
     # Built in a folder of its own, so that nobody takes half a store for a whole one.
@@ -187,3 +191,15 @@ def _repair(folder: Path, into: Path) -> tuple[int, list[str]]:
     if (folder / "loads").is_dir():
         shutil.copytree(folder / "loads", into / "loads", dirs_exist_ok=True)
     return copied, losses
+
+
+def _refuse_other_formats(folder: Path) -> None:
+    from queueber.db.recovery.opening import stored_format
+    from queueber.db.store.format import check_format
+
+    try:
+        found = stored_format(folder)
+    except StorageCorrupt:
+        return  # the salvage will see what can be read
+    if found is not None:
+        check_format(found, is_empty=False)

@@ -9,25 +9,43 @@ from queueber.client.arguments.values import ItemIds, to_ids
 from queueber.client.calls.client_calls import QueueCalls
 from queueber.ids import made_at_ms
 from queueber.limits import SECOND_MS
-from queueber.model import Polled
+from queueber.model import NO_DETAILS
+from queueber.wire.polls import PolledColumns
 
 NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 
 _SHOWN_BYTES = 40
 
 
-# Not frozen: that takes four times as long to build, and a lease may have thousands.
-@dataclass(slots=True, unsafe_hash=True, repr=False)
+# A lease may have thousands of these. So they are not frozen, which takes four times as long to
+# build, and have a function of their own for that: a factory of defaults would be called for each.
+@dataclass(slots=True, unsafe_hash=True, repr=False, init=False)
 class Item:
     """One item of a lease. Do not change its attributes."""
 
     id: bytes
     contents: bytes
-    attempt: int = 1
+    attempt: int
     """1 for the first. Failures count, and so does a lease that expired with this item alone."""
-    key: str = ""
-    attributes: Mapping[str, str] = field(default_factory=lambda: NO_ATTRIBUTES, hash=False)
-    batch: str = ""
+    key: str
+    attributes: Mapping[str, str] = field(hash=False)
+    batch: str
+
+    def __init__(
+        self,
+        id: bytes,
+        contents: bytes,
+        attempt: int = 1,
+        key: str = "",
+        attributes: Mapping[str, str] = NO_ATTRIBUTES,
+        batch: str = "",
+    ) -> None:
+        self.id = id
+        self.contents = contents
+        self.attempt = attempt
+        self.key = key
+        self.attributes = attributes
+        self.batch = batch
 
     @property
     def added_at(self) -> datetime:
@@ -44,7 +62,7 @@ class Item:
 class LeasedItems:
     """The items that a poll returned, as both kinds of leases have them."""
 
-    def __init__(self, calls: QueueCalls, polled: Polled) -> None:
+    def __init__(self, calls: QueueCalls, polled: PolledColumns) -> None:
         self._calls = calls.leases
         self._queue_name = calls.name
         self._polled = polled
@@ -69,14 +87,16 @@ class LeasedItems:
         return iter(self.items)
 
     def __len__(self) -> int:
-        return len(self._polled.ids)
+        return len(self._polled.contents)
 
     def _chosen(self, ids: ItemIds | None) -> list[bytes]:
         return self.ids if ids is None else to_ids("ids", ids)
 
 
-def _items_of(polled: Polled) -> list[Item]:
-    details, count = polled.details, len(polled.ids)
+def _items_of(polled: PolledColumns) -> list[Item]:
+    details, count = polled.details, len(polled.contents)
+    if details is NO_DETAILS:
+        return list(map(Item, polled.ids, polled.contents))
     return list(
         map(
             Item,

@@ -1,7 +1,7 @@
 # Generated from async_lease.py by scripts/generate_blocking.py; edit that file instead.
 """A lease: items that one consumer holds for a while."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from queueber.client.api.item import LeasedItems
@@ -37,10 +37,13 @@ class Lease(LeasedItems):
         `results` is a mapping from ids or items to results, or a list with one for each item of the
         lease in order, or just the result when the lease has one item.
         """
-        ids: Sequence[bytes] = self.ids
         if isinstance(results, Mapping):
-            ids, results = to_ids("ids", results), list(results.values())
-        return wait_for(self._calls.complete(ids, results, self.id)) if ids else []
+            ids, listed = to_ids("ids", results), list(results.values())
+            return wait_for(self._calls.complete(ids, listed, self.id)) if ids else []
+        held = self._polled.ids
+        if not held:
+            return []
+        return wait_for(self._calls.complete_whole(held, results, self.id))
 
     def fail(
         self, error: Errors, *, ids: ItemIds | None = None, delay: Seconds | None = None

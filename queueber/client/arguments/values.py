@@ -5,7 +5,7 @@ Every refusal names the argument, what it was, and the rule or the limit.
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from queueber.errors import InvalidArgument
 from queueber.limits import (
@@ -112,7 +112,14 @@ def to_text(field: str, text: object, bytes_max: int, *, is_needed: bool = False
 def to_ids(field: str, ids: ItemIds) -> list[bytes]:
     if isinstance(ids, bytes | str) or not isinstance(ids, Iterable):
         return [to_id(field, ids)]
-    return [to_id(field, each) for each in ids]
+    listed = list(ids)
+    # Most are ids as they came, or the items of a lease: these are not looked at one by one.
+    found: list[Any] = listed
+    if {bytes, str}.isdisjoint(map(type, listed)):
+        found = [getattr(each, "id", None) for each in listed]
+    if set(map(type, found)) == {bytes} and set(map(len, found)) == {ID_BYTES}:
+        return found
+    return [to_id(field, each) for each in listed]
 
 
 def to_id(field: str, given: object) -> bytes:
@@ -181,6 +188,8 @@ def to_byte_strings(field: str, contents: object) -> list[bytes]:
     if not isinstance(contents, Iterable):
         raise InvalidArgument(f"{field}: {contents!r} is neither bytes nor a list of them")
     listed = list(contents)
+    if set(map(type, listed)) == {bytes}:
+        return listed
     for at, each in enumerate(listed):
         if not isinstance(each, bytes):
             if not isinstance(each, bytearray | memoryview):

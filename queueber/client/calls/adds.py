@@ -6,11 +6,16 @@ from typing import Any, Unpack
 
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents
+from queueber.client.transport.connection import Connection
+from queueber.client.transport.link import Link
 from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import Added, NewItems
-from queueber.wire.items import joined_columns, read_added, write_add
+from queueber.wire.items import read_added, write_add
+from queueber.wire.lists import joined_columns
 
+_PACKED_ITEMS_MIN = 32
+"""Fewer contents cost less in a list, here and on the server."""
 _TEXT_WIRE_BYTES = 16
 """What a text takes in a message beyond its bytes: pointer, terminator and padding."""
 
@@ -40,7 +45,7 @@ class AddCalls:
         size = sum(operation.size for operation in operations)
         items = joined([operation.payload for operation in operations])
         self._queue.check_size("contents", len(items.contents), size)
-        send = filled("add", partial(write_add, items=items))
+        send = filled("add", partial(write_items, items, self._queue.connection))
         response = await self._queue.call(send, is_repeatable=False)
         added = read_added(response.resp)
         start = 0
@@ -48,6 +53,12 @@ class AddCalls:
             end = start + operation.parts
             operation.answer(ids_of(added, start, end))
             start = end
+
+
+def write_items(items: NewItems, to: Connection | Link, request: Any) -> None:
+    """Write an add; packed if there are many items and the server reads that."""
+    packed = to.server.reads_packed and len(items.contents) >= _PACKED_ITEMS_MIN
+    write_add(request, items, packed=packed)
 
 
 def ids_of(added: Added, start: int, end: int) -> AddedIds:

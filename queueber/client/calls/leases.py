@@ -3,9 +3,10 @@
 Each has a batcher, so concurrent calls of many callers are sent as few.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from queueber.client.arguments import values
@@ -21,6 +22,7 @@ from queueber.client.transport.remote_queue import (
 from queueber.limits import DELAY_MS_MAX, LEASE_MS_MAX
 from queueber.model import FailOutcome
 from queueber.wire.items import read_fail_outcomes
+from queueber.wire.packed import write_packed
 
 _QUEUE_BACKOFF = -1
 _NO_FIELDS: Mapping[str, list[Any]] = {}
@@ -69,6 +71,14 @@ class LeaseCalls:
         held.results = values.to_results(results, len(held.ids))
         return self._completes.submit(held, len(held.ids), size=sum(map(len, held.results)))
 
+    def complete_whole(
+        self, ids: Sequence[bytes], results: CompletedResults, lease: bytes
+    ) -> "Future[list[bool]]":
+        """All items that the poll returned: the call names the lease alone."""
+        held = _Held(ids, lease, values.to_results(results, len(ids)), is_whole=True)
+        size = sum(map(len, held.results))
+        return self._completes.submit(held, len(ids), size=size, group=True)
+
     def fail(
         self, ids: ItemIds, error: Errors, lease: Id, delay: Seconds | None
     ) -> "Future[list[FailOutcome]]":
@@ -107,32 +117,29 @@ class LeaseCalls:
         self.releases.put(Operation(_Held(ids, lease_id), future, len(ids)))
 
     async def _send_removes(self, operations: list[Operation[_Held]]) -> None:
-        if not operations[0].payload.is_whole:
+        if operations[0].payload.is_whole:
+            send = filled("removeMany", partial(_write_whole, operations))
+            response = await self._queue.call(send, is_repeatable=False)
+            operations = _answer_whole(operations, response.resp.removed)
+        if operations:
             answer_each(operations, list((await self._send("removeMany", operations)).removed))
-            return
-
-        def write(body: Any) -> None:
-            body.leases = [operation.payload.lease_id for operation in operations]
-            body.counts = [operation.parts for operation in operations]
-
-        response = await self._queue.call(filled("removeMany", write), is_repeatable=False)
-        rest = []
-        for operation, is_removed in zip(operations, response.resp.removed, strict=True):
-            if is_removed:
-                operation.answer([True] * operation.parts)
-            else:
-                # The lease lost some of them: ask item by item which.
-                operation.payload.is_whole = False
-                rest.append(operation)
-        if rest:
-            await self._send_removes(rest)
 
     async def _send_completes(self, operations: list[Operation[_Held]]) -> None:
-        results = [result for operation in operations for result in operation.payload.results]
         size = sum(operation.size for operation in operations)
-        self._queue.check_size("results", len(results), size)
-        response = await self._send("complete", operations, {"results": results})
-        answer_each(operations, list(response.completed))
+        self._queue.check_size("results", sum(each.parts for each in operations), size)
+        if operations[0].payload.is_whole and self._queue.connection.server.reads_packed:
+            results = [result for each in operations for result in each.payload.results]
+
+            def write(body: Any) -> None:
+                _write_whole(operations, body)
+                write_packed(body.init("packed"), results)
+
+            response = await self._queue.call(filled("complete", write), is_repeatable=False)
+            operations = _answer_whole(operations, response.resp.completed)
+        if operations:
+            results = [result for each in operations for result in each.payload.results]
+            response = await self._send("complete", operations, {"results": results})
+            answer_each(operations, list(response.completed))
 
     async def _send_fails(self, operations: list[Operation[_Held]]) -> None:
         errors = list(operations[0].payload.errors)
@@ -166,7 +173,7 @@ class LeaseCalls:
 
         def write(body: Any) -> None:
             if len(operations) == 1:
-                body.ids = operations[0].payload.ids
+                body.ids = list(operations[0].payload.ids)
                 body.leases = [operations[0].payload.lease_id]
             else:
                 body.ids = [item_id for each in operations for item_id in each.payload.ids]
@@ -184,6 +191,26 @@ class LeaseCalls:
         response = await self._queue.call(filled("extendMany", write), is_repeatable=True)
         for operation, outcome in zip(operations, response.resp.extended, strict=True):
             operation.answer(outcome)
+
+
+def _write_whole(operations: list[Operation[_Held]], body: Any) -> None:
+    """Name leases instead of ids: all items that the polls returned."""
+    body.leases = [operation.payload.lease_id for operation in operations]
+    body.counts = [operation.parts for operation in operations]
+
+
+def _answer_whole(
+    operations: list[Operation[_Held]], were_whole: Iterable[bool]
+) -> list[Operation[_Held]]:
+    """Answer those whose lease held all items. The other leases have lost some of them: the server
+    has to be asked item by item which."""
+    rest = []
+    for operation, was_whole in zip(operations, were_whole, strict=True):
+        if was_whole:
+            operation.answer([True] * operation.parts)
+        else:
+            rest.append(operation)
+    return rest
 
 
 def _held(ids: ItemIds, lease: Id) -> _Held:

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from queueber.client.arguments.values import to_number, to_text
-from queueber.client.calls.adds import AddedIds, ids_of, size_of
+from queueber.client.calls.adds import AddedIds, ids_of, size_of, write_items
 from queueber.client.transport.backoff import Retries
 from queueber.client.transport.connection import CLOSED_UNDER_WAY, CLOSED_UNSENT
 from queueber.client.transport.link import Link
@@ -31,7 +31,7 @@ from queueber.client.transport.remote_queue import Operation, RemoteQueue, fille
 from queueber.errors import Aborted, OutcomeUnknown, Unavailable
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_ID_BYTES_MAX
 from queueber.model import NewItems, Producer
-from queueber.wire.items import read_added, write_add
+from queueber.wire.items import read_added
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class NumberedAdds:
 
     async def _send(self, link: Link, operation: Operation[_Numbered]) -> Any:
         self._queue.check_size("contents", operation.parts, operation.size)
-        send = filled("add", partial(write_add, items=operation.payload.items))
+        send = filled("add", partial(write_items, operation.payload.items, link))
         return await self._connection.answer(link, send, is_repeatable=False, queue=self._queue.key)
 
     async def _end_flow(self) -> None:

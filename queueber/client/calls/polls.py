@@ -20,8 +20,8 @@ from queueber.client.transport.connection import CLOSED_UNDER_WAY
 from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.errors import Unavailable
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, SECOND_MS
-from queueber.model import Polled
-from queueber.wire.items import read_polled, read_polled_many
+from queueber.model import total_size
+from queueber.wire.polls import PolledColumns, read_polled, read_polled_many
 
 _BATCHERS_MAX = 100
 
@@ -66,7 +66,7 @@ class PollCalls:
 
     def poll(
         self, count: int, lease: Seconds | None, wait: Seconds, *, release_on_disconnect: bool
-    ) -> "Future[Polled]":
+    ) -> "Future[PolledColumns]":
         terms = _Terms(to_lease_ms(lease), bool(release_on_disconnect))
         # Servers cut what is above their limits without a word, so it is refused here.
         server = self._connection.server
@@ -76,7 +76,7 @@ class PollCalls:
         self._connection.post(partial(self._put, operation))
         return operation.future
 
-    def give_back(self, polled: "Future[Polled]") -> None:
+    def give_back(self, polled: "Future[PolledColumns]") -> None:
         """Withdraw a poll whose caller is gone; release its items if it was answered already."""
         if not polled.cancel() and not polled.cancelled() and polled.exception() is None:
             with contextlib.suppress(Unavailable):  # the client is closed
@@ -131,11 +131,12 @@ class PollCalls:
         )
         lone.task.add_done_callback(lambda _: self._lone.discard(lone))
 
-    async def _poll_many(self, counts: list[int], terms: _Terms) -> list[Polled]:
+    async def _poll_many(self, counts: list[int], terms: _Terms) -> list[PolledColumns]:
         def write(body: Any) -> None:
             body.counts = counts
             body.leaseValidityMs = terms.lease_ms
             body.bound = terms.release_on_disconnect
+            body.packed = True
 
         send = filled("pollMany", write)
         response = await self._queue.call(
@@ -143,7 +144,7 @@ class PollCalls:
         )
         return read_polled_many(response.resp)
 
-    async def _poll_alone(self, lone: _Lone) -> Polled:
+    async def _poll_alone(self, lone: _Lone) -> PolledColumns:
         payload = lone.operation.payload
         wait_seconds = payload.wait_ms / SECOND_MS
         wait_until = self._connection.loop.time() + wait_seconds
@@ -154,7 +155,7 @@ class PollCalls:
             body.numItems = lone.operation.parts
             body.leaseValidityMs = payload.terms.lease_ms
             body.bound = payload.terms.release_on_disconnect
-            body.columns = True
+            body.packed = body.columns = True  # an older server does not pack
             # Resent after a lost connection, it waits for the rest of its time.
             wait_ms = int((wait_until - self._connection.loop.time()) * SECOND_MS)
             body.timeoutMs = max(wait_ms, 0)
@@ -197,13 +198,13 @@ class PollCalls:
             batcher.is_busy for batcher in self._batchers.values()
         )
 
-    def _answer(self, operation: Operation[_Poll], polled: Polled) -> None:
+    def _answer(self, operation: Operation[_Poll], polled: PolledColumns) -> None:
         if self._is_closed:
             operation.fail(Unavailable(CLOSED_UNDER_WAY))
         if not operation.answer(polled):
             self._give_back(polled)
 
-    def _give_back(self, polled: Polled) -> None:
+    def _give_back(self, polled: PolledColumns) -> None:
         """The caller is gone: let other consumers have the items."""
         if polled.ids:
             self._leases.release_unclaimed(polled.ids, polled.lease_id)
@@ -218,9 +219,9 @@ async def _tell_withdrawn(lone: _Lone, queue: Any) -> None:
         lone.task.cancel()
 
 
-def _size(polled: Polled) -> int:
+def _size(polled: PolledColumns) -> int:
     """The bytes of an answer, as the server counts them."""
-    size = sum(map(len, polled.contents)) + len(polled.ids) * ITEM_WIRE_BYTES
+    size = total_size(polled.contents) + len(polled.contents) * ITEM_WIRE_BYTES
     size += sum(len(key.encode()) for key in polled.details.keys)
     for attributes in polled.details.attributes:
         size += sum(len(n.encode()) + len(value.encode()) for n, value in attributes.items())

@@ -1,16 +1,19 @@
 """Writes one part of a load as sorted files, with the entries that an add of its rows would write.
 
-The id of an item is made of its partition and row, so items come in order of id, and so do the
-ready ones of each priority: these are written as they come. Delayed items and keys are collected
-and sorted in runs, so that memory stays small.
+The id of an item is made of its partition and row, so blocks come in order of id, and so do the
+ready runs of each priority: these are written as they come. Delayed runs and keys are collected and
+sorted, some at a time, so that memory stays small. So does the buffer for rows that come in small
+calls: they are written when they fill some blocks.
 """
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 
+from queueber.db.bulk.joined_rows import contents_bytes, join_rows
 from queueber.db.bulk.staged_files import CLAIMS, SstWriter
 from queueber.db.families import Family
-from queueber.db.records.items import describe
+from queueber.db.records.blocks import make_blocks
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     due_part,
@@ -19,13 +22,18 @@ from queueber.db.records.keys import (
     text_digest,
     time_part,
 )
-from queueber.db.records.remembered import DIGEST_MODULUS, FORGET_KEY, encode_key_entry, ids_digest
-from queueber.ids import PARTITION_BYTES, ROW_BYTES
-from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX, ROWS_MAX
+from queueber.db.records.new_runs import new_runs
+from queueber.db.records.remembered import encode_key_entry, groups_to_forget, ids_digest
+from queueber.db.records.runs import Mark, Run, count_items, encode_run, mark_level
+from queueber.ids import ItemId, ids_up_to, range_id
+from queueber.limits import BLOCK_BYTES_MAX, BLOCK_ITEMS_MAX, PRIORITY_MAX, ROWS_MAX
 from queueber.model import LoadInfo, Part, PartRef, Rows, StagedFile
 
-_RUN_ENTRIES = 250_000
-"""Entries of a run: about 60 MB."""
+_BUFFERED_BLOCKS = 16
+"""Rows of small calls are collected until they fill so many blocks: only the last is not full."""
+
+_SORTED_ENTRIES = 250_000
+"""Entries that are sorted at once: about 60 MB."""
 
 
 class PartWriter:
@@ -36,130 +44,140 @@ class PartWriter:
         directory: Path,
         on_file: Callable[[StagedFile], None] = lambda file: None,
         *,
-        run_entries: int = _RUN_ENTRIES,
+        buffered_rows: int = _BUFFERED_BLOCKS * BLOCK_ITEMS_MAX,
+        sorted_entries: int = _SORTED_ENTRIES,
     ) -> None:
-        """Files are written into `directory`; `on_file` is called with each that is complete."""
+        """Files are written into `directory`; `on_file` is called with each that is complete.
+
+        Rows of small calls are written once there are `buffered_rows` of them.
+        """
         self._load = load
         self._ref = ref
         self._directory = directory
         self._on_file = on_file
-        self._run_entries = run_entries
-        prefix = queue_prefix(load.queue_number)
-        partition_head = load.id_head + ref.partition.to_bytes(PARTITION_BYTES)
-        self._prefix = prefix
-        self._id_start = partition_head
-        self._ready_start = time_part(load.started_at_ms) + partition_head
+        self._buffered_rows = buffered_rows
+        self._sorted_entries = sorted_entries
+        self._prefix = queue_prefix(load.queue_number)
+        self._started_at = time_part(load.started_at_ms)
         self._forget_at_ms = load.started_at_ms + load.dedup_window_ms
         self._writers: dict[tuple[str, int], SstWriter] = {}
         self._files: list[StagedFile] = []
         self._numbers = 0
+        self._buffer: list[Rows] = []
+        self._buffered_bytes = 0
         self._delayed: list[tuple[bytes, bytes]] = []
         self._keyed: list[tuple[bytes, bytes]] = []
-        self.rows = self._contents_bytes = self._digest = 0
+        self.rows = self._written = self._contents_bytes = 0
         self._levels = [0] * (PRIORITY_MAX + 1)
         self._delayed_count = self._keys_count = 0
         self._delayed_first_ms = 0
 
     def add(self, rows: Rows) -> None:
+        """Add the next rows. Until the next call or `finish`, the caller does not change them."""
         count = len(rows.contents)
         if not count:
             return
-        first = self.rows
-        if first + count > ROWS_MAX:
+        if self.rows + count > ROWS_MAX:
             raise OverflowError(f"a partition has at most {ROWS_MAX} rows")
-        numbers = [n.to_bytes(ROW_BYTES) for n in range(first, first + count)]
+        self._buffer.append(rows)
+        self._buffered_bytes += contents_bytes(rows)
         self.rows += count
-        sizes, marks, records = describe(rows, self._load.batch_number)
-        self._contents_bytes += sum(sizes)
+        is_full = self._buffered_bytes >= _BUFFERED_BLOCKS * BLOCK_BYTES_MAX
+        if is_full or self.rows - self._written >= self._buffered_rows:
+            self._write_buffer()
 
-        id_start = self._id_start
-        item_start = self._prefix + id_start
+    def _write_buffer(self) -> None:
+        rows = join_rows(self._buffer)
+        self._buffer, self._buffered_bytes = [], 0
+        # A time of 0 means ready at once.
+        started_at_ms = self._load.started_at_ms
+        times_ms = [at_ms if at_ms > started_at_ms else 0 for at_ms in rows.visible_at_ms]
         items = self._writer(Family.ITEMS.family_name)
-        items.put_many([item_start + n for n in numbers], records)
-        if self._load.batch_number:
-            self._digest += ids_digest([id_start + n for n in numbers])
+        ready: dict[Mark, list[Run]] = {}
+        delayed: list[tuple[int, Run]] = []
+        for block in make_blocks(rows):
+            last = self._id(self._written + block.stop - 1)
+            items.put(self._prefix + last, block.value)
+            self._contents_bytes += block.size(0, block.stop - block.start)
+            batch = self._load.batch_number
+            for at_ms, run in new_runs(last, block, times_ms, rows.priorities, batch):
+                if at_ms:
+                    delayed.append((at_ms, run))
+                else:
+                    ready.setdefault(run.mark, []).append(run)
+        for mark, runs in ready.items():
+            self._make_ready(mark_level(mark), runs)
+        if delayed:
+            self._delay(delayed)
         if rows.keys and self._load.dedup_window_ms:
-            self._note_keys(rows.keys, numbers)
-        self._place(rows, numbers, marks)
+            self._note_keys(rows.keys)
+        self._written = self.rows
         if items.size() >= self._load.file_bytes_max:
             self._finish_writers()
 
+    def _id(self, row: int) -> ItemId:
+        return range_id(self._load.id_head, self._ref.partition, row)
+
     # --- states of the items ----------------------------------------------------------------------
 
-    def _place(self, rows: Rows, numbers: list[bytes], marks: Sequence[bytes]) -> None:
-        started_at_ms = self._load.started_at_ms
-        if not rows.visible_at_ms or max(rows.visible_at_ms) <= started_at_ms:
-            self._make_ready(rows.priorities, numbers, marks)
-            return
-        later = [n for n, at_ms in enumerate(rows.visible_at_ms) if at_ms > started_at_ms]
-        self._delay([(rows.visible_at_ms[n], numbers[n], marks[n]) for n in later])
-        ready = [n for n, at_ms in enumerate(rows.visible_at_ms) if at_ms <= started_at_ms]
-        if ready:
-            self._make_ready(
-                [rows.priorities[n] for n in ready] if rows.priorities else (),
-                [numbers[n] for n in ready],
-                [marks[n] for n in ready],
-            )
+    def _make_ready(self, level: int, runs: Sequence[Run]) -> None:
+        head = self._prefix + level_part(level) + self._started_at
+        # One file for each level: a file that spans entries of others makes RocksDB flush.
+        writer = self._writer(Family.VISIBILITY_INDEX.family_name, level)
+        writer.put_many([head + run.last for run in runs], [encode_run(run) for run in runs])
+        self._levels[level] += count_items(runs)
 
-    def _make_ready(
-        self, priorities: Sequence[int], numbers: Sequence[bytes], marks: Sequence[bytes]
-    ) -> None:
-        for priority in set(priorities) if priorities else (PRIORITY_DEFAULT,):
-            level = PRIORITY_MAX - priority
-            if priorities:
-                places = [n for n, each in enumerate(priorities) if each == priority]
-                chosen, of_level = [numbers[n] for n in places], [marks[n] for n in places]
-            else:
-                chosen, of_level = list(numbers), list(marks)
-            start = self._prefix + level_part(level) + self._ready_start
-            # One file for each level: a file that spans entries of others makes RocksDB flush.
-            writer = self._writer(Family.VISIBILITY_INDEX.family_name, level)
-            writer.put_many([start + n for n in chosen], of_level)
-            self._levels[level] += len(chosen)
-
-    def _delay(self, entries: list[tuple[int, bytes, bytes]]) -> None:
-        self._delayed_count += len(entries)
-        first_ms = min(at_ms for at_ms, _, _ in entries)
+    def _delay(self, runs: Sequence[tuple[int, Run]]) -> None:
+        """Each run has its time."""
+        prefix = self._prefix
+        self._delayed_count += count_items([run for _, run in runs])
+        first_ms = min([at_ms for at_ms, _ in runs])
         self._delayed_first_ms = min(self._delayed_first_ms or first_ms, first_ms)
-        id_start = self._id_start
         places = self._writer(Family.PLACES.family_name)
-        places.put_many(
-            [self._prefix + id_start + n for _, n, _ in entries],
-            [time_part(at_ms) for at_ms, _, _ in entries],
-        )
-        self._delayed += [(due_part(at_ms, id_start + n), mark) for at_ms, n, mark in entries]
-        if len(self._delayed) >= self._run_entries:
+        times = [time_part(at_ms) for at_ms, _ in runs]
+        places.put_many([prefix + run.last for _, run in runs], times)
+        self._delayed += [
+            (prefix + time + run.last, encode_run(run))
+            for time, (_, run) in zip(times, runs, strict=True)
+        ]
+        while len(self._delayed) >= self._sorted_entries:
             self._write_delayed()
 
     def _write_delayed(self) -> None:
-        entries, self._delayed = sorted(self._delayed), []
-        keys = [self._prefix + due for due, _ in entries]
-        self._write_run(Family.DELAYED.family_name, keys, [mark for _, mark in entries])
+        entries = sorted(self._delayed[: self._sorted_entries])
+        del self._delayed[: self._sorted_entries]
+        keys, values = zip(*entries, strict=True)
+        self._write_file(Family.DELAYED.family_name, keys, values)
 
     # --- keys -------------------------------------------------------------------------------------
 
-    def _note_keys(self, keys: Sequence[str], numbers: list[bytes]) -> None:
-        id_start = self._id_start
-        keyed = [
-            (text_digest(key), id_start + n) for key, n in zip(keys, numbers, strict=True) if key
-        ]
+    def _note_keys(self, keys: Sequence[str]) -> None:
+        """`keys` are those of the last rows."""
+        ids = ids_up_to(self._id(self.rows - 1), len(keys))
+        keyed = [(text_digest(key), item_id) for key, item_id in zip(keys, ids, strict=True) if key]
         self._keys_count += len(keyed)
         self._keyed += keyed
-        if len(self._keyed) >= self._run_entries:
+        while len(self._keyed) >= self._sorted_entries:
             self._write_keys()
 
     def _write_keys(self) -> None:
-        claims, self._keyed = sorted(self._keyed), []
+        claims = sorted(self._keyed[: self._sorted_entries])
+        del self._keyed[: self._sorted_entries]
         prefix = self._prefix
         # A key belongs to the first item that has it; the claims list the duplicates.
         firsts = dict(reversed(claims))
         digests = sorted(firsts)
-        forgets = [prefix + due_part(self._forget_at_ms, digest) for digest in digests]
         entries = [encode_key_entry(firsts[each], self._forget_at_ms) for each in digests]
         claimed = [digest + item_id for digest, item_id in claims]
-        self._write_run(CLAIMS, claimed, [b""] * len(claimed))
-        self._write_run(Family.KEYS.family_name, [prefix + each for each in digests], entries)
-        self._write_run(Family.FORGET.family_name, forgets, [FORGET_KEY] * len(forgets))
+        self._write_file(CLAIMS, claimed, [b""] * len(claimed))
+        self._write_file(Family.KEYS.family_name, [prefix + each for each in digests], entries)
+        by_item = sorted(firsts.items(), key=itemgetter(1))
+        groups = list(groups_to_forget(by_item))
+        self._write_file(
+            Family.FORGET.family_name,
+            [prefix + due_part(self._forget_at_ms, reference) for reference, _, _ in groups],
+            [kind + named for _, kind, named in groups],
+        )
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -173,7 +191,7 @@ class PartWriter:
         self._numbers += 1
         return SstWriter(self._directory / f"{self._numbers:06}-{family}.sst", family)
 
-    def _write_run(self, family: str, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+    def _write_file(self, family: str, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         writer = self._new_writer(family)
         writer.put_many(keys, values)
         self._finish(writer)
@@ -189,17 +207,22 @@ class PartWriter:
             self._finish(writer)
 
     def finish(self) -> Part:
+        if self._buffer:
+            self._write_buffer()
         self._finish_writers()
         if self._delayed:
             self._write_delayed()
         if self._keyed:
             self._write_keys()
+        digest = 0
+        if self.rows and self._load.batch_number:
+            digest = ids_digest(self._id(self.rows - 1), self.rows)
         return Part(
             ref=self._ref,
             files=self._files,
             rows=self.rows,
             contents_bytes=self._contents_bytes,
-            digest=(self._digest % DIGEST_MODULUS).to_bytes(DIGEST_BYTES),
+            digest=digest.to_bytes(DIGEST_BYTES),
             levels=self._levels,
             delayed=self._delayed_count,
             delayed_first_ms=self._delayed_first_ms,

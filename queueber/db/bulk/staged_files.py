@@ -24,12 +24,14 @@ from queueber.db.records.loads import LoadRecord, part_directory
 from queueber.db.store.options import family_options
 from queueber.errors import Aborted, InvalidArgument, QueueberError, Unavailable
 from queueber.limits import LOAD_FILE_BYTES_MAX, MIB
-from queueber.model import PartRef, StagedFile
+from queueber.model import Part, PartRef, StagedFile
 
 CLAIMS = "claims"
 """The kind of files that list which item has which key, to find duplicates; not a family."""
 
 _READ_BYTES = MIB
+_SCRATCH = "scratch"
+"""A directory beside the files, in which they are opened."""
 
 
 class SstWriter:
@@ -43,6 +45,13 @@ class SstWriter:
         self._family = family
         self._entries = 0
         self._first_key = self._last_key = b""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self._raw[key] = value
+        if not self._entries:
+            self._first_key = key
+        self._entries += 1
+        self._last_key = key
 
     def put_many(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         """There is a value for each key."""
@@ -97,7 +106,7 @@ def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
             )
         if file_crc32(path) != file.crc32:
             raise InvalidArgument(f"files: {file.name!r} does not have the announced checksum")
-    with _opened([directory / file.name for file in files], directory / "scratch") as database:
+    with _opened([directory / file.name for file in files], directory / _SCRATCH) as database:
         live = sorted(database.live_files(), key=lambda file: str(file["name"]))
     for file, found in zip(files, live, strict=True):
         entries = found["num_entries"] - found["num_deletions"]
@@ -214,6 +223,15 @@ class Stage:
                 # Directories, too: each holds the name of the one below it.
                 for above in (directory, directory.parent, self._path, self._path.parent):
                     _sync(above)
+
+    def entries(
+        self, load: LoadRecord, part: Part, family: Family
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """The entries of a part's files of a family, in order of key. May run in another thread."""
+        directory = self.directory(load) / part_directory(part.ref)
+        paths = [directory / file.name for file in part.files if file.family == family.family_name]
+        with _refusals():
+            yield from walk_files(paths, directory / _SCRATCH)
 
     def remove(self, directory: str) -> None:
         """Remove the directory of a load that has ended. Late tasks may still write into it."""

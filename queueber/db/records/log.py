@@ -199,8 +199,7 @@ def decode_block(key: bytes, value: bytes) -> Block:
 _ROW = struct.Struct(f">{ID_BYTES}s H H H H")
 _SIZES = struct.Struct(">HH")
 _SIZES_AT = ID_BYTES + 2
-PLAIN_RESULT = _ROW.pack(bytes(ID_BYTES), 1, 0, 0, 0)[ID_BYTES:]
-"""The bytes between id and result of a plain item: first attempt, no key, batch or attributes."""
+_RESULT_HEAD = struct.Struct(">HHHH")
 
 
 class ResultRow(NamedTuple):
@@ -215,8 +214,13 @@ class ResultRow(NamedTuple):
 def encode_result(
     item_id: bytes, result: bytes, *, attempt: int, key: bytes, batch: bytes, attributes: bytes
 ) -> bytes:
-    head = _ROW.pack(item_id, attempt, len(key), len(batch), len(attributes))
-    return b"".join((head, key, batch, attributes, result))
+    return item_id + result_head(attempt, key, batch, attributes) + result
+
+
+def result_head(attempt: int, key: bytes, batch: bytes, attributes: bytes) -> bytes:
+    """What stands between an item's id and its result. Items of one run often have the same."""
+    head = _RESULT_HEAD.pack(attempt, len(key), len(batch), len(attributes))
+    return head + key + batch + attributes
 
 
 def decode_result(row: bytes) -> ResultRow:

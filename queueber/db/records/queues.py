@@ -8,8 +8,8 @@ import struct
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from queueber.db.records.items import WORD, list_pointer, padding, root_pointer, words
 from queueber.db.records.keys import DUE_BYTES, NEVER_MS, Due
+from queueber.db.records.leases import WORD, list_pointer, padding, root_pointer, words
 from queueber.limits import ID_BYTES, LEVELS
 from queueber.model import QueueSettings
 from queueber.schema import storage

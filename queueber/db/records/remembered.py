@@ -4,14 +4,13 @@ Fixed widths, big-endian.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import NamedTuple
 
 from queueber.db.records.keys import DIGEST_BYTES, TIME_BYTES
 from queueber.ids import ItemId
-from queueber.limits import ID_BYTES
+from queueber.limits import FORGOTTEN_TOGETHER_MAX, ID_BYTES
 
 # The kinds of records that the family `forget` has entries for.
 FORGET_KEY = b"k"
@@ -33,6 +32,21 @@ def encode_key_entry(item_id: bytes, forget_at_ms: int) -> bytes:
 
 def decode_key_entry(value: bytes) -> tuple[ItemId, int]:
     return ItemId(value[:ID_BYTES]), int.from_bytes(value[ID_BYTES:])
+
+
+def split_digests(named: bytes) -> list[bytes]:
+    return [named[at : at + DIGEST_BYTES] for at in range(0, len(named), DIGEST_BYTES)]
+
+
+def groups_to_forget(keyed: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """The entries of `forget` for keys of one time: reference, kind, and the digests it names.
+
+    Keys are given as digest and item, in order of the items. An entry names the keys of several
+    items, and its reference is the last of them: so a seek from any of them finds it.
+    """
+    for at in range(0, len(keyed), FORGOTTEN_TOGETHER_MAX):
+        group = keyed[at : at + FORGOTTEN_TOGETHER_MAX]
+        yield group[-1][1], FORGET_KEY, b"".join([digest for digest, _ in group])
 
 
 # --- producers: the last call of each, and the answers to its latest calls ------------------------
@@ -88,14 +102,30 @@ def decode_answer(value: bytes) -> Answer:
 
 # --- batches: counts of their items, and digests of the items' ids --------------------------------
 
-DIGEST_MODULUS = 1 << (8 * DIGEST_BYTES)
+DIGEST_MODULUS = (1 << 128) - 159
+"""A prime: a polynomial has few roots."""
+_C1, _C2, _C3 = (
+    0x9E3779B97F4A7C15F39CC0605CEDC835,
+    0xC2B2AE3D27D4EB4F165667B19E3779F9,
+    0xD6E8FEB86659FD93A0761D6478BD642F,
+)
 
 
-def ids_digest(ids: Sequence[bytes]) -> int:
-    """The sum of the hashes of ids: their order does not matter, and an id can be subtracted."""
-    hashes = b"".join([blake2b(i, digest_size=DIGEST_BYTES).digest() for i in ids])
-    halves: tuple[int, ...] = struct.unpack(f">{2 * len(ids)}Q", hashes)
-    return ((sum(halves[::2]) << 64) + sum(halves[1::2])) % DIGEST_MODULUS
+def ids_digest(last: bytes, count: int) -> int:
+    """The sum over consecutive ids of c1 x + c2 x^2 + c3 x^3, where x is the id as a number.
+
+    The order of ids does not matter, and ids can be subtracted. The powers of consecutive numbers
+    have sums in closed form, so the cost does not depend on how many ids there are.
+    """
+    first, n = int.from_bytes(last) - count + 1, count
+    # The sums of 0 to n - 1, of their squares and of their cubes.
+    s1 = n * (n - 1) // 2
+    s2 = s1 * (2 * n - 1) // 3
+    s3 = s1 * s1
+    x1 = n * first + s1
+    x2 = (n * first + 2 * s1) * first + s2
+    x3 = ((n * first + 3 * s1) * first + 3 * s2) * first + s3
+    return (_C1 * x1 + _C2 * x2 + _C3 * x3) % DIGEST_MODULUS
 
 
 @dataclass(slots=True)

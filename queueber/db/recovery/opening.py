@@ -14,7 +14,7 @@ import contextlib
 import fcntl
 import mmap
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import rocksdict
@@ -30,54 +30,78 @@ from queueber.db.recovery.wal import (
 )
 from queueber.db.store.format import check_format
 from queueber.db.store.options import BLOCK_CACHE_BYTES, database_options, family_options
+from queueber.db.upgrade.swap import refuse_interrupted
 from queueber.errors import DataDirLocked, StorageCorrupt
 
 REPAIR = "'queueber repair' saves what can be read into a new directory; or restore a backup"
 
 
+FAMILIES = {family.family_name: family for family in Family}
+
+
 def open_database(path: Path, *, read_only: bool) -> tuple[rocksdict.Rdict, str]:
     """The database, and where its log broke off, without a loss; empty if it was whole."""
     with _translated_errors(path):
+        refuse_interrupted(path)
         if not (path / "CURRENT").is_file():
             _refuse_remains(path)
             if read_only:
                 raise StorageCorrupt(f"cannot open the store at {path}: there is none")
         else:
             _refuse_other_families(path)
-        synced = read_synced(path)
-        with _ended_at_holes(path, read_only=read_only):
-            database, torn = _replay(path, synced, read_only=read_only)
-        replayed = database.latest_sequence_number()
-        if replayed < synced:
-            database.close()
-            raise StorageCorrupt(
-                f"the store at {path} ends with change {replayed}, but {synced} were synced: the "
-                f"end of its log is missing; {REPAIR}"
-            )
+        return _open(path, FAMILIES, read_only=read_only)
+
+
+def open_of_any_format(path: Path) -> tuple[rocksdict.Rdict, str]:
+    """As `open_database`, to read a store with the families that it has."""
+    with _translated_errors(path):
+        return _open(path, _names_of_families(path), read_only=True)
+
+
+def _open(path: Path, names: Collection[str], *, read_only: bool) -> tuple[rocksdict.Rdict, str]:
+    synced = read_synced(path)
+    with _ended_at_holes(path, read_only=read_only):
+        database, torn = _replay(path, names, synced, read_only=read_only)
+    replayed = database.latest_sequence_number()
+    if replayed < synced:
+        database.close()
+        raise StorageCorrupt(
+            f"the store at {path} ends with change {replayed}, but {synced} were synced: the "
+            f"end of its log is missing; {REPAIR}"
+        )
     return database, torn
 
 
-def _replay(path: Path, synced: int, *, read_only: bool) -> tuple[rocksdict.Rdict, str]:
+def _replay(
+    path: Path, names: Collection[str], synced: int, *, read_only: bool
+) -> tuple[rocksdict.Rdict, str]:
     try:
-        return open_raw(path, read_only=read_only, strict=True), ""
+        return open_raw(path, names, read_only=read_only, strict=True), ""
     except Exception as error:
         if not _is_about_a_log(str(error)):
             raise
-    torn = _judge_break(path, synced)
-    return open_raw(path, read_only=read_only), torn
+    torn = _judge_break(path, names, synced)
+    return open_raw(path, names, read_only=read_only), torn
 
 
-def open_raw(path: Path, *, read_only: bool = True, strict: bool = False) -> rocksdict.Rdict:
+def open_raw(
+    path: Path,
+    names: Collection[str] = FAMILIES.keys(),
+    *,
+    read_only: bool = True,
+    strict: bool = False,
+) -> rocksdict.Rdict:
     """Open a store with its log up to where that breaks off; `strict` refuses a log that does."""
     cache = rocksdict.Cache(BLOCK_CACHE_BYTES)
-    families = {family.family_name: family_options(family, cache) for family in Family}
+    # Families of other formats get the options of `default`.
+    families = {name: family_options(FAMILIES.get(name, Family.DEFAULT), cache) for name in names}
     access = rocksdict.AccessType.read_only() if read_only else rocksdict.AccessType.read_write()
     return rocksdict.Rdict(str(path), database_options(strict=strict), families, access)
 
 
-def _judge_break(path: Path, synced: int) -> str:
+def _judge_break(path: Path, names: Collection[str], synced: int) -> str:
     """Where the replay will end; raises if something that was synced comes after that."""
-    database = open_raw(path)
+    database = open_raw(path, names)
     replayed = database.latest_sequence_number()
     database.close()
     found = log_break(path, replayed)
@@ -155,18 +179,32 @@ def _mapped_logs(path: Path) -> Iterator[list[tuple[str, bytes]]]:
 
 def _refuse_other_families(path: Path) -> None:
     """Raise for a store of another format: opening it would add the families of this one."""
-    options = rocksdict.Options(raw_mode=True)
-    found = rocksdict.Rdict.list_cf(str(path), options)
-    if set(found) == {family.family_name for family in Family}:
+    if set(_names_of_families(path)) == set(FAMILIES):
         return
-    families = {name: rocksdict.Options(raw_mode=True) for name in found}
-    other = rocksdict.Rdict(str(path), options, families, rocksdict.AccessType.read_only())
-    try:
-        number = other.get(b"format")
-    finally:
-        other.close()
+    number = _stored_format(path)
     if number is not None:  # without a number, a crash came while the store was created
         check_format(number, is_empty=False)
+
+
+def stored_format(path: Path) -> bytes | None:
+    """The format number that a store has; None if it has none yet. Changes nothing."""
+    with _translated_errors(path):
+        return _stored_format(path)
+
+
+def _stored_format(path: Path) -> bytes | None:
+    options = rocksdict.Options(raw_mode=True)
+    families = {name: rocksdict.Options(raw_mode=True) for name in _names_of_families(path)}
+    store = rocksdict.Rdict(str(path), options, families, rocksdict.AccessType.read_only())
+    try:
+        number: bytes | None = store.get(b"format")
+    finally:
+        store.close()
+    return number
+
+
+def _names_of_families(path: Path) -> list[str]:
+    return rocksdict.Rdict.list_cf(str(path), rocksdict.Options(raw_mode=True))
 
 
 def _refuse_remains(path: Path) -> None:
@@ -226,8 +264,10 @@ class ForeignDirectory(StorageCorrupt):
 def check_data_dir(path: Path) -> None:
     """Raise `ForeignDirectory` if anything but a store of ours is in `path`. Changes nothing.
 
-    A directory that does not exist, an empty one and a damaged store of ours pass.
+    A directory that does not exist, an empty one and a damaged store of ours pass. One whose
+    upgrade was interrupted raises `UpgradeInterrupted`.
     """
+    refuse_interrupted(path)
     names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
     if SYNCED_FILE in names:
         return  # no other program writes it, and a damaged manifest may have lost our families
@@ -244,11 +284,11 @@ def check_data_dir(path: Path) -> None:
 
 def _check_families(path: Path) -> None:
     try:
-        found = set(rocksdict.Rdict.list_cf(str(path), rocksdict.Options(raw_mode=True)))
+        found = set(_names_of_families(path))
     except Exception:  # noqa: BLE001  RocksDB has one type for all; opening says what is wrong
         return
     # Every format of ours has `queues`; a first start that was killed may lack it, and has no data.
-    is_unfinished = found <= {family.family_name for family in Family} and not _has_data(path)
+    is_unfinished = found <= set(FAMILIES) and not _has_data(path)
     if Family.QUEUES.family_name in found or is_unfinished:
         return
     raise ForeignDirectory(

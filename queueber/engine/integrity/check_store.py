@@ -1,6 +1,6 @@
 """Check a store against every rule of `lifecycle.INVARIANTS`.
 
-The check reads each family once, and makes a point read for each index entry: its time grows with
+The check reads each family once, and makes point reads for each run of items: its time grows with
 the store, its memory only with the number of batches. Tests call it after every step, `queueber
 verify` on a stopped store.
 """
@@ -32,13 +32,14 @@ _KEY_WIDTHS = {
     Family.QUEUES: _exactly(0),
     Family.COUNTERS: _exactly(0),
     Family.ITEMS: _exactly(ID_BYTES),
+    Family.LEFTOVERS: _exactly(ID_BYTES),
     Family.VISIBILITY_INDEX: _exactly(keys.LEVEL_BYTES + keys.DUE_BYTES),
     Family.DELAYED: _exactly(keys.DUE_BYTES),
     Family.PLACES: _exactly(ID_BYTES),
     Family.DEAD: _exactly(ID_BYTES),
     Family.LEASES: _exactly(ID_BYTES),
     Family.LEASE_EXPIRY: _exactly(keys.DUE_BYTES),
-    Family.HOLDERS: _exactly(keys.ID_BLOCK_BYTES + ID_BYTES),
+    Family.HOLDERS: _exactly(2 * ID_BYTES),
     Family.ATTEMPTS: _exactly(ID_BYTES),
     Family.KEYS: _exactly(keys.DIGEST_BYTES),
     Family.PRODUCERS: range(keys.DIGEST_BYTES, keys.DIGEST_BYTES + 9),

@@ -13,7 +13,8 @@ from queueber.db.records import log
 from queueber.db.records.keys import prefix_end
 from queueber.db.records.log import Block, LogHead, decode_result
 from queueber.db.store.contract import Store
-from queueber.engine.integrity.queue_entries import CheckedQueue, Violation, readable
+from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation, readable
+from queueber.engine.integrity.stored_blocks import BlockFinder
 from queueber.ids import ItemId
 from queueber.limits import LOG_READERS_MAX
 
@@ -57,12 +58,16 @@ def check_results(queue: CheckedQueue) -> Iterator[Violation]:
     completed = queue.counters.completed_total
     if written != completed:
         yield queue.broken("I12", f"{written} results for {completed} completed items")
-    for key, value in queue.entries.walk(Family.LOG_BLOCKS):
-        block = log.decode_block(queue.entries.prefix + key, value)
-        ids = _ids_of(block)
-        for item_id, item in zip(ids, queue.entries.get_many(Family.ITEMS, ids), strict=True):
-            if item is not None:
-                yield queue.broken("I12", f"{item_id.hex()} has a result and still exists")
+    finder = BlockFinder(queue.entries)
+    for item_id in _ids_with_results(queue.entries):
+        found = finder.find(item_id)
+        if found is not None and found[0].left >> found[1] & 1:
+            yield queue.broken("I12", f"{item_id.hex()} has a result and still exists")
+
+
+def _ids_with_results(entries: QueueEntries) -> Iterator[ItemId]:
+    for key, value in entries.walk(Family.LOG_BLOCKS):
+        yield from _ids_of(log.decode_block(entries.prefix + key, value))
 
 
 def _check_blocks(store: Store, prefix: bytes, head: LogHead) -> Generator[str, None, LogHead]:
@@ -104,8 +109,8 @@ def _check_neighbours(name: str, earlier: Block, block: Block) -> Iterator[str]:
 # --- rebuild --------------------------------------------------------------------------------------
 
 
-def rebuild_log(store: Store, prefix: bytes, lost: Counter[str]) -> tuple[LogHead, set[ItemId]]:
-    """The new head, and the ids in the rows that are kept; `lost` counts what is not."""
+def rebuild_log(store: Store, prefix: bytes, lost: Counter[str]) -> LogHead:
+    """The new head; `lost` counts what is not kept."""
     kept: list[tuple[bytes, Block]] = []
     batch = store.batch()
     for key, value in store.walk(Family.LOG_BLOCKS, prefix, prefix_end(prefix)):
@@ -132,7 +137,18 @@ def rebuild_log(store: Store, prefix: bytes, lost: Counter[str]) -> tuple[LogHea
         elif offset > head.next_offset:
             batch.put(Family.LOGS, key, log.encode_offset(head.next_offset))
     store.write(batch)
-    return head, {item_id for _, block in kept for item_id in _ids_of(block)}
+    return head
+
+
+def completed_items(entries: QueueEntries) -> dict[ItemId, int]:
+    """By block: the bits of the items that have a result in a sound log."""
+    completed: dict[ItemId, int] = {}
+    finder = BlockFinder(entries)
+    for item_id in _ids_with_results(entries):
+        if (found := finder.find(item_id)) is not None:
+            block, position = found
+            completed[block.last] = completed.get(block.last, 0) | 1 << position
+    return completed
 
 
 def _sound_block(key: bytes, value: bytes) -> Block | None:

@@ -1,9 +1,9 @@
 """The entries of one queue, for its check and its rebuild, and the violations of a check."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end
@@ -23,18 +23,25 @@ class QueueEntries:
         self.store = store
         self.prefix = prefix
 
+    def walk(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
+        """Every entry in order; none is read before it is asked for."""
+        for key, value in self.store.walk(family, self.prefix, prefix_end(self.prefix)):
+            yield key[PREFIX_BYTES:], value
+
     def chunks(self, family: Family) -> Iterator[list[tuple[bytes, bytes]]]:
         """Every entry in order, a thousand at a time."""
-        entries = self.store.walk(family, self.prefix, prefix_end(self.prefix))
-        while chunk := [(key[PREFIX_BYTES:], value) for key, value in islice(entries, _CHUNK)]:
+        entries = self.walk(family)
+        while chunk := list(islice(entries, _CHUNK)):
             yield chunk
 
-    def walk(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
-        for chunk in self.chunks(family):
-            yield from chunk
+    def scan(self, family: Family, start: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` entries, the first of which is not before `start`."""
+        stop = prefix_end(self.prefix)
+        found = self.store.scan(family, self.prefix + start, stop, limit)
+        return [(key[PREFIX_BYTES:], value) for key, value in found]
 
     def count(self, family: Family) -> int:
-        return sum(map(len, self.chunks(family)))
+        return sum(1 for _ in self.walk(family))
 
     def get(self, family: Family, key: bytes) -> bytes | None:
         return self.store.get(family, self.prefix + key)
@@ -44,6 +51,55 @@ class QueueEntries:
 
     def delete_all(self, batch: Batch, family: Family) -> None:
         batch.delete_range(family, self.prefix, prefix_end(self.prefix))
+
+
+class QueueWrites:
+    """Writes below the number of a queue, some hundreds at a time."""
+
+    def __init__(self, entries: QueueEntries) -> None:
+        self._store = entries.store
+        self._prefix = entries.prefix
+        self._batch = entries.store.batch()
+
+    def put(self, family: Family, key: bytes, value: bytes) -> None:
+        self._batch.put(family, self._prefix + key, value)
+        self._flush(_CHUNK)
+
+    def delete(self, family: Family, key: bytes) -> None:
+        self._batch.delete(family, self._prefix + key)
+        self._flush(_CHUNK)
+
+    def delete_all(self, family: Family) -> None:
+        self._batch.delete_range(family, self._prefix, prefix_end(self._prefix))
+
+    def flush(self) -> None:
+        self._flush(1)
+
+    def _flush(self, steps: int) -> None:
+        if len(self._batch) >= steps:
+            self._store.write(self._batch)
+            self._batch = self._store.batch()
+
+
+class InStep(Generic[T]):
+    """Takes entries in the order of their keys, in step with another walk in that order."""
+
+    def __init__(self, entries: Iterable[tuple[bytes, T]]) -> None:
+        self._entries = iter(entries)
+        self._next = next(self._entries, None)
+
+    def up_to(self, key: bytes) -> list[tuple[bytes, T]]:
+        """The entries that were not taken yet, up to and including a key."""
+        taken = []
+        while self._next is not None and self._next[0] <= key:
+            taken.append(self._next)
+            self._next = next(self._entries, None)
+        return taken
+
+    def rest(self) -> Iterator[tuple[bytes, T]]:
+        if self._next is not None:
+            yield self._next
+            yield from self._entries
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,52 +1,69 @@
 """Rebuild the states of a queue's items from what is left of its families.
 
-Every item that can be read is kept, in one state: that of its entry. An item without an entry, or
-of a lease, becomes ready. An entry without an item is dropped.
+Every item that can be read is kept, in one state: that of the first run found that has it, where
+runs that fit their block come before those that do not. An item without a run, or of a lease,
+becomes ready. A run without items is dropped.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
+from operator import or_
 
 from queueber.db.families import Family
 from queueber.db.records import keys
-from queueber.db.records.items import decode_details
+from queueber.db.records.blocks import bits_of
 from queueber.db.records.queues import Counters
-from queueber.db.store.contract import Batch
-from queueber.engine.integrity.check_items import (
-    COUNTED,
-    NO_ITEMS,
-    ItemEntry,
-    LiveItems,
-    item_size,
-    read_entries,
+from queueber.db.records.runs import (
+    Entry,
+    Mark,
+    MarkFields,
+    Run,
+    decode_attempts,
+    decode_mark,
+    encode_dead,
+    encode_mark,
+    encode_run,
+    entry_at,
+    join_entries,
+    mark_batch,
+    mark_group_max,
+    mark_level,
+    new_mark,
 )
-from queueber.engine.integrity.queue_entries import QueueEntries, readable
-from queueber.ids import made_at_ms
+from queueber.engine.integrity.check_items import COUNTED
+from queueber.engine.integrity.queue_entries import InStep, QueueEntries, QueueWrites, readable
+from queueber.engine.integrity.rebuild_blocks import BlocksRebuild
+from queueber.engine.integrity.states import NO_ITEMS, STATES, LiveItems, StateRun, read_states
+from queueber.engine.integrity.stored_blocks import StoredBlock, stretches
+from queueber.ids import ItemId, made_at_ms
 from queueber.limits import ATTEMPTS_CEILING, PRIORITY_DEFAULT, PRIORITY_MAX
 
-_CHUNK = 500
-_STATES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.LEASES, Family.DEAD)
-_REBUILT = (*_STATES, Family.PLACES, Family.LEASE_EXPIRY, Family.HOLDERS)
+_REBUILT = (*STATES, Family.PLACES, Family.LEASE_EXPIRY, Family.HOLDERS)
+
+Found = tuple[int, StateRun]
+"""A run, and which of all runs it is in the order of the families and their keys."""
 
 
 @dataclass(slots=True)
 class ItemsRebuild:
-    """Holds the entries of all items of the queue in memory. All keys have the right lengths."""
+    """Holds all runs of the queue in memory. All keys have the right lengths."""
 
     entries: QueueEntries
     counters: Counters
     batches: Collection[int]
     """The numbers of those that can be read."""
-    completed: Collection[bytes]
-    """The ids of items that have a result."""
+    completed: Mapping[ItemId, int]
+    """By block: the bits of the items that have a result."""
     lost: Counter[str]
     """Counts what cannot be kept."""
     live: dict[int, LiveItems] = field(default_factory=dict)
-    _found: dict[bytes, ItemEntry] = field(default_factory=dict)
+    _writes: QueueWrites = field(init=False)
 
     def run(self) -> None:
-        """Write every item's entry again, and set the counts in the counters."""
+        """Write every run again, and set the counts in the counters."""
         counters = self.counters
         for name in COUNTED:
             setattr(counters, name, 0)
@@ -54,109 +71,167 @@ class ItemsRebuild:
         counters.lease_due_ms = counters.delayed_due_ms = keys.NEVER_MS
         if leases := self.entries.count(Family.LEASES):
             self.lost["leases ended: their items are ready again"] += leases
-        for family in _STATES:
-            self._read_entries(family)
-        batch = self.entries.store.batch()
+        found = sorted([(state.run.last, (at, state)) for at, state in enumerate(self._read())])
+        self._writes = QueueWrites(self.entries)
         for family in _REBUILT:
-            self.entries.delete_all(batch, family)
-        self.entries.store.write(batch)
-        self._write_entries()
-        if self._found:
-            self.lost["entries of items that cannot be read, or are gone"] += len(self._found)
-        self._drop_histories()
+            self._writes.delete_all(family)
+        self._rebuild(InStep(found))
+        self._writes.flush()
 
-    def _read_entries(self, family: Family) -> None:
-        for key, value in self.entries.walk(family):
-            entries = readable(read_entries, family, key, value)
-            for entry in [None] if entries is None else entries:
-                if entry is None or len(entry.mark) != keys.MARK_BYTES:
+    def _read(self) -> Iterator[StateRun]:
+        """Every run that can be read, in the order of the families and their keys."""
+        for family in STATES:
+            for key, value in self.entries.walk(family):
+                states = readable(read_states, family, key, value)
+                if states is None:
                     self.lost["entries that cannot be read"] += 1
                 else:
-                    self._found.setdefault(entry.item_id, entry)
+                    yield from states
 
-    def _write_entries(self) -> None:
-        batch, waiting = self.entries.store.batch(), 0
-        for item_id, value in self.entries.walk(Family.ITEMS):
-            waiting += 1
-            found = self._found.pop(item_id, None)
-            size = readable(item_size, value)
-            if size is None:
-                self.lost["items whose contents cannot be read"] += 1
-                batch.delete(Family.ITEMS, self.entries.prefix + item_id)
-            elif item_id in self.completed:
-                self.lost["items that were completed, and had come back"] += 1
-                batch.delete(Family.ITEMS, self.entries.prefix + item_id)
+    def _rebuild(self, runs: InStep[Found]) -> None:
+        histories = InStep(self.entries.walk(Family.ATTEMPTS))
+        blocks = BlocksRebuild(self.entries, self._writes, self.completed, self.lost)
+        for old in blocks.walk():
+            block = old.stored
+            found = sorted([each for _, each in runs.up_to(block.last)])
+            sound: list[tuple[StateRun, int]] = []
+            damaged: list[tuple[StateRun, int]] = []
+            for _, state in found:
+                claims = sound if _is_sound(state.run, block) else damaged
+                claims.append((state, _claimed(state.run, block)))
+            left = blocks.keep(old, reduce(or_, [bits for _, bits in sound], 0))
+            attempts = self._fit_histories(block, left, histories.up_to(block.last))
+            # A damaged run gets no more than the others leave.
+            self._write_runs(block, left, sound + damaged, attempts)
+        if count := sum(1 for _ in runs.rest()):
+            self._lose_entries(count)
+        for item_id, _ in histories.rest():
+            self._writes.delete(Family.ATTEMPTS, item_id)
+
+    def _lose_entries(self, count: int) -> None:
+        self.lost["entries of items that cannot be read, or are gone"] += count
+
+    def _fit_histories(
+        self, block: StoredBlock, left: int, histories: Sequence[tuple[bytes, bytes]]
+    ) -> dict[int, int]:
+        """How often items of the block failed, by position; drop histories of no use."""
+        attempts = {}
+        for item_id, value in histories:
+            position = block.position_of(item_id)
+            times, _ = readable(decode_attempts, value) or ([], "")
+            if position is not None and left >> position & 1 and 0 < len(times) <= ATTEMPTS_CEILING:
+                attempts[position] = len(times)
             else:
-                mark = self._mark(item_id, found, size, has_details=any(decode_details(value)))
-                self.counters.contents_bytes += size
-                self._put(batch, item_id, found, mark)
-            if waiting == _CHUNK:
-                self.entries.store.write(batch)
-                batch, waiting = self.entries.store.batch(), 0
-        self.entries.store.write(batch)
+                self._writes.delete(Family.ATTEMPTS, item_id)
+        return attempts
 
-    def _put(self, batch: Batch, item_id: bytes, found: ItemEntry | None, mark: keys.Mark) -> None:
-        counters, key = self.counters, self.entries.prefix + item_id
-        counters.last_id = max(counters.last_id, item_id)
-        if found is not None and found.family is Family.DEAD:
-            batch.put(Family.DEAD, key, keys.encode_dead(*found.died, mark))
-            counters.dead += 1
-            return
-        fields = keys.decode_mark(mark)
-        if fields.batch:
-            self.live[fields.batch] = self.live.get(fields.batch, NO_ITEMS).plus(item_id)
-        counters.quarantined += bool(fields.group_max)
-        if found is None:
-            self.lost["items whose place was lost: they are ready"] += 1
-        due = found.due if found is not None else None
-        if due is None:
-            due = keys.due_part(made_at_ms(item_id), item_id)
+    # --- the runs of a block ----------------------------------------------------------------------
+
+    def _write_runs(
+        self,
+        block: StoredBlock,
+        left: int,
+        claims: Sequence[tuple[StateRun, int]],
+        attempts: Mapping[int, int],
+    ) -> None:
+        """Give each item to the first run that claims it."""
+        if left:
+            self.counters.last_id = max(self.counters.last_id, block.last)
+            self.counters.contents_bytes += block.size_of(left)
+        all_left = left
+        ready: list[Entry] = []
+        delayed: list[Entry] = []
+        for state, claimed in claims:
+            bits = claimed & left
+            left &= ~bits
+            if not claimed & all_left:
+                self._lose_entries(1)
+            for run in self._runs(block, bits, state.run.mark, attempts):
+                due_ms = made_at_ms(run.last)
+                if state.due is not None:
+                    due_ms = keys.split_due_part(state.due)[0]
+                if state.family is Family.DEAD:
+                    self._writes.put(Family.DEAD, run.last, encode_dead(*state.died, run))
+                    self.counters.dead += run.count
+                else:
+                    entries = delayed if state.family is Family.DELAYED else ready
+                    entries.append(entry_at(due_ms, run))
+        if left:
+            self.lost["items whose place was lost: they are ready"] += left.bit_count()
+            mark = new_mark(0, PRIORITY_DEFAULT, has_details=block.has_details)
+            runs = self._runs(block, left, mark, attempts)
+            ready += [entry_at(made_at_ms(run.last), run) for run in runs]
+        self._put_ready(join_entries(ready))
+        self._put_delayed(join_entries(delayed))
+
+    def _runs(
+        self, block: StoredBlock, bits: int, mark: bytes, attempts: Mapping[int, int]
+    ) -> Iterator[Run]:
+        """Items that were one run: again one, unless some are gone or have failed more often."""
+        old = decode_mark(mark)
+        if old.batch and old.batch not in self.batches and bits:
+            text = "items of a batch that cannot be read: they belong to none"
+            self.lost[text] += bits.bit_count()
+            old = old._replace(batch=0)
+        for start, stop in stretches(bits):
+            if not attempts:
+                yield block.run(start, stop, _mark(old, 0, block))
+                continue
+            for times, group in groupby(range(start, stop), lambda at: attempts.get(at, 0)):
+                positions = list(group)
+                new = _mark(old, times, block)
+                yield block.run(positions[0], positions[-1] + 1, new)
+
+    def _count_live(self, due: bytes, run: Run) -> None:
+        """What holds for ready and delayed runs."""
+        if number := mark_batch(run.mark):
+            self.live[number] = self.live.get(number, NO_ITEMS).plus(run)
+        self.counters.quarantined += run.count if mark_group_max(run.mark) else 0
         if not keys.is_where_its_id_says(due):
-            batch.put(Family.PLACES, key, due[: keys.TIME_BYTES])
-        if found is not None and found.family is Family.DELAYED:
-            batch.put(Family.DELAYED, self.entries.prefix + due, mark)
-            counters.delayed += 1
+            self._writes.put(Family.PLACES, run.last, due[: keys.TIME_BYTES])
+
+    def _put_ready(self, entries: Sequence[Entry]) -> None:
+        counters = self.counters
+        for due, run in entries:
+            self._count_live(due, run)
+            level = mark_level(run.mark)
+            key = keys.level_part(level) + due
+            self._writes.put(Family.VISIBILITY_INDEX, key, encode_run(run))
+            counters.ready += run.count
+            ready, low = counters.levels.get(level, (0, due))
+            counters.levels[level] = (ready + run.count, min(low, due))
+
+    def _put_delayed(self, entries: Sequence[Entry]) -> None:
+        counters = self.counters
+        for due, run in entries:
+            self._count_live(due, run)
+            self._writes.put(Family.DELAYED, due, encode_run(run))
+            counters.delayed += run.count
             counters.delayed_due_ms = min(counters.delayed_due_ms, keys.split_due_part(due)[0])
-            return
-        level = keys.mark_level(mark)
-        batch.put(Family.VISIBILITY_INDEX, self.entries.prefix + keys.level_part(level) + due, mark)
-        counters.ready += 1
-        ready, low = counters.levels.get(level, (0, due))
-        counters.levels[level] = (ready + 1, min(low, due))
 
-    def _mark(
-        self, item_id: bytes, found: ItemEntry | None, size: int, *, has_details: bool
-    ) -> keys.Mark:
-        """The item's mark: size, attempts and details are those of its records."""
-        old = keys.decode_mark(found.mark) if found is not None else keys.MarkFields(size)
-        plain = keys.decode_mark(keys.new_mark(size, 0, PRIORITY_DEFAULT, has_details=has_details))
-        number = old.batch if old.batch in self.batches else 0
-        if number != old.batch:
-            self.lost["items of a batch that cannot be read: they belong to none"] += 1
-        # As many as there are times of failures; of more than are kept, as the mark has it.
-        attempts = len(_times(self.entries.get(Family.ATTEMPTS, item_id)))
-        if attempts == ATTEMPTS_CEILING:
-            attempts = max(attempts, old.attempts)
-        return keys.encode_mark(
-            plain._replace(
-                batch=number,
-                attempts=attempts,
-                group_max=old.group_max,
-                priority=min(old.priority, PRIORITY_MAX),
-            )
+
+def _claimed(run: Run, block: StoredBlock) -> int:
+    """The bits of the items of a block that a run has; its last id counts, not where it says."""
+    position = block.position_of(run.last)
+    if position is None:
+        return 0
+    count = min(run.count, position + 1)
+    return bits_of(position + 1 - count, count) & block.present
+
+
+def _is_sound(run: Run, block: StoredBlock) -> bool:
+    """Whether the run is one of the block; of one that is damaged the number may be too high."""
+    stop = run.at + run.count
+    return run.count > 0 and stop <= block.span and run == block.run(run.at, stop, run.mark)
+
+
+def _mark(old: MarkFields, times: int, block: StoredBlock) -> Mark:
+    """The mark of items that failed so often; of more times than are kept, as the mark has it."""
+    plain = decode_mark(new_mark(old.batch, 0, has_details=block.has_details))
+    return encode_mark(
+        plain._replace(
+            attempts=max(times, old.attempts) if times == ATTEMPTS_CEILING else times,
+            group_max=old.group_max,
+            priority=min(old.priority, PRIORITY_MAX),
         )
-
-    def _drop_histories(self) -> None:
-        """Drop histories of failures that cannot be read, or whose item does not exist."""
-        batch = self.entries.store.batch()
-        for item_id, value in self.entries.walk(Family.ATTEMPTS):
-            has_item = self.entries.get(Family.ITEMS, item_id) is not None
-            if not has_item or not _times(value):
-                batch.delete(Family.ATTEMPTS, self.entries.prefix + item_id)
-        self.entries.store.write(batch)
-
-
-def _times(history: bytes | None) -> list[int]:
-    """When an item failed; empty if it never did, or its history cannot be read."""
-    times, _ = readable(keys.decode_attempts, history or b"") or ([], "")
-    return times
+    )

@@ -19,7 +19,7 @@ from queueber.db.records.queues import (
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
 from queueber.engine.integrity.check_store import check_store, key_fits
-from queueber.engine.integrity.logs import rebuild_log
+from queueber.engine.integrity.logs import completed_items, rebuild_log
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
 from queueber.engine.integrity.records import HALF_COMMITTED, RecordsRebuild
@@ -68,10 +68,11 @@ def _rebuild_queue(store: Store, prefix: bytes) -> Counter[str]:
     counters = readable(decode_counters, store.get(Family.COUNTERS, prefix) or b"") or Counters()
     _drop_odd_keys(store, prefix)
     lost: Counter[str] = Counter()
-    head, completed = rebuild_log(store, prefix, lost)
+    head = rebuild_log(store, prefix, lost)
     entries = QueueEntries(store, prefix)
     records = RecordsRebuild(entries, lost)
     records.read_batches()
+    completed = completed_items(entries)
     items = ItemsRebuild(entries, counters, set(records.batches), completed, lost)
     items.run()
     records.run(counters, items.live)

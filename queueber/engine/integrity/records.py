@@ -13,13 +13,14 @@ from queueber.db.records import loads, remembered
 from queueber.db.records.keys import (
     DIGEST_BYTES,
     NEVER_MS,
+    TIME_BYTES,
     due_part,
     split_due_part,
     text_digest,
 )
 from queueber.db.records.queues import Counters
-from queueber.engine.integrity.check_items import NO_ITEMS, LiveItems
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation, readable
+from queueber.engine.integrity.states import NO_ITEMS, LiveItems
 from queueber.engine.records.batches import batch_reference
 from queueber.ids import range_end
 from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT
@@ -40,18 +41,19 @@ class RecordsCheck:
     def run(self, live: dict[int, LiveItems]) -> Iterator[Violation]:
         """`live` has the items that were found of each batch."""
         yield from self.check_loads()
-        expected = yield from self._check_dedup_keys()
-        expected += yield from self._check_producers()
+        yield from self._check_dedup_keys()
+        expected = yield from self._check_producers()
         expected += yield from self._check_batches(live)
         expected += len(self.forget_entries)
         for due, kind in self.forget_entries.items():
             yield from self._expect(*split_due_part(due), kind)
-        forgets = 0
-        for due, kind in self._entries.walk(Family.FORGET):
+        forgets = of_keys = 0
+        for due, value in self._entries.walk(Family.FORGET):
             forgets += 1
-            yield from self._check_forget(due, kind)
+            of_keys += value[:1] == remembered.FORGET_KEY
+            yield from self._check_forget(due, value)
         counted = self._counters.forgets
-        if not forgets == expected == counted:
+        if not forgets == expected + of_keys == counted:
             text = f"{expected} records to forget, {forgets} entries, {counted} counted"
             yield self._broken("I11", text)
 
@@ -97,13 +99,18 @@ class RecordsCheck:
             text = f"load {digest.hex()} has {rows} rows, but its parts have {staged}"
             yield self._broken("I13", text)
 
-    def _check_dedup_keys(self) -> Generator[Violation, None, int]:
-        count = 0
+    def _check_dedup_keys(self) -> Iterator[Violation]:
         for digest, value in self._entries.walk(Family.KEYS):
-            count += 1
-            _, forget_at_ms = remembered.decode_key_entry(value)
-            yield from self._expect(forget_at_ms, digest, remembered.FORGET_KEY)
-        return count
+            item_id, forget_at_ms = remembered.decode_key_entry(value)
+            # Named by an entry of several, or the only one of an entry.
+            due = due_part(forget_at_ms, item_id)
+            named = [
+                digest in remembered.split_digests(entry[1:])
+                for found, entry in self._entries.scan(Family.FORGET, due, 1)
+                if found[:TIME_BYTES] == due[:TIME_BYTES] and entry[:1] == remembered.FORGET_KEY
+            ]
+            if not any(named):
+                yield from self._expect(forget_at_ms, digest, remembered.FORGET_KEY)
 
     def _check_producers(self) -> Generator[Violation, None, int]:
         count = 0
@@ -164,13 +171,14 @@ class RecordsCheck:
             yield self._broken("I11", text)
 
     def _check_forget(self, due: bytes, kind: bytes) -> Iterator[Violation]:
+        """An entry of keys may name some that were added anew, or belong to another entry."""
         at_ms, reference = split_due_part(due)
         if at_ms < self._counters.forget_due_ms:
             yield self._broken("I6", f"forget has {due.hex()} before its first known entry")
         at = None
-        if kind == remembered.FORGET_KEY:
-            if (value := self._entries.get(Family.KEYS, reference)) is not None:
-                at = remembered.decode_key_entry(value)[1]
+        if kind[:1] == remembered.FORGET_KEY:
+            if len(kind[1:]) % DIGEST_BYTES == 0:
+                at = at_ms
         elif kind == remembered.FORGET_PRODUCER:
             if (value := self._entries.get(Family.PRODUCERS, reference)) is not None:
                 at = remembered.decode_producer(value).forget_at_ms

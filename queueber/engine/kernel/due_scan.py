@@ -1,5 +1,6 @@
 """What is due: find it in a time index, without reading through many deleted entries."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,17 +29,26 @@ class Done:
 
 
 def read_due(
-    tx: Transaction[Any], family: Family, *, low_ms: int, limit: int, total: int
+    tx: Transaction[Any],
+    family: Family,
+    *,
+    low_ms: int,
+    limit: int,
+    total: int,
+    count: Callable[[bytes], int] = lambda value: 1,
 ) -> tuple[Entries, int, int]:
     """Up to `limit` entries that are due, a time before which there is no other entry, and when to
-    look again. The caller knows that no entry is earlier than `low_ms`, and that there are `total`.
+    look again.
+
+    The caller knows that no entry is earlier than `low_ms`, and that there are `total` in all,
+    where an entry counts as many as `count` says of its value.
     """
     prefix, now_ms = tx.prefix, tx.now_ms
     due = tx.store.scan(family, prefix + time_part(low_ms), due_upper_bound(prefix, now_ms), limit)
     if len(due) == limit:
         last_ms = split_due_part(due[-1][0][PREFIX_BYTES:])[0]
         return due, last_ms, last_ms
-    if len(due) == total:
+    if sum([count(value) for _, value in due]) == total:
         return due, NEVER_MS, NEVER_MS
     return due, *look_ahead(tx.store, family, prefix, now_ms)
 

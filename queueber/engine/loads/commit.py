@@ -15,9 +15,10 @@ from pathlib import Path
 from queueber.db.bulk.staged_files import CLAIMS
 from queueber.db.families import Family
 from queueber.db.records import loads as codec
-from queueber.db.records.keys import due_part, mark_size
+from queueber.db.records.keys import due_part
 from queueber.db.records.loads import Dropped, LoadedRecord, LoadRecord
-from queueber.db.records.remembered import decode_key_entry, ids_digest
+from queueber.db.records.remembered import ids_digest
+from queueber.db.records.runs import Run
 from queueber.engine.kernel.transaction import Kernel, Step, Steps, Transaction
 from queueber.engine.loads.duplicates import DuplicateSearch
 from queueber.engine.loads.loads import AllLoads, Load, LoadPhase, Loads
@@ -254,13 +255,13 @@ class _Commit:
         tx.counters.contents_bytes += sum(part.contents_bytes for part in parts)
         _count_waiting(tx, record, parts)
         forget_at_ms = record.started_at_ms + record.dedup_window_ms
-        if keys := sum(part.keys for part in parts):
-            queue.retention.remember_loaded(tx, forget_at_ms, keys - len(record.dropped))
-        if record.dropped:
-            _drop_duplicates(tx, record, forget_at_ms)
+        forgets = _entries(parts, Family.FORGET)
+        if forgets:
+            queue.retention.remember_loaded(tx, forget_at_ms, forgets)
+        dropped = _drop_duplicates(tx, record) if record.dropped else []
         if record.batch:
             digest = sum(int.from_bytes(part.digest) for part in parts)
-            digest -= ids_digest([each.item_id for each in record.dropped])
+            digest -= sum(ids_digest(run.last, run.count) for run in dropped)
             queue.batches.count_loaded(tx, record.batch, rows, digest)
         loaded = LoadedRecord(
             ref=record.ref,
@@ -294,14 +295,18 @@ def _count_waiting(tx: QueueTx, record: LoadRecord, parts: Sequence[Part]) -> No
             count_delayed(tx, part.delayed, part.delayed_first_ms)
 
 
-def _drop_duplicates(tx: QueueTx, record: LoadRecord, forget_at_ms: int) -> None:
-    """Delete the duplicates, and let their keys name the first item again."""
-    batch, prefix = tx.batch, tx.prefix
-    marks = take_waiting(tx, [each.item_id for each in record.dropped])
-    for each, mark in zip(record.dropped, marks, strict=True):
-        batch.delete(Family.ITEMS, prefix + each.item_id)
-        tx.counters.contents_bytes -= mark_size(mark or b"")
-        batch.put(Family.KEYS, prefix + each.digest, each.entry)
-        if decode_key_entry(each.entry)[1] != forget_at_ms:
-            batch.delete(Family.FORGET, prefix + due_part(forget_at_ms, each.digest))
+def _entries(parts: Sequence[Part], family: Family) -> int:
+    """How many entries the files of a family have."""
+    files = [file for part in parts for file in part.files if file.family == family.family_name]
+    return sum(file.entries for file in files)
+
+
+def _drop_duplicates(tx: QueueTx, record: LoadRecord) -> list[Run]:
+    """Delete the duplicates, and let their keys name the first item again; returns their runs."""
+    runs = take_waiting(tx, [each.item_id for each in record.dropped])
+    tx.queue.blocks.drop(tx, runs)
+    tx.counters.contents_bytes -= sum(run.size for run in runs)
+    for each in record.dropped:
+        tx.batch.put(Family.KEYS, tx.prefix + each.digest, each.entry)
     tx.counters.duplicates_total += len(record.dropped)
+    return runs

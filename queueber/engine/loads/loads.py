@@ -202,7 +202,7 @@ class Loads:
         self._stale.append(load.record.directory)
         self.move(load, event)
 
-    def _look_at(self, tx: QueueTx, digest: bytes) -> None:
+    def _look_at(self, tx: QueueTx, at_ms: int, digest: bytes) -> None:
         load = self._loads[digest]
         record = load.record
         keep_until_ms = record.seen_at_ms + record.timeout_ms
@@ -238,5 +238,5 @@ class AllLoads:
             self.stale_directories.append(load.record.directory)
 
 
-def _forget_loaded(tx: Transaction[Any], digest: bytes) -> None:
+def _forget_loaded(tx: Transaction[Any], at_ms: int, digest: bytes) -> None:
     tx.batch.delete(Family.LOADS, tx.prefix + codec.loaded_key(digest))

@@ -1,7 +1,8 @@
 """The check of a part of a load: its files may have only entries of this part.
 
 It compares the description of each file, first and last key and number of entries, with the ranges
-of keys that belong to this part alone. `Stage.check` compares the descriptions with the files.
+of keys that belong to this part alone. `Stage.check` compares the descriptions with the files, and
+`check_runs` reads the entries of those that are small.
 """
 
 import re
@@ -11,9 +12,12 @@ from queueber.db.bulk.staged_files import CLAIMS
 from queueber.db.families import Family
 from queueber.db.records import keys
 from queueber.db.records.loads import LoadRecord
+from queueber.db.records.remembered import ids_digest
 from queueber.errors import InvalidArgument
 from queueber.ids import PARTITION_BYTES, range_id
 from queueber.limits import (
+    BLOCK_ITEMS_MAX,
+    FORGOTTEN_TOGETHER_MAX,
     ID_BYTES,
     LOAD_FILE_BYTES_MAX,
     LOAD_FILES_MAX,
@@ -46,10 +50,6 @@ class _PartCheck:
             raise InvalidArgument(
                 f"levels: {len(part.levels)}; give {PRIORITY_MAX + 1}, one for each priority"
             )
-        if len(part.digest) != keys.DIGEST_BYTES:
-            raise InvalidArgument(
-                f"digest: {len(part.digest)} bytes; it must have {keys.DIGEST_BYTES}"
-            )
         if part.rows != sum(part.levels) + part.delayed:
             raise InvalidArgument(
                 f"rows: {part.rows}, but {sum(part.levels)} are ready and {part.delayed} delayed"
@@ -60,35 +60,43 @@ class _PartCheck:
             )
         for file in part.files:
             _check_file(file)
-        self._check_items(Family.ITEMS, part.rows)
+        self._check_items()
         self._check_ready()
         self._check_delayed()
         self._check_keys()
+        self._check_digest()
 
     def _of(self, family: str) -> list[StagedFile]:
         return [file for file in self._part.files if file.family == family]
 
-    def _check_items(self, family: Family, count: int) -> None:
-        """Files whose keys are ids: in order, within the part's range, `count` entries in all."""
-        files = self._of(family.family_name)
-        low = self._prefix + self._ids + bytes(4)
-        high = self._prefix + range_id(
-            self._load.id_head, self._part.ref.partition, max(self._part.rows - 1, 0)
-        )
-        _check_ranges(files, low, high)
-        _check_count(family.family_name, files, count)
+    def _last_id(self) -> bytes:
+        return range_id(self._load.id_head, self._part.ref.partition, max(self._part.rows - 1, 0))
+
+    def _check_items(self) -> None:
+        files, rows = self._of(Family.ITEMS.family_name), self._part.rows
+        self._check_ids(files)
+        _check_runs(Family.ITEMS.family_name, files, rows)
+        if rows and files[-1].last_key != self._prefix + self._last_id():
+            raise InvalidArgument(f"files: those of items do not end with row {rows - 1}")
+
+    def _check_ids(self, files: Sequence[StagedFile]) -> None:
+        """Files whose keys are ids: in order, and within the part's range."""
+        _check_ranges(files, self._prefix + self._ids + bytes(4), self._prefix + self._last_id())
 
     def _check_ready(self) -> None:
         family = Family.VISIBILITY_INDEX.family_name
         files = self._of(family)
         level_at, due_at = keys.PREFIX_BYTES, keys.PREFIX_BYTES + keys.LEVEL_BYTES
+        known = 0
         for level, count in enumerate(self._part.levels):
             part = keys.level_part(level)
             of_level = [file for file in files if file.first_key[level_at:due_at] == part]
             start = self._prefix + part + keys.time_part(self._load.started_at_ms) + self._ids
             _check_ranges(of_level, start + bytes(4), start + b"\xff" * 4)
-            _check_count(f"{family} of priority {PRIORITY_MAX - level}", of_level, count)
-        _check_count(family, files, sum(self._part.levels))
+            _check_runs(f"{family} of priority {PRIORITY_MAX - level}", of_level, count)
+            known += len(of_level)
+        if known != len(files):
+            raise InvalidArgument(f"files: {len(files) - known} of {family} are of no priority")
 
     def _check_delayed(self) -> None:
         part = self._part
@@ -106,8 +114,10 @@ class _PartCheck:
             is_ours = key[keys.PREFIX_BYTES + keys.TIME_BYTES :].startswith(self._ids)
             if not key.startswith(self._prefix) or key < low or not is_ours:
                 raise _outside(file, key)
-        _check_count(Family.DELAYED.family_name, files, part.delayed)
-        self._check_items(Family.PLACES, part.delayed)
+        _check_runs(Family.DELAYED.family_name, files, part.delayed)
+        places = self._of(Family.PLACES.family_name)
+        self._check_ids(places)
+        _check_count(Family.PLACES.family_name, places, sum(file.entries for file in files))
 
     def _check_keys(self) -> None:
         load, part = self._load, self._part
@@ -123,13 +133,28 @@ class _PartCheck:
         _check_count(CLAIMS, claims, part.keys)
         owners, forgets = self._of(Family.KEYS.family_name), self._of(Family.FORGET.family_name)
         forget_at = keys.time_part(load.started_at_ms + load.dedup_window_ms)
-        for files, start in ((owners, self._prefix), (forgets, self._prefix + forget_at)):
-            for file, key in _ends(files, len(start) + keys.DIGEST_BYTES):
-                if not key.startswith(start):
+        start = self._prefix + forget_at + self._ids
+        for files, head, size in (
+            (owners, self._prefix, keys.PREFIX_BYTES + keys.DIGEST_BYTES),
+            (forgets, start, keys.PREFIX_BYTES + keys.DUE_BYTES),
+        ):
+            for file, key in _ends(files, size):
+                if not key.startswith(head):
                     raise _outside(file, key)
         if len(owners) != len(claims):
             raise InvalidArgument(f"files: {len(owners)} of keys for {len(claims)} of claims")
-        _check_count(Family.FORGET.family_name, forgets, sum(file.entries for file in owners))
+        groups = sum(-(-file.entries // FORGOTTEN_TOGETHER_MAX) for file in owners)
+        _check_count(Family.FORGET.family_name, forgets, groups)
+
+    def _check_digest(self) -> None:
+        part = self._part
+        if len(part.digest) != keys.DIGEST_BYTES:
+            raise InvalidArgument(
+                f"digest: {len(part.digest)} bytes; it must have {keys.DIGEST_BYTES}"
+            )
+        digest = ids_digest(self._last_id(), part.rows) if self._load.batch else 0
+        if int.from_bytes(part.digest) != digest:
+            raise InvalidArgument(f"digest: {part.digest.hex()} is not that of {part.rows} rows")
 
 
 _KNOWN = {CLAIMS, "delayed", "forget", "items", "keys", "places", "visibility_index"}
@@ -175,6 +200,13 @@ def _check_count(what: str, files: Sequence[StagedFile], count: int) -> None:
     found = sum(file.entries for file in files)
     if found != count:
         raise InvalidArgument(f"files: those of {what} have {found} entries, not {count}")
+
+
+def _check_runs(what: str, files: Sequence[StagedFile], items: int) -> None:
+    """Check that there may be so many items: an entry is about a run of one or more."""
+    found = sum(file.entries for file in files)
+    if not -(-items // BLOCK_ITEMS_MAX) <= found <= items:
+        raise InvalidArgument(f"files: those of {what} have {found} entries for {items} items")
 
 
 def _outside(file: StagedFile, key: bytes) -> InvalidArgument:

@@ -1,19 +1,19 @@
 """Add: store items, ready at once or after a delay of their own."""
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 
 from queueber.db.families import Family
-from queueber.db.records.items import describe
-from queueber.db.records.keys import Entry, Mark, due_part, is_where_its_id_says, time_part
+from queueber.db.records.blocks import NewBlock, make_blocks
+from queueber.db.records.keys import is_where_its_id_says
+from queueber.db.records.new_runs import new_runs
+from queueber.db.records.runs import Entry, entry_at
 from queueber.engine.queue.places import put_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.errors import ResourceExhausted
-from queueber.ids import ItemId, range_end, range_id
-from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
-from queueber.model import Added, NewItems, Origin
-
-_DEFAULT_LEVEL = PRIORITY_MAX - PRIORITY_DEFAULT
+from queueber.ids import ItemId, range_end, range_id, shifted
+from queueber.model import Added, IdRuns, NewItems, largest_size
 
 
 def add(tx: QueueTx, items: NewItems) -> Added:
@@ -45,7 +45,7 @@ def _add_with_keys(tx: QueueTx, items: NewItems) -> Added:
             ids[position] = item_id
     elif items.batch:
         # The batch begins all the same, and is complete: whoever waits for it gets an answer.
-        queue.batches.count_added(tx, queue.batches.open(tx, items.batch), ())
+        queue.batches.count_added(tx, queue.batches.open(tx, items.batch), ItemId(b""), 0)
     for position, first in enumerate(lookup.firsts):
         if first is not None:
             ids[position] = ids[first] if isinstance(first, int) else first
@@ -67,69 +67,80 @@ def _choose(items: NewItems, positions: list[int]) -> NewItems:
     )
 
 
-def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> list[ItemId]:
+def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> IdRuns:
     """`positions` are those of the items in the call."""
-    queue, contents, counters = tx.queue, items.contents, tx.counters
-    batch_number = queue.batches.open(tx, items.batch) if items.batch else 0
-    sizes, marks, records = describe(items, batch_number)
-    check_contents(queue, contents)
-    check_quota(queue, len(sizes), sum(sizes))
+    queue, counters = tx.queue, tx.counters
+    batch = queue.batches.open(tx, items.batch) if items.batch else 0
+    blocks = list(make_blocks(items, _breaks(positions) if items.origin else ()))
+    size = blocks[-1].ends[-1]
+    check_contents(queue, items.contents)
+    check_quota(queue, len(items.contents), size)
 
+    placed: list[tuple[ItemId, NewBlock]] = []
+    for last, block in _with_ids(tx, items, positions, blocks):
+        tx.batch.put(Family.ITEMS, tx.prefix + last, block.value)
+        placed.append((last, block))
+        if batch:
+            queue.batches.count_added(tx, batch, last, block.stop - block.start)
+    counters.contents_bytes += size
+    counters.added_total += len(items.contents)
+    _enter(tx, items, placed, batch)
+    return IdRuns([(last, block.stop - block.start) for last, block in placed])
+
+
+def _breaks(positions: Sequence[int]) -> list[int]:
+    """Where a position is not one more than the one before."""
+    return [at for at, (a, b) in enumerate(pairwise(positions), 1) if b != a + 1]
+
+
+def _with_ids(
+    tx: QueueTx, items: NewItems, positions: Sequence[int], blocks: Sequence[NewBlock]
+) -> Iterator[tuple[ItemId, NewBlock]]:
+    """The blocks, each with the last of its ids, which are consecutive."""
+    count = len(items.contents)
     if items.origin is None:
-        ids = tx.ids.mint(len(contents), tx.now_ms)
-        counters.last_id = ids[-1]
-    else:
-        ids = _ids_of_origin(tx, items.origin, positions)
-    prefix = tx.prefix
-    tx.batch.put_columns(Family.ITEMS, [prefix + item_id for item_id in ids], records)
-    counters.contents_bytes += sum(sizes)
-    counters.added_total += len(ids)
-    if batch_number:
-        queue.batches.count_added(tx, batch_number, ids)
-    _enter(tx, items, ids, marks)
-    return ids
-
-
-def _enter(tx: QueueTx, items: NewItems, ids: list[ItemId], marks: list[Mark]) -> None:
-    """Put the items into the index of ready items, or among the delayed."""
-    now, ready_index = time_part(tx.now_ms), tx.queue.ready
-    if any(items.delays_ms):
-        ready: list[Entry] = []
-        delayed: list[Entry] = []
-        for item_id, mark, delay_ms in zip(ids, marks, items.delays_ms, strict=True):
-            if delay_ms:
-                delayed.append((due_part(tx.now_ms + delay_ms, item_id), mark))
-            else:
-                ready.append((now + item_id, mark))  # type: ignore[arg-type]  # see due_part
-        put_delayed(tx, delayed)
-        if not ready:
-            return
-    else:
-        ready = cast("list[Entry]", [(now + i, mark) for i, mark in zip(ids, marks, strict=True)])
-    # All ids of a call have one time, so the first one says whether `places` needs entries.
-    is_placed = is_where_its_id_says(ready[0][0])
-    is_plain = not (items.delays_ms or items.keys or items.attributes)
-    contents = (ids, items.contents) if is_plain else None
-    if items.priorities:
-        ready_index.put(tx, ready, is_placed=is_placed, contents=contents)
-    else:
-        levels = [(_DEFAULT_LEVEL, ready)]
-        ready_index.put_levels(tx, levels, is_placed=is_placed, contents=contents)
-
-
-def _ids_of_origin(tx: QueueTx, origin: Origin, positions: Sequence[int]) -> list[ItemId]:
-    """Ids that contain the partition and row of the items."""
+        last = tx.counters.last_id = tx.ids.mint_last(count, tx.now_ms)
+        for block in blocks:
+            yield shifted(last, block.stop - count), block
+        return
     head = tx.ids.mint_range(tx.now_ms)
     tx.counters.last_id = range_end(head)
-    return [range_id(head, origin.partition, origin.row + at) for at in positions]
+    for block in blocks:
+        row = items.origin.row + positions[block.stop - 1]
+        yield range_id(head, items.origin.partition, row), block
+
+
+def _enter(
+    tx: QueueTx, items: NewItems, placed: Sequence[tuple[ItemId, NewBlock]], batch: int
+) -> None:
+    """Put the items into the index of ready items, or among the delayed."""
+    ready: list[Entry] = []
+    delayed: list[Entry] = []
+    recent: list[tuple[ItemId, bytes, int]] = []
+    for last, block in placed:
+        ready_items = 0
+        for delay_ms, run in new_runs(last, block, items.delays_ms, items.priorities, batch):
+            if delay_ms:
+                delayed.append(entry_at(tx.now_ms + delay_ms, run))
+            else:
+                ready.append(entry_at(tx.now_ms, run))
+                ready_items += run.count
+        if ready_items:
+            recent.append((last, block.value, ready_items))
+    if delayed:
+        put_delayed(tx, sorted(delayed))
+    if ready:
+        # All ids of a call have one time, so the first one says whether `places` needs entries.
+        is_placed = is_where_its_id_says(ready[0][0])
+        keep = partial(tx.queue.blocks.keep_recent, recent)
+        tx.queue.ready.put(tx, ready, is_placed=is_placed, keep=keep)
 
 
 def check_contents(queue: QueueState, contents: Sequence[bytes]) -> None:
     limit = queue.settings.item_bytes_max
-    if limit and max(map(len, contents)) > limit:
+    if limit and (largest := largest_size(contents)) > limit:
         raise ResourceExhausted(
-            f"contents: an item has {max(map(len, contents))} bytes; the limit of queue "
-            f"{queue.name!r} is {limit}"
+            f"contents: an item has {largest} bytes; the limit of queue {queue.name!r} is {limit}"
         )
 
 

@@ -6,9 +6,8 @@ The holder of a leased item learns of it when the server refuses the outcome of 
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.keys import Mark
-from queueber.engine.queue.leases import Marks, held_items
-from queueber.engine.queue.places import find_places, take_delayed
+from queueber.db.records.runs import Entry, Run, at_time_of, pick
+from queueber.engine.queue.places import find_entry, find_times, put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
@@ -17,35 +16,62 @@ from queueber.engine.records.batches import Side
 def cancel(tx: QueueTx, ids: Sequence[bytes]) -> list[bool]:
     """For each id, whether there was such an item, and it is now gone."""
     queue = tx.queue
-    letters = queue.dead_letters.get(list(dict.fromkeys(ids)))
-    dead = {item_id for item_id, _ in letters}
-    alive = [item_id for item_id in dict.fromkeys(ids) if item_id not in dead]
-    marks = take_waiting(tx, alive)
-    gone = held_items(alive, marks)
-    others = [item_id for item_id, mark in zip(alive, marks, strict=True) if mark is None]
+    letters = queue.dead_letters.take(tx, ids)
+    gone = take_waiting(tx, ids)
+    found = {item_id for run in (*letters, *gone) for item_id in run.ids}
+    others = [item_id for item_id in dict.fromkeys(ids) if item_id not in found]
     gone += queue.leases.take_from_any(tx, queue.leases.find(others))
     if letters:
-        queue.dead_letters.drop(tx, letters)
         finish(tx, letters, None)
     if gone:
         finish(tx, gone, Side.DEAD)
-    cancelled = dead | {item_id for item_id, _ in gone}
+    cancelled = {item_id for run in (*letters, *gone) for item_id in run.ids}
     tx.counters.cancelled_total += len(cancelled)
     return [item_id in cancelled for item_id in ids]
 
 
-def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> Marks:
-    """Take ready and delayed items out of their index; for each its mark, None for others."""
-    if not ids:
-        return []
-    dues = find_places(tx, ids)
-    delayed = tx.store.get_many(Family.DELAYED, [tx.prefix + due for due in dues])
-    marks: Marks = []
-    for due, found in zip(dues, delayed, strict=True):
-        if found is not None:
-            mark = Mark(found)
-            take_delayed(tx, [(due, mark)])
-            marks.append(mark)
-        else:
-            marks.append(tx.queue.ready.take_if_ready(tx, due))
-    return marks
+def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> list[Run]:
+    """Take those of the items that are ready or delayed out of their index."""
+    taken: list[Run] = []
+    blocks = tx.queue.blocks.reader()
+    for (level, entry), positions in _waiting(tx, ids).items():
+        due, run = entry
+        picked, left = pick(run, sorted(positions), blocks.sizes(run))
+        taken += picked
+        if level is not None:
+            tx.queue.ready.take_some(tx, level, entry, left)
+            continue
+        take_delayed(tx, [entry])
+        if left:
+            put_delayed(tx, [at_time_of(due, each) for each in left])
+    return taken
+
+
+_Place = tuple[int | None, Entry]
+"""The level of a ready run, None if it is delayed; and its entry."""
+
+
+def _waiting(tx: QueueTx, ids: Sequence[bytes]) -> dict[_Place, set[int]]:
+    """The entries of those of the items that are ready or delayed, with their positions there."""
+    found: dict[_Place, set[int]] = {}
+    last: _Place | None = None
+    for item_id in sorted(set(ids)):
+        if last is None or last[1][1].position_of(item_id) is None:
+            last = _find(tx, item_id)
+        if last is not None:
+            position = last[1][1].position_of(item_id)
+            if position is not None:
+                found.setdefault(last, set()).add(position)
+    return found
+
+
+def _find(tx: QueueTx, item_id: bytes) -> _Place | None:
+    for at_ms in find_times(tx, item_id):
+        if tx.counters.delayed:
+            entry = find_entry(tx.store, Family.DELAYED, tx.prefix, at_ms, item_id)
+            if entry is not None:
+                return None, entry
+        ready = tx.queue.ready.find(tx.counters, at_ms, item_id)
+        if ready is not None:
+            return ready
+    return None

@@ -3,22 +3,19 @@
 Both happen in one batch, so an item has a result exactly if it was completed, and at most one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, compress, pairwise, repeat
 
-from queueber.db.families import Family
-from queueber.db.records.items import decode_details
-from queueber.db.records.keys import (
+from queueber.db.records.log import result_head
+from queueber.db.records.runs import (
     MARK_ATTEMPTS_MAX,
-    PLAIN_TAILS,
-    SIZE_BYTES,
-    HeldItem,
+    Run,
+    count_items,
     mark_attempts,
     mark_batch,
     mark_has_details,
 )
-from queueber.db.records.log import PLAIN_RESULT, encode_result
 from queueber.engine.log import append
-from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
@@ -31,41 +28,58 @@ def complete(
 
     `leases` and `results` have one for each id.
     """
-    queue = tx.queue
-    marks = queue.leases.take(tx, ids, leases)
-    gone = held_items(ids, marks)
-    if not gone:
-        return [False] * len(ids)
-    given = [r for r, mark in zip(results, marks, strict=True) if mark is not None]
-    if {mark[SIZE_BYTES:] for _, mark in gone} == PLAIN_TAILS:
-        rows = [i + PLAIN_RESULT + result for (i, _), result in zip(gone, given, strict=True)]
+    taken = tx.queue.leases.take(tx, ids, leases)
+    if taken.runs:
+        # In the order of the call, which need not be that of the runs.
+        heads = dict(_heads(tx, taken.runs))
+        given = compress(zip(ids, results, strict=True), taken.held)
+        _store(tx, taken.runs, [item_id + heads[item_id] + result for item_id, result in given])
+    return taken.held
+
+
+def complete_whole(
+    tx: QueueTx, leases: Sequence[bytes], counts: Sequence[int], results: Sequence[bytes]
+) -> list[bool]:
+    """For each lease, whether it held as many items as its count says; these are now completed.
+
+    `results` has one for each item of all leases, in the order in which the polls gave them.
+    """
+    taken = tx.queue.leases.take_whole(tx, leases, counts)
+    if all(taken):
+        given = results
     else:
-        rows = _rows(tx, gone, given)
-    # Not earlier: the lines above read the items' records.
-    finish(tx, gone, Side.DONE)
-    tx.counters.completed_total += len(gone)
-    head = append(tx, queue.results, rows)
-    tx.due(queue.results_due_ms(tx.now_ms, head=head))
-    return [mark is not None for mark in marks]
+        bounds = pairwise(accumulate(counts, initial=0))
+        given = [
+            result
+            for runs, (start, stop) in zip(taken, bounds, strict=True)
+            if runs
+            for result in results[start:stop]
+        ]
+    runs = list(chain.from_iterable(taken))
+    if runs:
+        heads = _heads(tx, runs)
+        rows = [a + b + c for (a, b), c in zip(heads, given, strict=True)]
+        _store(tx, runs, rows)
+    return [bool(of_lease) for of_lease in taken]
 
 
-def _rows(tx: QueueTx, gone: Sequence[HeldItem], results: Sequence[bytes]) -> list[bytes]:
-    detailed = [tx.prefix + item_id for item_id, mark in gone if mark_has_details(mark)]
-    records = iter(tx.store.get_many(Family.ITEMS, detailed) if detailed else [])
-    name = tx.queue.batches.names.name
-    rows = []
-    for (item_id, mark), result in zip(gone, results, strict=True):
-        key = attributes = b""
-        if mark_has_details(mark):
-            key, attributes = decode_details(next(records) or b"")
-        rows.append(
-            encode_result(
-                item_id,
-                result,
-                attempt=min(mark_attempts(mark) + 1, MARK_ATTEMPTS_MAX),
-                key=key,
-                batch=name(mark_batch(mark)).encode(),
-                attributes=attributes,
-            )
-        )
-    return rows
+def _store(tx: QueueTx, runs: Sequence[Run], rows: Sequence[bytes]) -> None:
+    """Delete items that were taken out of their leases, and append the rows of their results."""
+    finish(tx, runs, Side.DONE)
+    tx.counters.completed_total += count_items(runs)
+    head = append(tx, tx.queue.results, rows)
+    tx.due(tx.queue.results_due_ms(tx.now_ms, head=head))
+
+
+def _heads(tx: QueueTx, runs: Sequence[Run]) -> Iterator[tuple[bytes, bytes]]:
+    """Each id of the runs, and what stands between it and its result."""
+    blocks, name = tx.queue.blocks.reader(), tx.queue.batches.names.name
+    for run in runs:
+        attempt = min(mark_attempts(run.mark) + 1, MARK_ATTEMPTS_MAX)
+        batch = name(mark_batch(run.mark)).encode()
+        if mark_has_details(run.mark):
+            details = zip(*blocks[run].details(run.at, run.count), strict=True)
+            each = [result_head(attempt, key, batch, attributes) for key, attributes in details]
+            yield from zip(run.ids, each, strict=True)
+        else:
+            yield from zip(run.ids, repeat(result_head(attempt, b"", batch, b"")))

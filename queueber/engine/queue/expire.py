@@ -5,28 +5,24 @@ from collections.abc import Sequence
 from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.items import split_held
 from queueber.db.records.keys import (
     NEVER_MS,
     PREFIX_BYTES,
     TIME_BYTES,
     Due,
-    Entry,
-    HeldItem,
     due_part,
     due_upper_bound,
     split_due_part,
     time_part,
 )
+from queueber.db.records.runs import Entry, count_items, entry_at, join_entries
 from queueber.engine.kernel.due_scan import Done, look_ahead
 from queueber.engine.queue.fail import Failure, charge
 from queueber.engine.queue.isolation import quarantine
+from queueber.engine.queue.leases import HeldRuns
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import invariant
-
-Lease = tuple[Due, list[HeldItem]]
-"""Expiry and lease id as in `lease_expiry`, and the items that it holds."""
 
 RAN_OUT = "the lease ran out"
 DISCONNECTED = "its worker lost the connection"
@@ -38,15 +34,15 @@ def expire(tx: QueueTx, items_max: int) -> Done:
     start, stop = prefix + time_part(counters.lease_due_ms), due_upper_bound(prefix, now_ms)
     found = tx.store.scan(Family.LEASE_EXPIRY, start, stop, items_max)
     dues = cast("list[Due]", [key[PREFIX_BYTES:] for key, _ in found])
-    chosen: list[Lease] = []
+    chosen: list[HeldRuns] = []
     items = 0
     held_of = tx.queue.leases.read([each[TIME_BYTES:] for each in dues])
     for expiry, (_, held) in zip(dues, held_of, strict=True):
         if items >= items_max:
             break
         invariant(held, "I4", queue=tx.queue.name, expiry=expiry.hex())
-        chosen.append((expiry, split_held(held)))
-        items += len(chosen[-1][1])
+        chosen.append((expiry, held))
+        items += count_items(held)
 
     if len(chosen) < len(dues) or len(dues) == items_max:
         low_ms = look_again_ms = split_due_part(chosen[-1][0])[0]
@@ -66,36 +62,35 @@ def expire_leases(
 
     The connection held `together` items in all. Returns how many moved, and which leases are left.
     """
-    chosen: list[Lease] = []
+    chosen: list[HeldRuns] = []
     looked_at = items = 0
     # A lease that has ended already costs a read as well, so the number of reads has a limit, too.
     asked = lease_ids[:items_max]
     for lease_id, (expires_at_ms, held) in zip(asked, tx.queue.leases.read(asked), strict=True):
         looked_at += 1
         if held:
-            chosen.append((due_part(expires_at_ms, lease_id), split_held(held)))
-            items += len(chosen[-1][1])
+            chosen.append((due_part(expires_at_ms, lease_id), held))
+            items += count_items(held)
             if items >= items_max:
                 break
     _end(tx, chosen, error=DISCONNECTED, together=together)
     return items, list(lease_ids[looked_at:])
 
 
-def _end(tx: QueueTx, leases: Sequence[Lease], *, error: str, together: int = 0) -> None:
+def _end(tx: QueueTx, leases: Sequence[HeldRuns], *, error: str, together: int = 0) -> None:
     """End leases. One holder lost `together` items in all; 0: each lease had its own holder."""
-    now = time_part(tx.now_ms)
     ready: list[Entry] = []
     failures: list[Failure] = []
     for _, held in leases:
-        lost = together or len(held)
+        count = count_items(held)
+        lost = together or count
         if lost == 1:
             failures += [Failure(item, error, None, DeathReason.EXPIRED) for item in held]
         else:
-            entries = [(now + i, mark) for i, mark in quarantine(tx, held, lost)]
-            ready += cast("list[Entry]", entries)
-        tx.counters.expired_total += len(held)
+            ready += [entry_at(tx.now_ms, run) for run in quarantine(tx, held, lost)]
+        tx.counters.expired_total += count
     tx.queue.leases.end(tx, leases)
     if ready:
-        tx.queue.ready.put(tx, sorted(ready))
+        tx.queue.ready.put(tx, join_entries(ready))
     if failures:
         charge(tx, failures)

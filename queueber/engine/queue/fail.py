@@ -7,18 +7,19 @@ out with a single item counts as a failed attempt, too (`expire.py`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import cast
 
 from queueber.db.families import Family
-from queueber.db.records.keys import (
+from queueber.db.records.runs import (
     MARK_ATTEMPTS_MAX,
     Entry,
-    HeldItem,
+    Run,
     decode_attempts,
     decode_mark,
-    due_part,
     encode_attempts,
     encode_mark,
+    entry_at,
+    join_entries,
+    singles,
 )
 from queueber.engine.queue.isolation import end_quarantine
 from queueber.engine.queue.lifecycle import DeathReason
@@ -38,21 +39,23 @@ def fail(
     delays_ms: Sequence[int | None],
 ) -> list[FailOutcome]:
     """What became of each; every sequence has one for each id. A delay of None: the backoff."""
-    marks = tx.queue.leases.take(tx, ids, leases)
-    item_ids = cast("Sequence[ItemId]", ids)
+    taken = tx.queue.leases.take(tx, ids, leases)
+    blocks = tx.queue.blocks.reader()
+    # Each item fails with an error and a delay of its own, so each is a run of its own.
+    runs = {each.last: each for run in taken.runs for each in singles(run, blocks.sizes(run))}
     failures = [
-        Failure((item_id, mark), error, delay_ms, DeathReason.FAILED)
-        for item_id, mark, error, delay_ms in zip(item_ids, marks, errors, delays_ms, strict=True)
-        if mark is not None
+        Failure(runs[ItemId(item_id)], error, delay_ms, DeathReason.FAILED)
+        for item_id, is_held, error, delay_ms in zip(
+            ids, taken.held, errors, delays_ms, strict=True
+        )
+        if is_held
     ]
-    if not failures:
-        return [FailOutcome.REFUSED] * len(ids)
-    comes_back = iter(charge(tx, failures))
+    comes_back = iter(charge(tx, failures) if failures else ())
     return [
-        FailOutcome.REFUSED
-        if mark is None
-        else (FailOutcome.RETRIED if next(comes_back) else FailOutcome.DIED)
-        for mark in marks
+        (FailOutcome.RETRIED if next(comes_back) else FailOutcome.DIED)
+        if is_held
+        else FailOutcome.REFUSED
+        for is_held in taken.held
     ]
 
 
@@ -60,7 +63,8 @@ def fail(
 class Failure:
     """An item that was taken out of its lease, because this attempt failed."""
 
-    item: HeldItem
+    item: Run
+    """A run of one."""
     error: str
     delay_ms: int | None
     """None: the queue's backoff decides."""
@@ -70,44 +74,41 @@ class Failure:
 
 def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
     """Count one more failed attempt of each; whether it is retried. If not, it is dead."""
-    queue, counters, now_ms = tx.queue, tx.counters, tx.now_ms
+    queue, now_ms = tx.queue, tx.now_ms
     attempts_max = queue.settings.attempts_max
-    keys = [tx.prefix + failure.item[0] for failure in failures]
+    keys = [tx.prefix + failure.item.last for failure in failures]
     histories = tx.store.get_many(Family.ATTEMPTS, keys)
     ready: list[Entry] = []
     delayed: list[Entry] = []
-    dead: list[HeldItem] = []
-    reasons: list[int] = []
+    dead: dict[DeathReason, list[Run]] = {}
     comes_back = []
     for failure, key, history in zip(failures, keys, histories, strict=True):
-        item_id, mark = failure.item[0], decode_mark(failure.item[1])
+        mark = decode_mark(failure.item.mark)
         times_ms = [] if history is None else decode_attempts(history)[0]
         times_ms.append(now_ms)
         kept_ms = times_ms[-ATTEMPTS_CEILING:]
         tx.batch.put(Family.ATTEMPTS, key, encode_attempts(kept_ms, failure.error))
         attempts = min(mark.attempts + 1, MARK_ATTEMPTS_MAX)
-        counted = encode_mark(mark._replace(attempts=attempts))
+        counted = failure.item._replace(mark=encode_mark(mark._replace(attempts=attempts)))
         is_dead = bool(attempts_max) and attempts >= attempts_max
         comes_back.append(not is_dead)
         if is_dead:
-            dead.append((item_id, counted))
-            reasons.append(failure.reason.value)
+            dead.setdefault(failure.reason, []).append(counted)
             continue
         delay_ms = failure.delay_ms
         if delay_ms is None:
-            delay_ms = backoff_ms(queue.settings, item_id, attempts)
-        entry = (due_part(now_ms + delay_ms, item_id), counted)
-        (delayed if delay_ms else ready).append(entry)
+            delay_ms = backoff_ms(queue.settings, counted.last, attempts)
+        (delayed if delay_ms else ready).append(entry_at(now_ms + delay_ms, counted))
 
     if ready:
-        queue.ready.put(tx, sorted(ready))
+        queue.ready.put(tx, join_entries(ready))
     if delayed:
-        put_delayed(tx, delayed)
-    counters.failed_total += len(failures)
-    if dead:
-        queue.dead_letters.put(tx, dead, reasons)
-        end_quarantine(tx, dead)
-        queue.batches.count_ended(tx, dead, Side.DEAD)
+        put_delayed(tx, join_entries(delayed))
+    tx.counters.failed_total += len(failures)
+    for reason, runs in dead.items():
+        queue.dead_letters.put(tx, runs, reason.value)
+        end_quarantine(tx, runs)
+        queue.batches.count_ended(tx, runs, Side.DEAD)
     return comes_back
 
 

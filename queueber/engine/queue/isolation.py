@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from queueber.db.records.items import split_held
-from queueber.db.records.keys import Entry, HeldItem, mark_group_max, split_due_part, with_group_max
+from queueber.db.records.keys import Due, split_due_part
+from queueber.db.records.runs import Run, count_items, mark_group_max, with_group_max
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.limits import QUARANTINE_PATIENCE_MS
 
@@ -34,10 +34,10 @@ class HeldTogether:
     group_max: int = 0
     """The smallest limit of the items; 0: none has a limit."""
 
-    def join(self, group: Sequence[Entry | HeldItem]) -> None:
+    def join(self, group: Sequence[Run]) -> None:
         """The holder gets these as well."""
-        limits = [limit for _, mark in group if (limit := mark_group_max(mark))]
-        self.merge(HeldTogether(len(group), min(limits, default=0)))
+        limits = [limit for run in group if (limit := mark_group_max(run.mark))]
+        self.merge(HeldTogether(count_items(group), min(limits, default=0)))
 
     def merge(self, other: "HeldTogether") -> None:
         self.items += other.items
@@ -52,8 +52,8 @@ class HeldTogether:
 def held_by(queue: QueueState, leases: Sequence[bytes]) -> HeldTogether:
     """What those of the leases hold that have not ended."""
     held = HeldTogether()
-    for _, items in queue.leases.read(leases):
-        held.join(split_held(items))
+    for _, runs in queue.leases.read(leases):
+        held.join(runs)
     return held
 
 
@@ -70,23 +70,25 @@ class Verdict(Enum):
     WAIT = "the holder gets nothing that comes after it"
 
 
-def judge(entry: Entry, holds: int, now_ms: int) -> Verdict:
-    """`holds` is how many items the holder has, with those that this poll gave it so far."""
-    limit = mark_group_max(entry[1])
-    if not limit or holds < limit:
+def judge(due: Due, limit: int, holds: int, now_ms: int) -> Verdict:
+    """Whether the holder gets a quarantined item with this due part and limit.
+
+    `holds` is how many items the holder has, with those that this poll gave it so far.
+    """
+    if holds < limit:
         return Verdict.GIVE
-    waited_ms = now_ms - split_due_part(entry[0])[0]
+    waited_ms = now_ms - split_due_part(due)[0]
     return Verdict.WAIT if waited_ms > QUARANTINE_PATIENCE_MS else Verdict.PASS_OVER
 
 
-def quarantine(tx: QueueTx, held: Sequence[HeldItem], together: int) -> Sequence[HeldItem]:
+def quarantine(tx: QueueTx, held: Sequence[Run], together: int) -> Sequence[Run]:
     """A holder lost these items, and `together` in all. Returns them with their new marks."""
     if not tx.queue.settings.isolation:
         return held
-    tx.counters.quarantined += sum(not mark_group_max(mark) for _, mark in held)
-    return [(item_id, with_group_max(mark, together // 2)) for item_id, mark in held]
+    tx.counters.quarantined += count_items([run for run in held if not mark_group_max(run.mark)])
+    return [run._replace(mark=with_group_max(run.mark, together // 2)) for run in held]
 
 
-def end_quarantine(tx: QueueTx, items: Sequence[HeldItem]) -> None:
+def end_quarantine(tx: QueueTx, runs: Sequence[Run]) -> None:
     """Count items that are finished or dead as quarantined no more."""
-    tx.counters.quarantined -= sum(1 for _, mark in items if mark_group_max(mark))
+    tx.counters.quarantined -= count_items([run for run in runs if mark_group_max(run.mark)])

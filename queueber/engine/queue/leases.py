@@ -1,106 +1,129 @@
 """Leases: who holds which items until when.
 
-A lease lists the items that it holds; the family `holders` leads back from an item to its lease. It
-has an entry for each lease and block of ids, where a block is all ids that differ in the last byte
-only. Items that were added together have neighbouring ids and are mostly leased together, so even
-a large lease has an entry or two. A block has 256 ids, so at most 256 leases are read to find the
-lease of an item.
+A lease lists the runs that it holds; the family `holders` leads back from an item to its lease. It
+has an entry for each lease and each block of which the lease holds items, so a block leads to few
+leases: at most as many as it has items.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import chain
-from typing import Any, cast
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.items import LeaseOf, decode_lease, encode_lease, is_held, split_held
 from queueber.db.records.keys import (
-    ID_BLOCK_BYTES,
+    PREFIX_BYTES,
     Due,
-    HeldItem,
-    Mark,
     due_part,
-    id_block,
+    last_id_end,
     split_due_part,
     time_part,
 )
-from queueber.db.store.contract import Entries, Store
+from queueber.db.records.leases import decode_lease, encode_lease
+from queueber.db.records.runs import Run, count_items, decode_held, encode_held, join, pick
+from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.blocks import Blocks
 from queueber.ids import ItemId, LeaseId
-from queueber.limits import ID_BYTES
+from queueber.limits import BLOCK_ITEMS_MAX, ID_BYTES
 
-Marks = list[Mark | None]
+LeaseOf = tuple[bytes, bytes]
+"""An item, and the lease that holds it."""
+
+HeldRuns = tuple[Due, list[Run]]
+"""A lease: its expiry and id as in `lease_expiry`, and the runs that it holds."""
 
 _BEFORE_ANY_EXPIRY_MS = -1
-_ENDED = (_BEFORE_ANY_EXPIRY_MS, b"")
-_BLOCK_IDS = 256
 _AFTER_ANY_LEASE = b"\xff" * (ID_BYTES + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken out of leases."""
+
+    runs: list[Run]
+    held: list[bool]
+    """For each id that was asked for, whether its lease held it."""
 
 
 class Leases:
     """The leases of one queue."""
 
-    __slots__ = ("_prefix", "_store")
+    __slots__ = ("_blocks", "_prefix", "_store")
 
-    def __init__(self, store: Store, prefix: bytes) -> None:
+    def __init__(self, store: Store, prefix: bytes, blocks: Blocks) -> None:
         self._store = store
         self._prefix = prefix
+        self._blocks = blocks
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def read(self, lease_ids: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
-        """For each lease its expiry and the items that it holds; none if it has ended."""
+    def read(self, lease_ids: Sequence[bytes]) -> Iterator[tuple[int, list[Run]]]:
+        """For each lease its expiry and the runs that it holds; none if it has ended."""
         keys = [self._prefix + lease_id for lease_id in lease_ids]
         for entry in self._store.get_many(Family.LEASES, keys) if keys else []:
-            yield _ENDED if entry is None else decode_lease(entry)
+            if entry is None:
+                yield _BEFORE_ANY_EXPIRY_MS, []
+            else:
+                expires_at_ms, held = decode_lease(entry)
+                yield expires_at_ms, decode_held(held)
 
     def find(self, ids: Sequence[bytes]) -> list[LeaseOf]:
         """Those of the items that are leased, each with its lease."""
         wanted: dict[bytes, list[bytes]] = {}
         for item_id in ids:
-            wanted.setdefault(id_block(item_id), []).append(item_id)
+            wanted.setdefault(self._block_of(item_id), []).append(item_id)
         found: list[LeaseOf] = []
         for block, of_block in wanted.items():
             start = self._prefix + block
-            entries = self._store.scan(Family.HOLDERS, start, start + _AFTER_ANY_LEASE, _BLOCK_IDS)
+            stop = start + _AFTER_ANY_LEASE
+            entries = self._store.scan(Family.HOLDERS, start, stop, BLOCK_ITEMS_MAX)
             leases = [key[len(start) :] for key, _ in entries]
-            for lease_id, (_, held) in zip(leases, self.read(leases), strict=True):
-                items = [(item_id, lease_id) for item_id in of_block if is_held(held, item_id)]
-                found += cast("list[LeaseOf]", items)
+            for lease_id, (_, runs) in zip(leases, self.read(leases), strict=True):
+                found += [
+                    (item_id, lease_id)
+                    for item_id in of_block
+                    if any(run.position_of(item_id) is not None for run in runs)
+                ]
         return found
+
+    def _block_of(self, item_id: bytes) -> bytes:
+        """The key in `holders` of the block that has the item, if a lease holds it."""
+        start, stop = self._prefix + item_id, self._prefix + last_id_end(item_id)
+        found = self._store.scan(Family.HOLDERS, start, stop, 1)
+        return found[0][0][PREFIX_BYTES : PREFIX_BYTES + ID_BYTES] if found else item_id
 
     # --- begin and extend -------------------------------------------------------------------------
 
     def put(
         self,
         tx: Transaction[Any],
-        lease_ids: Sequence[LeaseId],
-        ids_of: Sequence[list[ItemId]],
-        marks_of: Sequence[list[Mark]],
+        leases: Iterable[tuple[LeaseId, Sequence[Run]]],
         expires_at_ms: int,
     ) -> None:
-        """Store new leases, each with the ids and marks of the items that it holds."""
-        prefix, counters = self._prefix, tx.counters
-        leases: Entries = []
-        holders: list[bytes] = []
-        for lease_id, ids, marks in zip(lease_ids, ids_of, marks_of, strict=True):
-            held = b"".join(chain.from_iterable(zip(ids, marks, strict=True)))
-            leases.append((prefix + lease_id, encode_lease(expires_at_ms, held)))
-            holders += self._holder_keys(lease_id, ids)
-            counters.leased += len(ids)
+        """Store new leases, each with the runs that it holds."""
+        prefix, counters, batch = self._prefix, tx.counters, tx.batch
         expiry = prefix + time_part(expires_at_ms)
-        tx.batch.put_many(Family.LEASES, leases)
-        tx.batch.put_many(Family.HOLDERS, [(key, b"") for key in holders])
-        tx.batch.put_many(Family.LEASE_EXPIRY, [(expiry + each, b"") for each in lease_ids])
-        counters.leases += len(lease_ids)
-        counters.leases_total += len(lease_ids)
+        for lease_id, runs in leases:
+            held = encode_lease(expires_at_ms, encode_held(runs))
+            batch.put(Family.LEASES, prefix + lease_id, held)
+            for key in self._holder_keys(lease_id, runs):
+                batch.put(Family.HOLDERS, key, b"")
+            batch.put(Family.LEASE_EXPIRY, expiry + lease_id, b"")
+            counters.leased += count_items(runs)
+            counters.leases += 1
+            counters.leases_total += 1
         self._expires(tx, expires_at_ms)
 
     def extend(self, tx: Transaction[Any], lease_id: bytes, expires_at_ms: int) -> bool:
         """Set the expiry of a lease; False when it has ended."""
-        ((before_ms, held),) = self.read([lease_id])
+        key, batch = self._prefix + lease_id, tx.batch
+        entry = self._store.get(Family.LEASES, key)
+        if entry is None:
+            return False
+        before_ms, held = decode_lease(entry)
         if before_ms <= tx.now_ms:
             return False
-        key, batch = self._prefix + lease_id, tx.batch
         # I4: the old expiry entry leaves in the same batch. When the time is the same, the put
         # wins.
         batch.delete(Family.LEASE_EXPIRY, self._prefix + due_part(before_ms, lease_id))
@@ -121,103 +144,127 @@ class Leases:
         ids: Sequence[bytes],
         leases: Sequence[bytes],
         now_ms: int | None = None,
-    ) -> Marks:
-        """For each id its mark, if its lease holds it, else None. The items leave their leases.
+    ) -> Taken:
+        """Take the items out of their leases; an item that its lease does not hold stays away.
 
-        `leases` has one for each id; the caller moves each item to its next state. An expired lease
+        `leases` has one for each id; the caller moves each run to its next state. An expired lease
         holds nothing, even if the sweeper has not reached it: otherwise the outcome would depend on
         the sweeper's timing.
         """
         alive_at_ms = tx.now_ms if now_ms is None else now_ms
         ids_of: dict[bytes, list[bytes]] = {lease_id: [] for lease_id in leases}
-        if len(ids_of) == 1:
-            ids_of[leases[0]] = list(ids)
-        else:
-            for item_id, lease_id in zip(ids, leases, strict=True):
-                ids_of[lease_id].append(item_id)
-        found: dict[bytes, Iterator[Mark | None]] = {}
-        for (lease_id, asked), (expires_at_ms, held) in zip(
+        for item_id, lease_id in zip(ids, leases, strict=True):
+            ids_of[lease_id].append(item_id)
+        taken: list[Run] = []
+        flags: dict[bytes, Iterator[bool]] = {}
+        for (lease_id, asked), (expires_at_ms, runs) in zip(
             ids_of.items(), self.read(list(ids_of)), strict=True
         ):
-            marks: Marks = [None] * len(asked)
+            held = [False] * len(asked)
             if expires_at_ms > alive_at_ms:
-                marks = self._take_of(tx, due_part(expires_at_ms, lease_id), held, asked)
+                of_lease = self._take_of(tx, due_part(expires_at_ms, lease_id), runs, asked)
+                taken += of_lease.runs
+                held = of_lease.held
             if len(ids_of) == 1:
-                return marks
-            found[lease_id] = iter(marks)
-        return [next(found[lease_id]) for lease_id in leases]
+                return Taken(taken, held)
+            flags[lease_id] = iter(held)
+        return Taken(taken, [next(flags[lease_id]) for lease_id in leases])
 
     def take_whole(
         self, tx: Transaction[Any], leases: Sequence[bytes], counts: Sequence[int]
-    ) -> list[list[HeldItem]]:
-        """For each lease all items that it holds, if their number is its count; else none.
+    ) -> list[list[Run]]:
+        """For each lease all runs that it holds, if the number of items is its count; else none.
 
         A lease never gets further items, so the number says which items it still holds.
         """
-        taken: list[list[HeldItem]] = []
+        taken: list[list[Run]] = []
         ended: set[bytes] = set()
-        for lease_id, count, (expires_at_ms, held) in zip(
+        for lease_id, count, (expires_at_ms, runs) in zip(
             leases, counts, self.read(leases), strict=True
         ):
-            items = split_held(held)
-            if len(items) == count and expires_at_ms > tx.now_ms and lease_id not in ended:
+            is_whole = count_items(runs) == count and expires_at_ms > tx.now_ms
+            if is_whole and lease_id not in ended:
                 ended.add(lease_id)
-                self.end(tx, [(due_part(expires_at_ms, lease_id), items)])
-                taken.append(items)
+                self.end(tx, [(due_part(expires_at_ms, lease_id), runs)])
+                taken.append(runs)
             else:
                 taken.append([])
         return taken
 
-    def take_from_any(self, tx: Transaction[Any], held: Sequence[LeaseOf]) -> list[HeldItem]:
+    def take_from_any(self, tx: Transaction[Any], held: Sequence[LeaseOf]) -> list[Run]:
         """Take items out of the leases that hold them, expired or not."""
         if not held:
             return []
         ids, leases = zip(*held, strict=True)
-        return held_items(ids, self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS))
+        return self.take(tx, ids, leases, now_ms=_BEFORE_ANY_EXPIRY_MS).runs
 
-    def _take_of(self, tx: Transaction[Any], due: Due, held: bytes, ids: list[bytes]) -> Marks:
-        items = split_held(held)
-        remaining: dict[bytes, Mark] = dict(items)
-        if list(remaining) == ids:
-            self.end(tx, [(due, items)])
-            return list(remaining.values())
-        marks: Marks = [remaining.pop(item_id, None) for item_id in ids]
-        taken = held_items(ids, marks)
-        if not remaining:
+    def _take_of(
+        self, tx: Transaction[Any], due: Due, runs: list[Run], ids: Sequence[bytes]
+    ) -> Taken:
+        if (runs[0].ids if len(runs) == 1 else [i for run in runs for i in run.ids]) == ids:
+            self.end(tx, [(due, runs)])
+            return Taken(runs, [True] * len(ids))
+        positions, held = _positions_of(runs, ids)
+        blocks = self._blocks.reader()
+        taken: list[Run] = []
+        left: list[Run] = []
+        for run in runs:
+            of_run = sorted(positions.get(run.last, ()))
+            if len(of_run) == run.count:
+                taken.append(run)
+            elif of_run:
+                picked, others = pick(run, of_run, blocks.sizes(run))
+                taken += picked
+                left += others
+            else:
+                left.append(run)
+        if not left:
             self.end(tx, [(due, taken)])
         elif taken:
             expires_at_ms, lease_id = split_due_part(due)
-            kept = b"".join([item_id + mark for item_id, mark in remaining.items()])
-            tx.batch.put(Family.LEASES, self._prefix + lease_id, encode_lease(expires_at_ms, kept))
-            still = set(self._holder_keys(lease_id, remaining))
-            left = self._holder_keys(lease_id, [item_id for item_id, _ in taken])
-            tx.batch.delete_many(Family.HOLDERS, [key for key in left if key not in still])
-            tx.counters.leased -= len(taken)
-        return marks
+            kept = encode_lease(expires_at_ms, encode_held(join(left)))
+            tx.batch.put(Family.LEASES, self._prefix + lease_id, kept)
+            still = set(self._holder_keys(lease_id, left))
+            gone = [key for key in self._holder_keys(lease_id, taken) if key not in still]
+            tx.batch.delete_many(Family.HOLDERS, gone)
+            tx.counters.leased -= count_items(taken)
+        return Taken(taken, held)
 
-    def end(self, tx: Transaction[Any], leases: Sequence[tuple[Due, list[HeldItem]]]) -> None:
-        """End leases, each given as a due part (expiry and id) and the items that it holds."""
+    def end(self, tx: Transaction[Any], leases: Sequence[HeldRuns]) -> None:
+        """End leases, each given as a due part (expiry and id) and the runs that it holds."""
         prefix, batch = self._prefix, tx.batch
-        for due, items in leases:
+        for due, runs in leases:
             lease_id = due[-ID_BYTES:]
             batch.delete(Family.LEASES, prefix + lease_id)
             batch.delete(Family.LEASE_EXPIRY, prefix + due)
-            ids = [item_id for item_id, _ in items]
-            batch.delete_many(Family.HOLDERS, self._holder_keys(lease_id, ids))
-            tx.counters.leased -= len(items)
+            batch.delete_many(Family.HOLDERS, self._holder_keys(lease_id, runs))
+            tx.counters.leased -= count_items(runs)
         tx.counters.leases -= len(leases)
 
-    def _holder_keys(self, lease_id: bytes, ids: Collection[bytes]) -> list[bytes]:
-        """The keys in `holders` of a lease that holds the items."""
-        if not ids:
-            return []
-        first, last = id_block(min(ids)), id_block(max(ids))
-        # Most often all are of one block: it has every id between two of its ids.
-        blocks = {first} if first == last else {item_id[:ID_BLOCK_BYTES] for item_id in ids}
-        return [self._prefix + block + lease_id for block in sorted(blocks)]
+    def _holder_keys(self, lease_id: bytes, runs: Sequence[Run]) -> list[bytes]:
+        """The keys in `holders` of a lease that holds the runs."""
+        prefix = self._prefix
+        if len(runs) == 1:
+            return [prefix + runs[0].block + lease_id]
+        return [prefix + block + lease_id for block in {run.block: None for run in runs}]
 
 
-def held_items(ids: Sequence[bytes], marks: Marks) -> list[HeldItem]:
-    """The items whose mark was found, so that their ids are known to be ids of items."""
-    items = [(i, mark) for i, mark in zip(ids, marks, strict=True) if mark is not None]
-    return cast("list[HeldItem]", items)
+def _positions_of(
+    runs: Sequence[Run], ids: Sequence[bytes]
+) -> tuple[dict[ItemId, set[int]], list[bool]]:
+    """By the last id of each run the positions of those ids that it has, and for each id whether
+    some run has it; an id that is named twice counts once."""
+    in_order = sorted(runs)
+    lasts = [run.last for run in in_order]
+    positions: dict[ItemId, set[int]] = {}
+    held: list[bool] = []
+    for item_id in ids:
+        at = bisect_left(lasts, item_id)
+        position = in_order[at].position_of(item_id) if at < len(lasts) else None
+        if position is None:
+            held.append(False)
+            continue
+        of_run = positions.setdefault(lasts[at], set())
+        held.append(position not in of_run)
+        of_run.add(position)
+    return positions, held

@@ -8,10 +8,11 @@
      └─ with a delay ─▶ DELAYED ◀── fail, expire ──┘
                                    cancel, purge: from everywhere ───────────────▶ GONE
 
-An item is READY when `visibility_index` has it, DELAYED when `delayed` has it, LEASED when a
-lease of `leases` holds it, DEAD when `dead` has it, and GONE when `items` has it no more. Only
-writes move an item: time alone never does, so the counters are exact without a scan. `sweep` moves
-what has become due, and a poll that finds something due runs it first.
+Entries are about runs: items with consecutive ids of one block that share one state. An item is
+READY when `visibility_index` has a run with it, DELAYED when `delayed` has one, LEASED when a lease
+of `leases` holds one, DEAD when `dead` has one, and GONE when nothing of it is left in its block.
+Only writes move an item: time alone never does, so the counters are exact without a scan. `sweep`
+moves what has become due, and a poll that finds something due runs it first.
 """
 
 from enum import Enum
@@ -64,21 +65,25 @@ TRANSITIONS: dict[tuple[State, str], State] = {
 
 INVARIANTS: dict[str, str] = {
     "I1": "an item is in exactly one of visibility_index, delayed, leases and dead",
-    "I2": "an entry of those four names an item that exists, and its mark fits it",
-    "I3": "a lease holds at least one item, and none twice; holders has it with exactly the blocks "
-    "of ids of which it holds some",
+    "I2": "an entry of those four names a run of a block that exists; its items are left there, "
+    "and its place in the block, its size and its mark fit them",
+    "I3": "a lease holds at least one run, and no item twice; holders has it with exactly the "
+    "blocks of which it holds some",
     "I4": "a lease has exactly one expiry entry, at its expiry, and each such entry has its lease",
     "I5": "the counters of a queue equal what a full count finds",
     "I6": "nothing lies before a low-water mark: of a level, of leases, delays, things to forget",
     "I7": "every key has its family's width and a queue that exists, and every value can be read",
-    "I8": "no id or lease of a queue is greater than its last_id",
-    "I9": "places has the time of a ready or delayed item exactly if it is not the one in its id",
+    "I8": "no block or lease of a queue has an id greater than its last_id",
+    "I9": "places has the time of a ready or delayed run exactly if it is not the one in its ids",
     "I10": "a batch's live items are as many, and have the digest, that its sums leave; names and "
     "numbers of batches match",
-    "I11": "each key, producer and ended batch has one entry in forget, at its time, and each "
-    "entry one of them; an item that failed has the times of as many failures",
+    "I11": "each producer and ended batch has one entry in forget, at its time, and each entry one "
+    "of them; an entry names each key at its time; an item that failed has the times of as many "
+    "failures",
     "I12": "a log's head and readers agree with its blocks, which follow each other without a gap; "
     "there is a result for each completed item, until it is deleted as read or old",
     "I13": "a load has one entry in forget, at its time, and is known by its name; its parts are "
     "those of a load under way, which holds its batch; none is half committed",
+    "I14": "ids of blocks do not overlap, nor do runs of a block; a block has a leftover exactly "
+    "if some, not all, of its items are gone, with the right bits and bytes; none is wasteful",
 }

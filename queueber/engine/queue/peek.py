@@ -1,41 +1,72 @@
 """Peek: read items of a state, a page at a time. Leases nothing and changes nothing."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from queueber.db.families import Family
-from queueber.db.records.items import (
-    decode_details,
-    decode_item,
-    decode_lease,
-    split_held,
-    unpack_attributes,
-)
+from queueber.db.records.blocks import unpack_attributes
 from queueber.db.records.keys import (
     DUE_BYTES,
     LEVEL_BYTES,
     PREFIX_BYTES,
     TIME_BYTES,
-    decode_attempts,
-    decode_dead,
-    decode_mark,
     level_part,
-    mark_batch,
     prefix_end,
     split_due_part,
     time_part,
 )
+from queueber.db.records.leases import decode_lease
+from queueber.db.records.runs import (
+    Run,
+    decode_attempts,
+    decode_dead,
+    decode_entry,
+    decode_held,
+    decode_mark,
+    mark_batch,
+)
 from queueber.db.store.contract import Store
+from queueber.engine.queue.blocks import BlockReader
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueState, View, level_end, live_view
-from queueber.ids import made_at_ms
+from queueber.ids import ItemId, made_at_ms
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState
 
-Found = tuple[bytes, bytes]
-"""A stored key without the queue's prefix, and its value: both depend on the state."""
-
 _DETAILS = frozenset((Column.KEYS, Column.ATTRIBUTES))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run of a state, with what its entry says of all its items."""
+
+    run: Run
+    at_ms: int
+    """As in `ItemInfo`."""
+    head: bytes
+    """What the cursors of its items have before the item's id."""
+    lease_id: bytes = b""
+    reason: DeathReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An item of a run."""
+
+    of: FoundRun
+    item_id: ItemId
+    position: int
+    """In the run's block."""
+
+    @property
+    def cursor(self) -> bytes:
+        """Where the scan goes on after this item."""
+        return self.of.head + self.item_id
+
+    @property
+    def lease_id(self) -> bytes:
+        return self.of.lease_id
 
 
 def peek(
@@ -75,16 +106,17 @@ def look(
     page: list[ItemInfo] = []
     bytes_left = bytes_max
     last = b""
-    for key, value in found[:looked_at_max]:
-        if not number or mark_batch(_mark_of(state, value)) == number:
+    blocks = BlockReader(view.reads, view.prefix)
+    for each in found[:looked_at_max]:
+        if not number or mark_batch(each.of.run.mark) == number:
             if len(page) == limit:
                 return page, last
-            seen = _read(view, state, key, value, without)
+            seen = _read(view, blocks, each, without)
             bytes_left -= _wire_bytes(seen)
             if bytes_left < 0 and page:
                 return page, last
             page.append(seen)
-        last = key
+        last = each.cursor
     return page, last if len(found) > looked_at_max else b""
 
 
@@ -131,6 +163,7 @@ def spans(view: View, state: ItemState) -> Iterator[Span]:
 
 
 def _find(view: View, state: ItemState, after: bytes, before: bytes, limit: int) -> list[Found]:
+    """The first items after one cursor and up to another."""
     start = after + b"\0" if after else b""
     if state is ItemState.LEASED:
         found = find_held(view, start, limit)
@@ -141,56 +174,58 @@ def _find(view: View, state: ItemState, after: bytes, before: bytes, limit: int)
                 break
             first = view.prefix + max(span.head + span.low, start)
             if first < span.end:
-                stored = view.reads.scan(span.family, first, span.end, limit - len(found))
-                found += [(key[PREFIX_BYTES:], value) for key, value in stored]
-    return [each for each in found if each[0] <= before] if before else found
+                stored = view.reads.walk(span.family, first, span.end)
+                runs = (_decode(state, key[PREFIX_BYTES:], value) for key, value in stored)
+                found += _items(runs, start, limit - len(found))
+    return [each for each in found if each.cursor <= before] if before else found
+
+
+def _decode(state: ItemState, key: bytes, value: bytes) -> FoundRun:
+    """`key` is without the queue's prefix."""
+    if state is ItemState.DEAD:
+        at_ms, reason, run = decode_dead(key, value)
+        return FoundRun(run, at_ms, b"", reason=DeathReason(reason))
+    due = key[LEVEL_BYTES:] if state is ItemState.READY else key
+    _, run = decode_entry(due, value)
+    return FoundRun(run, split_due_part(due)[0], key[:-ID_BYTES])
+
+
+def _items(runs: Iterable[FoundRun], start: bytes, limit: int) -> list[Found]:
+    """The items of runs that are not before a cursor."""
+    found: list[Found] = []
+    for of in runs:
+        ids, head = of.run.ids, of.head
+        first = bisect_left(ids, start, key=lambda item_id: head + item_id) if start else 0
+        wanted = ids[first : first + limit - len(found)]
+        found += [Found(of, item_id, at) for at, item_id in enumerate(wanted, of.run.at + first)]
+        if len(found) >= limit:
+            break
+    return found
 
 
 def find_held(view: View, start: bytes, limit: int) -> list[Found]:
-    """Leased items: the key is lease and item id, the value is the expiry and the mark."""
+    """Leased items: a cursor is lease and item id, and `start` is one or the first bytes of one."""
     prefix, found = view.prefix, list[Found]()
     first = prefix + start[:ID_BYTES]
     for key, value in view.reads.walk(Family.LEASES, first, prefix_end(prefix)):
         lease_id = key[PREFIX_BYTES:]
         expires_at_ms, held = decode_lease(value)
-        end = time_part(expires_at_ms)
-        items = [(lease_id + item_id, end + mark) for item_id, mark in sorted(split_held(held))]
-        found += [item for item in items if item[0] >= start]
+        runs = [FoundRun(r, expires_at_ms, lease_id, lease_id) for r in sorted(decode_held(held))]
+        found += _items(runs, start, limit - len(found))
         if len(found) >= limit:
             break
-    return found[:limit]
+    return found
 
 
-def _mark_of(state: ItemState, value: bytes) -> bytes:
-    if state is ItemState.LEASED:
-        return value[TIME_BYTES:]
-    return decode_dead(value)[2] if state is ItemState.DEAD else value
-
-
-def _read(
-    view: View, state: ItemState, key: bytes, value: bytes, without: frozenset[Column]
-) -> ItemInfo:
-    lease_id, item_id, reason = b"", key, ""
-    mark = decode_mark(_mark_of(state, value))
-    if state is ItemState.READY:
-        at_ms, item_id = split_due_part(key[LEVEL_BYTES:])
-    elif state is ItemState.DELAYED:
-        at_ms, item_id = split_due_part(key)
-    elif state is ItemState.LEASED:
-        lease_id, item_id = key[:ID_BYTES], key[ID_BYTES:]
-        at_ms = int.from_bytes(value[:TIME_BYTES])
-    else:
-        at_ms, number, _ = decode_dead(value)
-        reason = DeathReason(number).text(mark.attempts)
+def _read(view: View, blocks: BlockReader, found: Found, without: frozenset[Column]) -> ItemInfo:
+    of, item_id = found.of, found.item_id
+    mark = decode_mark(of.run.mark)
     contents = item_key = packed = b""
-    # An item's record may be long, so it is read only if some column of it is wanted.
-    wants_details = mark.has_details and not without >= _DETAILS
-    if Column.CONTENTS not in without or wants_details:
-        record = view.reads.get(Family.ITEMS, view.prefix + item_id) or b""
-        if Column.CONTENTS not in without:
-            contents = decode_item(record)
-        if wants_details:
-            item_key, packed = decode_details(record)
+    # A block may be long, so it is read only if some column of it is wanted.
+    if Column.CONTENTS not in without:
+        (contents,) = blocks[of.run].contents(found.position, 1)
+    if mark.has_details and not without >= _DETAILS:
+        (item_key,), (packed,) = blocks[of.run].details(found.position, 1)
     times_ms: list[int] = []
     last_error = ""
     if mark.attempts:
@@ -206,9 +241,9 @@ def _read(
         priority=mark.priority,
         attempts=mark.attempts,
         group_max=mark.group_max,
-        at_ms=at_ms,
-        lease_id=lease_id,
-        reason=reason,
+        at_ms=of.at_ms,
+        lease_id=of.lease_id,
+        reason="" if of.reason is None else of.reason.text(mark.attempts),
         last_error=last_error,
         attempt_times_ms=times_ms,
     )

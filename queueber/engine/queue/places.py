@@ -1,7 +1,7 @@
 """Delayed items, and the family `places`: how a ready or delayed item is found by its id.
 
 Delayed items become ready at a later time. The indexes of both are sorted by time, so finding an
-entry needs its time. For most items that is the time in the id. `places` stores the time of the
+entry needs its time. For most runs that is the time in their ids. `places` stores the time of the
 others: items that were delayed, failed or released.
 """
 
@@ -9,16 +9,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.keys import TIME_BYTES, Due, Entry, due_part, split_due_part
+from queueber.db.records.keys import (
+    TIME_BYTES,
+    due_part,
+    last_id_end,
+    split_due_part,
+)
+from queueber.db.records.runs import Entry, count_items, decode_entry, encode_run
+from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.ids import made_at_ms
 
 
 def put_delayed(tx: Transaction[Any], entries: Sequence[Entry]) -> None:
+    """Store delayed runs, given in order."""
     prefix = tx.prefix
-    tx.batch.put_many(Family.DELAYED, [(prefix + due, mark) for due, mark in entries])
+    encoded = [(prefix + due, encode_run(run)) for due, run in entries]
+    tx.batch.put_many(Family.DELAYED, encoded)
     put_places(tx, entries)
-    count_delayed(tx, len(entries), split_due_part(min(entries)[0])[0])
+    count_delayed(tx, _items(entries), split_due_part(entries[0][0])[0])
 
 
 def count_delayed(tx: Transaction[Any], count: int, first_ms: int) -> None:
@@ -37,7 +46,11 @@ def take_delayed(
     tx.batch.delete_many(Family.DELAYED, [prefix + due for due, _ in entries])
     if not stay_placed:
         drop_places(tx, entries)
-    tx.counters.delayed -= len(entries)
+    tx.counters.delayed -= _items(entries)
+
+
+def _items(entries: Sequence[Entry]) -> int:
+    return count_items([run for _, run in entries])
 
 
 def put_places(tx: Transaction[Any], entries: Sequence[Entry]) -> None:
@@ -57,10 +70,29 @@ def drop_places(tx: Transaction[Any], entries: Sequence[Entry]) -> None:
         tx.batch.delete_many(Family.PLACES, places)
 
 
-def find_places(tx: Transaction[Any], ids: Sequence[bytes]) -> list[Due]:
-    """For each item the due part that it has if it is ready or delayed."""
-    times = tx.store.get_many(Family.PLACES, [tx.prefix + item_id for item_id in ids])
-    return [
-        due_part(made_at_ms(item_id) if time is None else int.from_bytes(time), item_id)
-        for item_id, time in zip(ids, times, strict=True)
-    ]
+def find_times(tx: Transaction[Any], item_id: bytes) -> list[int]:
+    """The times since or until which the item may be in an index: it is in none at any other.
+
+    If `places` has the run of the item, it is the first one that ends with the item or later. If
+    that is another run, the item's own has the time in its id.
+    """
+    prefix = tx.prefix
+    found = tx.store.scan(Family.PLACES, prefix + item_id, prefix + last_id_end(item_id), 1)
+    times_ms = [int.from_bytes(time) for _, time in found]
+    return list(dict.fromkeys([*times_ms, made_at_ms(item_id)]))
+
+
+def find_entry(
+    store: Store, family: Family, head: bytes, at_ms: int, item_id: bytes
+) -> Entry | None:
+    """The entry of a time index that has the item at that time, if there is one.
+
+    `head` is what the keys begin with before the time.
+    """
+    start = head + due_part(at_ms, item_id)
+    stop = head + due_part(at_ms, last_id_end(item_id))
+    for key, value in store.scan(family, start, stop, 1):
+        entry = decode_entry(key[len(head) :], value)
+        if entry[1].position_of(item_id) is not None:
+            return entry
+    return None

@@ -1,30 +1,29 @@
 """Poll: lease ready items. Only small entries are rewritten, never the contents."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, chain, islice, takewhile
+from itertools import takewhile
 from typing import cast
 
-from queueber.db.families import Family
-from queueber.db.records.items import decode_details, decode_items, unpack_attributes
-from queueber.db.records.keys import (
+from queueber.db.records.blocks import unpack_attributes
+from queueber.db.records.runs import (
     MARK_ATTEMPTS_MAX,
-    TIME_BYTES,
     Entry,
     Mark,
-    is_plain,
+    Run,
+    count_items,
+    cut,
+    join,
     mark_attempts,
     mark_batch,
     mark_group_max,
     mark_has_details,
-    mark_size,
 )
+from queueber.engine.queue.blocks import BlockReader
 from queueber.engine.queue.isolation import HeldTogether, Verdict, judge
 from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.errors import invariant
-from queueber.ids import ItemId, LeaseId
+from queueber.ids import LeaseId
 from queueber.limits import ITEM_WIRE_BYTES, OLDEST_FIRST_EVERY, PRIORITY_MAX
-from queueber.model import NO_DETAILS, NOTHING_POLLED, ItemDetails, Polled
+from queueber.model import NO_DETAILS, NOTHING_POLLED, ItemDetails, PackedItems, Polled
 
 _NO_ATTRIBUTES: dict[str, str] = {}
 
@@ -46,66 +45,61 @@ def poll(
     queue, now_ms = tx.queue, tx.now_ms
     if not queue.counters.ready or queue.is_paused(now_ms):
         return [NOTHING_POLLED] * len(counts)
+    blocks = queue.blocks.reader()
     selection = Selection(
-        queue, sum(counts), bytes_max=answer_bytes_max, holder=holder, now_ms=now_ms
+        queue, blocks, sum(counts), bytes_max=answer_bytes_max, holder=holder, now_ms=now_ms
     )
     groups = list(takewhile(bool, map(selection.take, counts)))
     if not groups:
         return [NOTHING_POLLED] * len(counts)
 
-    lease_ids = cast("list[LeaseId]", tx.ids.mint(len(groups), now_ms))
-    sliced = [[due[TIME_BYTES:] for due, _ in group] for group in groups]
-    ids_of = cast("list[list[ItemId]]", sliced)
-    marks_of = [[mark for _, mark in group] for group in groups]
-    queue.leases.put(tx, lease_ids, ids_of, marks_of, now_ms + lease_ms)
-    ids = list(chain.from_iterable(ids_of))
-    contents, records = _read(tx, ids)
-    answers: list[Polled] = []
-    rest = iter(contents)
-    for lease_id, of_lease, marks in zip(lease_ids, ids_of, marks_of, strict=True):
-        details = NO_DETAILS if selection.is_plain else _details(tx, of_lease, marks, records)
-        answers.append(Polled(lease_id, of_lease, list(islice(rest, len(of_lease))), details))
-    for level, taken in selection.taken():
-        queue.ready.take_first(tx, level, taken)
-    tx.counters.polled_total += len(ids)
-    tx.counters.last_id = lease_ids[-1]
+    blocks.fetch([run for runs in groups for run in runs])
+    leases = list(zip(cast("list[LeaseId]", tx.ids.mint(len(groups), now_ms)), groups, strict=True))
+    queue.leases.put(tx, leases, now_ms + lease_ms)
+    answers = [_answer(tx, lease_id, runs, blocks) for lease_id, runs in leases]
+    selection.take_out(tx)
+    tx.counters.polled_total += sum(map(count_items, groups))
+    tx.counters.last_id = leases[-1][0]
     answers.extend([NOTHING_POLLED] * (len(counts) - len(answers)))
     return answers
 
 
-def _read(tx: QueueTx, ids: Sequence[ItemId]) -> tuple[list[bytes], dict[ItemId, bytes]]:
-    """The contents of items, and by id the records of those that were not cached."""
-    cached = tx.queue.ready.take_contents(ids)
-    if None not in cached:
-        return cached, {}  # type: ignore[return-value]
-    missing = [item_id for item_id, known in zip(ids, cached, strict=True) if known is None]
-    # Items that were added one after the other are neighbours in the store.
-    stored = tx.store.get_neighbours(Family.ITEMS, [tx.prefix + each for each in missing])
-    invariant(None not in stored, "I2", queue=tx.queue.name, missing=stored.count(None))
-    records = cast("list[bytes]", stored)
-    decoded = iter(decode_items(records))
-    contents = [next(decoded) if known is None else known for known in cached]
-    return contents, dict(zip(missing, records, strict=True))
+def _answer(tx: QueueTx, lease_id: LeaseId, runs: Sequence[Run], blocks: BlockReader) -> Polled:
+    packed = [
+        PackedItems(run.last, run.count, *blocks[run].packed(run.at, run.count)) for run in runs
+    ]
+    return Polled(lease_id, packed, _details(tx, runs, blocks))
 
 
-def _details(
-    tx: QueueTx, ids: list[ItemId], marks: list[Mark], records: dict[ItemId, bytes]
-) -> ItemDetails:
-    keys, attributes = [""] * len(marks), [_NO_ATTRIBUTES] * len(marks)
-    for at, mark in enumerate(marks):
-        if mark_has_details(mark):
-            key, packed = decode_details(records[ids[at]])
-            keys[at] = key.decode()
-            attributes[at] = unpack_attributes(packed) if packed else _NO_ATTRIBUTES
-    attempts = [min(mark_attempts(mark) + 1, MARK_ATTEMPTS_MAX) for mark in marks]
+def _details(tx: QueueTx, runs: Sequence[Run], blocks: BlockReader) -> ItemDetails:
+    if not any(_has_details(run.mark) for run in runs):
+        return NO_DETAILS
+    attempts: list[int] = []
+    batches: list[str] = []
+    keys: list[str] = []
+    attributes: list[dict[str, str]] = []
     name = tx.queue.batches.names.name
-    batches = [name(mark_batch(mark)) for mark in marks]
+    for run in runs:
+        mark, count = run.mark, run.count
+        attempts += [min(mark_attempts(mark) + 1, MARK_ATTEMPTS_MAX)] * count
+        batches += [name(mark_batch(mark))] * count
+        if mark_has_details(mark):
+            stored_keys, packed = blocks[run].details(run.at, count)
+            keys += [key.decode() for key in stored_keys]
+            attributes += [unpack_attributes(p) if p else _NO_ATTRIBUTES for p in packed]
+        else:
+            keys += [""] * count
+            attributes += [_NO_ATTRIBUTES] * count
     return ItemDetails(
         attempts=attempts if max(attempts) > 1 else (),
         keys=keys if any(keys) else (),
         batches=batches if any(batches) else (),
         attributes=attributes if any(attributes) else (),
     )
+
+
+def _has_details(mark: Mark) -> bool:
+    return bool(mark_attempts(mark) or mark_batch(mark) or mark_has_details(mark))
 
 
 class Selection:
@@ -119,6 +113,7 @@ class Selection:
     def __init__(
         self,
         queue: QueueState,
+        blocks: BlockReader,
         count: int,
         *,
         bytes_max: int,
@@ -126,93 +121,125 @@ class Selection:
         now_ms: int,
     ) -> None:
         """`bytes_max` limits the answer; `holder` is what the caller holds."""
+        self._queue = queue
+        self._blocks = blocks
         self._bytes_left = bytes_max
         self._is_first = True
-        self.is_plain = True
-        """Whether all marks so far are plain."""
         self._holder = holder
         self._lease_number = queue.counters.leases_total
         self._now_ms = now_ms
         counters = queue.counters
-        self._levels = [
-            (level, queue.ready.first(counters, level, count)) for level in sorted(counters.levels)
+        self._fronts = [
+            _Front(level, queue.ready.first(counters, level, count))
+            for level in sorted(counters.levels)
         ]
-        self._at = [0] * len(self._levels)
 
-    def take(self, count: int) -> list[Entry]:
-        """The entries of one lease."""
+    def take(self, count: int) -> list[Run]:
+        """The runs of one lease."""
         self._lease_number += 1
         holder = self._holder
+        held = 0
         if holder is not None:
-            count = holder.allowed(count)
-        sources: list[int] = []
-        if len(self._levels) == 1 and self._levels[0][0] <= PRIORITY_MAX:
-            start = self._at[0]
-            group = self._levels[0][1][start : start + count]
-        else:
-            group, sources = self._merge(count, 0 if holder is None else holder.items)
-        group = group[: self._count_fitting(group)]
-        if sources:
-            for source in sources[: len(group)]:
-                self._at[source] += 1
-        elif group:
-            self._at[0] += len(group)
+            count, held = holder.allowed(count), holder.items
+        group: list[Run] = []
+        taken = 0
+        passed_over: set[_Front] = set()
+        while taken < count:
+            front = self._next_front(passed_over)
+            if front is None:
+                break
+            due, run = front.first
+            if limit := mark_group_max(run.mark):
+                verdict = judge(due, limit, held + taken, self._now_ms)
+                if verdict is Verdict.WAIT:
+                    break
+                if verdict is Verdict.PASS_OVER:
+                    passed_over.add(front)
+                    continue
+                count = min(count, limit - held)
+            got = self._take_fitting(front, run, min(run.count, count - taken))
+            if got is None:
+                break
+            group.append(got)
+            taken += got.count
         if holder is not None:
             holder.join(group)
-        return group
+        return join(group) if len(group) > 1 else group
 
-    def _merge(self, count: int, held: int) -> tuple[list[Entry], list[int]]:
-        """The next entries of all levels that may be leased together, and the level of each."""
+    def _next_front(self, passed_over: "set[_Front]") -> "_Front | None":
+        """The level whose first items are next."""
+        fronts = [each for each in self._fronts if each.has_items]
+        if passed_over:
+            fronts = [each for each in fronts if each not in passed_over]
+        if len(fronts) < 2:
+            return fronts[0] if fronts else None
         is_oldest_first = self._lease_number % OLDEST_FIRST_EVERY == 0
-        ahead = self._at.copy()
-        group: list[Entry] = []
-        sources: list[int] = []
-        passed_over: set[int] = set()
-        while len(group) < count:
-            fronts = [
-                (
-                    0 if is_oldest_first else level % (PRIORITY_MAX + 1),
-                    entries[ahead[source]],
-                    source,
-                )
-                for source, (level, entries) in enumerate(self._levels)
-                if source not in passed_over and ahead[source] < len(entries)
-            ]
-            if not fronts:
-                break
-            _, entry, source = min(fronts)
-            verdict = judge(entry, held + len(group), self._now_ms)
-            if verdict is Verdict.WAIT:
-                break
-            if verdict is Verdict.PASS_OVER:
-                passed_over.add(source)
-                continue
-            if limit := mark_group_max(entry[1]):
-                count = min(count, limit - held)
-            group.append(entry)
-            sources.append(source)
-            ahead[source] += 1
-        return group, sources
 
-    def _count_fitting(self, group: list[Entry]) -> int:
-        """How many of the first entries fit into the answer."""
-        marks = [mark for _, mark in group]
-        needed = {mark: mark_size(mark) + ITEM_WIRE_BYTES for mark in set(marks)}
-        self.is_plain = self.is_plain and all(map(is_plain, needed))
-        sizes = [needed[mark] for mark in marks]
-        total, fitting = sum(sizes), len(sizes)
-        if total > self._bytes_left:
-            ends = list(accumulate(sizes))
-            fitting = max(bisect_right(ends, self._bytes_left), int(self._is_first))
-            total = ends[fitting - 1] if fitting else 0
-        self._bytes_left -= total
-        self._is_first = self._is_first and not fitting
-        return fitting
+        def order(front: _Front) -> tuple[int, Entry]:
+            return 0 if is_oldest_first else front.level % (PRIORITY_MAX + 1), front.first
 
-    def taken(self) -> list[tuple[int, list[Entry]]]:
-        """The entries that were taken of each level."""
-        return [
-            (level, entries[:at])
-            for (level, entries), at in zip(self._levels, self._at, strict=True)
-            if at
-        ]
+        return min(fronts, key=order)
+
+    def _take_fitting(self, front: "_Front", run: Run, count: int) -> Run | None:
+        """The first of `count` items of a front that fit into the answer; None if none does."""
+        taken, rest = front.cut(count, self._blocks)
+        needed = taken.size + taken.count * ITEM_WIRE_BYTES
+        if needed > self._bytes_left:
+            fitting = self._blocks[run].fitting(
+                run.at, count, self._bytes_left, extra=ITEM_WIRE_BYTES
+            )
+            if not fitting and not self._is_first:
+                return None
+            taken, rest = front.cut(max(fitting, 1), self._blocks)
+            needed = taken.size + taken.count * ITEM_WIRE_BYTES
+        front.take(rest)
+        self._bytes_left -= needed
+        self._is_first = False
+        return taken
+
+    def take_out(self, tx: QueueTx) -> None:
+        """Take what the polls got out of the index."""
+        for front in self._fronts:
+            front.take_out(tx, self._blocks)
+
+
+class _Front:
+    """The first entries of a level, and how many of their items the polls of this call have."""
+
+    __slots__ = ("_at", "_entries", "_rest", "level")
+
+    def __init__(self, level: int, entries: list[Entry]) -> None:
+        self.level = level
+        self._entries = entries
+        self._at = 0
+        self._rest: Run | None = None
+        """What is left of the entry at `_at`, if a part of it was taken."""
+
+    @property
+    def has_items(self) -> bool:
+        return self._at < len(self._entries)
+
+    @property
+    def first(self) -> Entry:
+        due, run = self._entries[self._at]
+        return due, self._rest or run
+
+    def cut(self, count: int, blocks: BlockReader) -> tuple[Run, Run | None]:
+        """The first `count` items, all of the first run or fewer, and the rest of it."""
+        _, run = self.first
+        return (run, None) if count == run.count else cut(run, count, blocks[run])
+
+    def take(self, rest: Run | None) -> None:
+        """The first run is taken, but for its rest."""
+        self._rest = rest
+        if rest is None:
+            self._at += 1
+
+    def take_out(self, tx: QueueTx, blocks: BlockReader) -> None:
+        rest = self._rest
+        end = self._at if rest is None else self._at + 1
+        if end:
+            tx.queue.ready.take_first(tx, self.level, self._entries[:end], rest)
+        if rest is not None:
+            # The next poll begins in the same block.
+            tx.after_write(tx.queue.blocks.keep_started, rest, blocks[rest].value)

@@ -13,9 +13,11 @@ from queueber.db.records.queues import Counters, decode_counters, decode_queue, 
 from queueber.db.store.contract import Range, Reads, Snapshot, Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import Log, open_log, trim_due_ms
+from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.dead_letters import DeadLetters
 from queueber.engine.queue.leases import Leases
-from queueber.engine.queue.ready_index import ReadyIndex, RecentContents
+from queueber.engine.queue.ready_index import ReadyIndex
+from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.engine.records.batches import Batches, BatchNames
 from queueber.engine.records.dedup_keys import DedupKeys
 from queueber.engine.records.producers import Producers
@@ -32,15 +34,15 @@ class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "batches", "counters", "created_at_ms", "dead_letters", "is_deleted", "keys", "leases",
-        "name", "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results",
+        "batches", "blocks", "counters", "created_at_ms", "dead_letters", "is_deleted", "keys",
+        "leases", "name", "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results",
         "retention", "settings",
     )  # fmt: skip
 
     def __init__(
         self,
         store: Store,
-        recent: RecentContents,
+        recent: RecentBlocks,
         queue_id: QueueId,
         counters: Counters,
         name: str,
@@ -57,9 +59,11 @@ class QueueState:
         self.counters = counters
         self.paused_until_ms = paused_until_ms
         self.is_deleted = False
-        self.ready = ReadyIndex(store, self.prefix, counters.levels, recent)
-        self.leases = Leases(store, self.prefix)
-        self.dead_letters = DeadLetters(store, self.prefix)
+        self.blocks = Blocks(store, self.prefix, recent)
+        self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
+        self.blocks.when_recent_dropped = self.ready.cut_windows
+        self.leases = Leases(store, self.prefix, self.blocks)
+        self.dead_letters = DeadLetters(store, self.prefix, self.blocks)
         self.results: Log = open_log(store, self.prefix)
         self.retention = Retention()
         self.batches = Batches(store, self.prefix, name, self.retention)
@@ -99,7 +103,7 @@ QueueTx = Transaction[QueueState]
 """A transaction of one queue: what every operation on items gets."""
 
 
-def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentContents) -> QueueState:
+def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentBlocks) -> QueueState:
     number = split_queue_prefix(prefix)
     try:
         counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")

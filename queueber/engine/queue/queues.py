@@ -10,7 +10,7 @@ from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
-from queueber.engine.queue.ready_index import RecentContents
+from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, QUEUES_MAX
@@ -32,7 +32,7 @@ class Queues:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._recent = RecentContents()
+        self._recent = RecentBlocks()
         self._when_opened: list[OnQueue] = []
         self._when_deleted: list[OnQueue] = []
         self.by_name: dict[str, QueueState] = {}
@@ -123,7 +123,7 @@ class Queues:
         self.retired_last_id = last_id
         del self.by_name[queue.name], self.by_id[queue.queue_id]
         self._kernel.agenda.forget(queue.queue_id)
-        queue.ready.forget_contents()
+        queue.blocks.forget_recent()
         self.reclaims.append(queue.prefix)
         queue.is_deleted = True
         for tell in self._when_deleted:
@@ -176,6 +176,6 @@ def _oldest_claimable_age_ms(queue: QueueState, now_ms: int) -> int:
         return 0
     oldest_ms = now_ms
     for level in queue.counters.levels:
-        ((due, _),) = queue.ready.first(queue.counters, level, 1)
+        ((due, _), *_) = queue.ready.first(queue.counters, level, 1)
         oldest_ms = min(oldest_ms, split_due_part(due)[0])
     return now_ms - oldest_ms

@@ -1,83 +1,85 @@
-"""The index of ready items: levels of priority, a window of each in memory, contents of new items.
+"""The index of ready items: levels of priority, and a window of each in memory.
 
-Every item enters and leaves the index through here, so that entries, counters, the family `places`
+Every run enters and leaves the index through here, so that entries, counters, the family `places`
 and the windows always agree. A level has the items of one priority, or its quarantined ones.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from itertools import islice, repeat
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import (
     LEVEL_BYTES,
     PREFIX_BYTES,
-    TIME_BYTES,
     Due,
-    Entry,
-    Mark,
     level_part,
-    mark_level,
 )
 from queueber.db.records.queues import Counters
+from queueber.db.records.runs import (
+    Entry,
+    Run,
+    at_time_of,
+    count_items,
+    decode_entry,
+    encode_run,
+    mark_level,
+)
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.queue.places import drop_places, put_places
+from queueber.engine.queue.places import drop_places, find_entry, put_places
 from queueber.ids import ItemId
-from queueber.limits import LEVELS, READY_WINDOW_ENTRIES, RECENT_BYTES_MAX, RECENT_QUEUE_BYTES_MAX
-
-NewContents = tuple[Sequence[ItemId], Sequence[bytes]]
-"""Ids and contents of items that are added now."""
+from queueber.limits import READY_WINDOW_ENTRIES
 
 Levels = Sequence[tuple[int, Sequence[Entry]]]
 """The entries of each level, in order."""
 
-_LEVELS = range(LEVELS)
 _BEFORE_DUE = PREFIX_BYTES + LEVEL_BYTES
 _AFTER_ANY_DUE = b"\xff"
-
-_ENTRY_BYTES = 350
-"""Memory of an item beside its contents, in the cache of contents and in its window."""
-
-_IDLE_ADDS = 100
-"""A queue is idle if this many adds of other queues came since it was last used."""
 
 
 class ReadyIndex:
     """The ready items of one queue."""
 
-    __slots__ = ("_prefix", "_recent", "_store", "windows")
+    __slots__ = ("_on_left", "_prefix", "_store", "windows")
 
     def __init__(
-        self, store: Store, prefix: bytes, levels: Iterable[int], recent: "RecentContents"
+        self,
+        store: Store,
+        prefix: bytes,
+        levels: Iterable[int],
+        on_left: Callable[[Sequence[tuple[ItemId, int]]], None],
     ) -> None:
+        """`on_left` is called with blocks, and how many items of each have left the index."""
         self._store = store
         self._prefix = prefix
-        self._recent = recent
+        self._on_left = on_left
         self.windows = {level: ReadyWindow(is_complete=False) for level in levels}
         """One for each level that has items."""
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def first(self, counters: Counters, level: int, count: int) -> list[Entry]:
-        """The first entries of a level that has some, from its window."""
+    def first(self, counters: Counters, level: int, items: int) -> list[Entry]:
+        """The first entries of a level that has some: so many that they have `items`, or all."""
         window = self.windows[level]
-        if not window.is_complete and len(window.entries) < count:
+        head = self._prefix + level_part(level)
+        while True:
+            found = window.first(items)
+            if found is not None:
+                return found
+            window.fill(self._store, head, counters.levels[level][1], items)
+
+    def find(self, counters: Counters, at_ms: int, item_id: bytes) -> tuple[int, Entry] | None:
+        """The level and the entry of an item that is ready since that time; else None."""
+        for level in counters.levels:
             head = self._prefix + level_part(level)
-            window.fill(self._store, head, counters.levels[level][1], count)
-        return list(islice(window.entries, count))
+            entry = find_entry(self._store, Family.VISIBILITY_INDEX, head, at_ms, item_id)
+            if entry is not None:
+                return level, entry
+        return None
 
-    def take_contents(self, ids: Sequence[ItemId]) -> list[bytes | None]:
-        """The contents of items that leave the index; None for those that are not cached."""
-        return self._recent.take(self, ids)
-
-    def forget_contents(self) -> None:
-        """The queue is gone, or is being emptied."""
-        self._recent.forget(self)
-
-    def contents_dropped(self) -> None:
-        """The cache has dropped the contents, so more entries than usual save no reads."""
+    def cut_windows(self) -> None:
+        """The cache has dropped the blocks, so more entries than usual save no reads."""
         for window in self.windows.values():
             window.cut(READY_WINDOW_ENTRIES)
 
@@ -89,44 +91,40 @@ class ReadyIndex:
         entries: Iterable[Entry],
         *,
         is_placed: bool = False,
-        contents: NewContents | None = None,
+        keep: Callable[[], bool] | None = None,
     ) -> None:
         """Add entries, given in order of due part, each to the level of its mark.
 
         `is_placed` if the family `places` is right already: the items were delayed until this very
-        time, or it is the time in their ids.
+        time, or it is the time in their ids. `keep` is called once the entries are written; it says
+        whether their blocks are cached.
         """
         levels: dict[int, list[Entry]] = {}
         for entry in entries:
-            levels.setdefault(mark_level(entry[1]), []).append(entry)
-        self.put_levels(tx, list(levels.items()), is_placed=is_placed, contents=contents)
+            levels.setdefault(mark_level(entry[1].mark), []).append(entry)
+        for level, of_level in levels.items():
+            self._enter(tx, level, of_level, is_placed=is_placed)
+        tx.after_write(self._insert, list(levels.items()), keep)
 
-    def put_levels(
-        self,
-        tx: Transaction[Any],
-        levels: Levels,
-        *,
-        is_placed: bool = False,
-        contents: NewContents | None = None,
+    def _enter(
+        self, tx: Transaction[Any], level: int, entries: Sequence[Entry], *, is_placed: bool
     ) -> None:
-        """As `put`, with the entries of each level given together."""
-        for level, entries in levels:
-            head = self._prefix + level_part(level)
-            keys, marks = [head + due for due, _ in entries], [mark for _, mark in entries]
-            tx.batch.put_columns(Family.VISIBILITY_INDEX, keys, marks)
-            if not is_placed:
-                put_places(tx, entries)
-            _count(tx.counters, level, len(entries), entries[0][0])
-        tx.after_write(self._insert, levels, contents)
+        head = self._prefix + level_part(level)
+        keys = [head + due for due, _ in entries]
+        runs = [run for _, run in entries]
+        tx.batch.put_columns(Family.VISIBILITY_INDEX, keys, [encode_run(run) for run in runs])
+        if not is_placed:
+            put_places(tx, entries)
+        _count(tx.counters, level, count_items(runs), entries[0][0])
 
     def count_loaded(self, tx: Transaction[Any], level: int, count: int, first: Due) -> None:
-        """Count entries that a load brought as a file; none of them is before `first`."""
+        """Count items that a load brought as files; no entry of them is before `first`."""
         _count(tx.counters, level, count, first)
         # Entries of the file may come before those of the window.
         tx.after_write(self.windows.__setitem__, level, ReadyWindow(is_complete=False))
 
-    def _insert(self, levels: Levels, contents: NewContents | None) -> None:
-        is_cached = contents is not None and self._recent.keep(self, *contents)
+    def _insert(self, levels: Levels, keep: Callable[[], bool] | None) -> None:
+        is_cached = keep is not None and keep()
         for level, entries in levels:
             window = self.windows.get(level)
             if window is None:
@@ -135,57 +133,72 @@ class ReadyIndex:
 
     # --- leaving ----------------------------------------------------------------------------------
 
-    def take_first(self, tx: Transaction[Any], level: int, entries: Sequence[Entry]) -> None:
-        """Take out the first entries of a level."""
-        self._leave(tx, level, entries, low=entries[-1][0])
-        tx.after_write(self._drop_first, tx.counters, level, len(entries))
+    def take_first(
+        self, tx: Transaction[Any], level: int, entries: Sequence[Entry], rest: Run | None = None
+    ) -> None:
+        """Take out the first entries of a level, but for `rest`, the end of the last of them."""
+        gone = entries if rest is None else entries[:-1]
+        self._delete(tx, level, gone)
+        if rest is not None:
+            # The key has the last id, so it stays, and so does its place.
+            key = self._prefix + level_part(level) + entries[-1][0]
+            tx.batch.put(Family.VISIBILITY_INDEX, key, encode_run(rest))
+        count = count_items([run for _, run in entries]) - (rest.count if rest else 0)
+        self._count_left(tx, level, count, low=entries[-1][0])
+        tx.after_write(self._drop_first, tx.counters, level, entries, rest)
 
-    def take_some(self, tx: Transaction[Any], level: int, entries: Sequence[Entry]) -> None:
-        """Take out some entries of a level, wherever they are."""
-        self._leave(tx, level, entries, low=tx.counters.levels[level][1])
-        tx.after_write(self._discard, tx.counters, level, {due for due, _ in entries})
+    def take_some(
+        self, tx: Transaction[Any], level: int, entry: Entry, left: Sequence[Run]
+    ) -> None:
+        """Take out some items of an entry, wherever it is; `left` are the others, in order."""
+        due, run = entry
+        self._delete(tx, level, [entry])
+        self._count_left(tx, level, run.count, low=tx.counters.levels[level][1])
+        kept = [at_time_of(due, each) for each in left]
+        if kept:
+            self._enter(tx, level, kept, is_placed=False)
+        tx.after_write(self._discard, tx.counters, level, entry, kept)
 
-    def take_if_ready(self, tx: Transaction[Any], due: Due) -> Mark | None:
-        """Take the item out if it is ready since that time; its mark if it was, else None."""
-        keys = [self._prefix + level_part(level) + due for level in _LEVELS]
-        marks = tx.store.get_many(Family.VISIBILITY_INDEX, keys)
-        for level, found in zip(_LEVELS, marks, strict=True):
-            if found is not None:
-                mark = Mark(found)
-                self.take_some(tx, level, [(due, mark)])
-                return mark
-        return None
-
-    def _leave(self, tx: Transaction[Any], level: int, entries: Sequence[Entry], low: Due) -> None:
+    def _delete(self, tx: Transaction[Any], level: int, entries: Sequence[Entry]) -> None:
         head = self._prefix + level_part(level)
         tx.batch.delete_many(Family.VISIBILITY_INDEX, [head + due for due, _ in entries])
         drop_places(tx, entries)
+
+    def _count_left(self, tx: Transaction[Any], level: int, count: int, low: Due) -> None:
         counters = tx.counters
-        counters.ready -= len(entries)
-        count = counters.levels[level][0] - len(entries)
-        if count:
-            counters.levels[level] = (count, low)
+        counters.ready -= count
+        left = counters.levels[level][0] - count
+        if left:
+            counters.levels[level] = (left, low)
         else:
             del counters.levels[level]
 
-    def _drop_first(self, counters: Counters, level: int, count: int) -> None:
+    def _drop_first(
+        self, counters: Counters, level: int, entries: Sequence[Entry], rest: Run | None
+    ) -> None:
         if level in counters.levels:
-            self.windows[level].drop_first(count)
+            self.windows[level].drop_first(len(entries), rest)
         else:
             self.windows.pop(level, None)
+        left = [(run.block, run.count) for _, run in entries]
+        if rest is not None:
+            left.append((rest.block, -rest.count))
+        self._on_left(left)
 
-    def _discard(self, counters: Counters, level: int, dues: set[Due]) -> None:
-        self._recent.take(self, cast("list[ItemId]", [due[TIME_BYTES:] for due in dues]))
+    def _discard(self, counters: Counters, level: int, entry: Entry, kept: Sequence[Entry]) -> None:
         if level in counters.levels:
-            self.windows[level].discard(dues)
+            self.windows[level].replace(entry, kept)
         else:
             self.windows.pop(level, None)
+        run = entry[1]
+        self._on_left([(run.block, run.count - count_items([each for _, each in kept]))])
 
 
 def _count(counters: Counters, level: int, count: int, first: Due) -> None:
     counters.ready += count
     before, low = counters.levels.get(level, (0, first))
-    # I6: an entry may be earlier than the low mark if a delay ended late or the clock stepped back.
+    # I6: an entry may be earlier than the low mark if a delay ended late, the clock stepped back,
+    # or the end of a run was taken out.
     counters.levels[level] = (before + count, min(low, first))
 
 
@@ -202,16 +215,26 @@ class ReadyWindow:
         self.entries: deque[Entry] = deque()
         self.is_complete = is_complete
 
+    def first(self, items: int) -> list[Entry] | None:
+        """The first entries with so many items; None if the window may not have all of them."""
+        found: list[Entry] = []
+        for entry in self.entries:
+            found.append(entry)
+            items -= entry[1].count
+            if items <= 0:
+                return found
+        return found if self.is_complete else None
+
     def insert(self, new: Sequence[Entry], *, is_cached: bool = False) -> None:
         """Add entries that were just written, given in order.
 
-        If their contents are cached as well, a poll reads nothing of them from the store: then only
+        If their blocks are cached as well, a poll reads nothing of them from the store: then only
         the size of that cache limits how many entries the window has.
         """
         entries = self.entries
         least = max(READY_WINDOW_ENTRIES, len(entries))
         if entries and new[0] < entries[-1]:
-            # Rare: a delay that ended late, or a clock that stepped back.
+            # Rare: a delay that ended late, a clock that stepped back, or a run that was cut.
             last = entries[-1]
             entries.extend(new if self.is_complete else [entry for entry in new if entry < last])
             self.entries = deque(sorted(entries))
@@ -226,97 +249,27 @@ class ReadyWindow:
             self.entries.pop()
             self.is_complete = False
 
-    def fill(self, store: Store, head: bytes, low: Due, count: int) -> None:
-        """Read on until the window has at least `count` entries, if the level has that many.
+    def fill(self, store: Store, head: bytes, low: Due, items: int) -> None:
+        """Read on, for a poll of so many items.
 
         The keys of the level begin with `head`, and none of its entries is before `low`.
         """
         start = self.entries[-1][0] + b"\0" if self.entries else low
         # A quarter of the window at a time, so that one poll does not read for a hundred others.
-        wanted = max(READY_WINDOW_ENTRIES // 4, count - len(self.entries))
+        wanted = max(READY_WINDOW_ENTRIES // 4, items - len(self.entries))
         found = store.scan(Family.VISIBILITY_INDEX, head + start, head + _AFTER_ANY_DUE, wanted)
-        self.entries.extend(cast("list[Entry]", [(key[_BEFORE_DUE:], mark) for key, mark in found]))
+        self.entries.extend([decode_entry(key[_BEFORE_DUE:], value) for key, value in found])
         self.is_complete = len(found) < wanted
 
-    def drop_first(self, count: int) -> None:
+    def drop_first(self, count: int, rest: Run | None) -> None:
+        """The first entries left the index, but for `rest`, the end of the last of them."""
         popleft = self.entries.popleft
         for _ in range(count):
-            popleft()
+            due, _ = popleft()
+        if rest is not None:
+            self.entries.appendleft((due, rest))
 
-    def discard(self, dues: set[Due]) -> None:
-        """Remove entries that left the index, wherever they are."""
-        self.entries = deque(entry for entry in self.entries if entry[0] not in dues)
-
-
-class RecentContents:
-    """A cache of the contents of recently added items, for all queues: polls read nothing.
-
-    Most items are polled soon after they were added. Contents never change, so a cached one is
-    right until its item is polled; a poll reads from the store what is not cached. When a queue has
-    used up its share, its oldest contents stay, because they are polled first. When the cache is
-    full, it drops the contents of idle queues.
-    """
-
-    def __init__(self) -> None:
-        self._bytes = 0
-        self._adds = 0
-        self._users: dict[ReadyIndex, _Share] = {}
-        """In order of use: the one that was used last comes last."""
-
-    def keep(self, user: ReadyIndex, ids: Sequence[ItemId], contents: Sequence[bytes]) -> bool:
-        """Cache all of them, or none if they do not fit; whether they are cached."""
-        size = sum(map(len, contents)) + _ENTRY_BYTES * len(ids)
-        self._adds += 1
-        share = self._use(user) or _Share()
-        if share.bytes + size > RECENT_QUEUE_BYTES_MAX:
-            return False
-        while self._bytes + size > RECENT_BYTES_MAX:
-            idlest, of_idlest = next(iter(self._users.items()), (user, share))
-            if idlest is user or self._adds - of_idlest.used_at <= _IDLE_ADDS:
-                return False
-            self.forget(idlest)
-            idlest.contents_dropped()
-        self._users[user] = share
-        share.used_at = self._adds
-        share.contents.update(zip(ids, contents, strict=True))
-        share.bytes += size
-        self._bytes += size
-        return True
-
-    def take(self, user: ReadyIndex, ids: Iterable[ItemId]) -> list[bytes | None]:
-        """The contents of items, None for those that are not cached. The cache drops them."""
-        share = self._use(user)
-        if share is None:
-            return [None for _ in ids]
-        taken = list(map(share.contents.pop, ids, repeat(None)))
-        found = [each for each in taken if each is not None]
-        size = sum(map(len, found)) + _ENTRY_BYTES * len(found)
-        share.bytes -= size
-        self._bytes -= size
-        if not share.contents:
-            del self._users[user]
-        return taken
-
-    def forget(self, user: ReadyIndex) -> None:
-        """Drop the contents of a queue: it was deleted or emptied."""
-        share = self._users.pop(user, None)
-        if share is not None:
-            self._bytes -= share.bytes
-
-    def _use(self, user: ReadyIndex) -> "_Share | None":
-        share = self._users.pop(user, None)
-        if share is not None:
-            share.used_at = self._adds
-            self._users[user] = share
-        return share
-
-
-class _Share:
-    """What is cached of one queue."""
-
-    __slots__ = ("bytes", "contents", "used_at")
-
-    def __init__(self) -> None:
-        self.contents: dict[ItemId, bytes] = {}
-        self.bytes = 0
-        self.used_at = 0
+    def replace(self, entry: Entry, kept: Sequence[Entry]) -> None:
+        """An entry left the index, wherever it was, and others took its place."""
+        if entry in self.entries:
+            self.entries = deque(sorted([*[each for each in self.entries if each != entry], *kept]))

@@ -3,34 +3,41 @@
 from collections.abc import Sequence
 
 from queueber.db.families import Family
-from queueber.db.records.keys import HeldItem, Mark, decode_mark, due_part, encode_mark
+from queueber.db.records.runs import (
+    Mark,
+    Run,
+    count_items,
+    decode_mark,
+    encode_mark,
+    entry_at,
+    join_entries,
+)
 from queueber.engine.queue.queue_state import QueueTx
 
 
 def redrive(tx: QueueTx, ids: Sequence[bytes]) -> int:
     """Revive those of the ids that are dead letters; returns how many."""
-    letters = tx.queue.dead_letters.get(sorted(set(ids)))
-    _revive(tx, letters, are_first=False)
-    return len(letters)
+    return _revive(tx, tx.queue.dead_letters.take(tx, ids))
 
 
 def redrive_first(tx: QueueTx, limit: int) -> tuple[int, bool]:
     """Revive a slice of the dead letters; returns how many, and whether there are more."""
-    letters = tx.queue.dead_letters.first(limit)
-    _revive(tx, letters, are_first=True)
-    return len(letters), tx.counters.dead > 0
+    revived = _revive(tx, tx.queue.dead_letters.take_first(tx, limit))
+    return revived, tx.counters.dead > 0
 
 
-def _revive(tx: QueueTx, letters: list[HeldItem], *, are_first: bool) -> None:
+def _revive(tx: QueueTx, letters: Sequence[Run]) -> int:
     if not letters:
-        return
+        return 0
     queue = tx.queue
-    queue.dead_letters.drop(tx, letters, are_first=are_first)
-    tx.batch.delete_many(Family.ATTEMPTS, [tx.prefix + i for i, _ in letters])
-    revived = [(i, _as_new(tx, mark)) for i, mark in letters]
+    histories = [tx.prefix + item_id for run in letters for item_id in run.ids]
+    tx.batch.delete_many(Family.ATTEMPTS, histories)
+    revived = [run._replace(mark=_as_new(tx, run.mark)) for run in letters]
     queue.batches.count_revived(tx, revived)
-    queue.ready.put(tx, sorted((due_part(tx.now_ms, i), mark) for i, mark in revived))
-    tx.counters.redriven_total += len(letters)
+    queue.ready.put(tx, join_entries([entry_at(tx.now_ms, run) for run in revived]))
+    count = count_items(revived)
+    tx.counters.redriven_total += count
+    return count
 
 
 def _as_new(tx: QueueTx, mark: Mark) -> Mark:

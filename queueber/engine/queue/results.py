@@ -1,6 +1,6 @@
 """Results: the results of completed items, read from their queue's log."""
 
-from queueber.db.records.items import unpack_attributes
+from queueber.db.records.blocks import unpack_attributes
 from queueber.db.records.log import decode_result, is_of_batch
 from queueber.engine.log import acknowledge, read
 from queueber.engine.log import drop_reader as drop_from_log

@@ -1,17 +1,18 @@
 """Batches: how many items of a fan-out were added, done and dead, with digests of their ids.
 
-A digest is the sum of the hashes of ids. If added equals done plus dead, in number and in digest,
+A digest is a sum over ids. If added equals done plus dead, in number and in digest,
 each item that was added has ended exactly once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records import remembered as codec
-from queueber.db.records.keys import DIGEST_BYTES, HeldItem, mark_batch, text_digest
+from queueber.db.records.keys import DIGEST_BYTES, text_digest
 from queueber.db.records.remembered import BatchRecord
+from queueber.db.records.runs import Run, mark_batch
 from queueber.db.store.contract import Reads
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
@@ -121,9 +122,9 @@ class Batches:
 
     # --- count ------------------------------------------------------------------------------------
 
-    def count_added(self, tx: Transaction[Any], number: int, ids: Sequence[ItemId]) -> None:
-        """Count added items; none if all items of a call were duplicates."""
-        self._count_added(tx, number, len(ids), codec.ids_digest(ids))
+    def count_added(self, tx: Transaction[Any], number: int, last: ItemId, count: int) -> None:
+        """Count added items with consecutive ids; none if all items of a call were duplicates."""
+        self._count_added(tx, number, count, codec.ids_digest(last, count))
 
     def count_loaded(self, tx: Transaction[Any], number: int, count: int, digest: int) -> None:
         """Count the items of the load that held the batch, and end its hold."""
@@ -137,19 +138,23 @@ class Batches:
         record.added_digest = (record.added_digest + digest) % codec.DIGEST_MODULUS
         self._touch(tx, number, record)
 
-    def count_ended(self, tx: Transaction[Any], ended: Iterable[HeldItem], side: Side) -> None:
+    def count_ended(self, tx: Transaction[Any], ended: Iterable[Run], side: Side) -> None:
         """Count items that are done or dead; those of no batch are ignored."""
-        for number, ids in _by_batch(ended).items():
-            record = self._record(tx, number)
-            _move(record, side, len(ids), codec.ids_digest(ids))
+        touched: dict[int, BatchRecord] = {}
+        for run in ended:
+            if number := mark_batch(run.mark):
+                record = touched[number] = self._record(tx, number)
+                _move(record, side, run.count, codec.ids_digest(run.last, run.count))
+        for number, record in touched.items():
             self._touch(tx, number, record)
 
-    def count_revived(self, tx: Transaction[Any], revived: Iterable[HeldItem]) -> None:
+    def count_revived(self, tx: Transaction[Any], revived: Iterable[Run]) -> None:
         """Count dead items as live again; their batches must still exist."""
-        for number, ids in _by_batch(revived).items():
-            record = self._record(tx, number)
-            _move(record, Side.DEAD, -len(ids), -codec.ids_digest(ids))
-            record.changed_at_ms = tx.now_ms
+        for run in revived:
+            if number := mark_batch(run.mark):
+                record = self._record(tx, number)
+                _move(record, Side.DEAD, -run.count, -codec.ids_digest(run.last, run.count))
+                record.changed_at_ms = tx.now_ms
 
     # --- records ----------------------------------------------------------------------------------
 
@@ -209,7 +214,7 @@ class Batches:
         tx.after_write(self.finished.add, record.name)
         tx.after_write(self.names.forget, number)
 
-    def _look_at(self, tx: Transaction[Any], reference: bytes) -> None:
+    def _look_at(self, tx: Transaction[Any], at_ms: int, reference: bytes) -> None:
         number = int.from_bytes(reference[: codec.BATCH_NUMBER_BYTES])
         # With the changes of this transaction: it may just have dropped a load that held the batch.
         record = self._record(tx, number)
@@ -255,14 +260,6 @@ def _move(record: BatchRecord, side: Side, count: int, digest: int) -> None:
     else:
         record.dead += count
         record.dead_digest = (record.dead_digest + digest) % codec.DIGEST_MODULUS
-
-
-def _by_batch(items: Iterable[HeldItem]) -> dict[int, list[ItemId]]:
-    batches: dict[int, list[ItemId]] = {}
-    for item_id, mark in items:
-        if number := mark_batch(mark):
-            batches.setdefault(number, []).append(item_id)
-    return batches
 
 
 def batch_reference(number: int) -> bytes:

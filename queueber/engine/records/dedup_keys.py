@@ -9,7 +9,13 @@ from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import text_digest
-from queueber.db.records.remembered import FORGET_KEY, decode_key_entry, encode_key_entry
+from queueber.db.records.remembered import (
+    FORGET_KEY,
+    decode_key_entry,
+    encode_key_entry,
+    groups_to_forget,
+    split_digests,
+)
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import Unavailable
@@ -48,7 +54,6 @@ class KeyLookup:
         self.firsts: list[int | ItemId | None] = [None] * len(keys)
         """For each item: None if it is to be stored. Else the item whose duplicate it is: the id of
         a stored one, or the position of one in the same call."""
-        self._overdue: dict[bytes, int] = {}
         if window_ms:
             self._look_up(tx)
 
@@ -61,8 +66,6 @@ class KeyLookup:
                 item_id, forget_at_ms = decode_key_entry(entry)
                 if forget_at_ms > tx.now_ms:
                     known[digest] = item_id
-                else:
-                    self._overdue[digest] = forget_at_ms
         for position, digest in enumerate(self._digests):
             if digest:
                 self.firsts[position] = known.get(digest)
@@ -73,17 +76,17 @@ class KeyLookup:
         if not self._window_ms:
             return
         forget_at_ms = tx.now_ms + self._window_ms
-        for position, item_id in stored:
-            digest = self._digests[position]
-            if not digest:
-                continue
-            if digest in self._overdue:
-                self._retention.cancel(tx, self._overdue[digest], digest)
-            entry = encode_key_entry(item_id, forget_at_ms)
-            tx.batch.put(Family.KEYS, tx.prefix + digest, entry)
-            self._retention.remember(tx, forget_at_ms, digest, FORGET_KEY)
+        keyed = [(d, item_id) for at, item_id in stored if (d := self._digests[at])]
+        digests = [digest for digest, _ in keyed]
+        entries = [encode_key_entry(item_id, forget_at_ms) for _, item_id in keyed]
+        tx.batch.put_columns(Family.KEYS, [tx.prefix + digest for digest in digests], entries)
+        for group in groups_to_forget(keyed):
+            self._retention.remember(tx, forget_at_ms, *group)
 
 
-def _forget(tx: Transaction[Any], digest: bytes) -> None:
-    """Delete a key whose window is over."""
-    tx.batch.delete(Family.KEYS, tx.prefix + digest)
+def _forget(tx: Transaction[Any], at_ms: int, digests: bytes) -> None:
+    """Delete keys whose window is over; one that was added anew has a later window."""
+    keys = [tx.prefix + digest for digest in split_digests(digests)]
+    for key, entry in zip(keys, tx.store.get_many(Family.KEYS, keys), strict=True):
+        if entry is not None and decode_key_entry(entry)[1] == at_ms:
+            tx.batch.delete(Family.KEYS, key)

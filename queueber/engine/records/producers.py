@@ -16,7 +16,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import Aborted, invariant
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
-from queueber.model import Added, Producer
+from queueber.model import Added, PackedContents, Producer
 
 PRODUCER_KIND = b"producer"
 """Keeps producers and keys of the same text apart in the family `forget`."""
@@ -35,7 +35,7 @@ class Producers:
         """A call of a producer that adds items with these contents."""
         return ProducerCall(tx, self._retention, producer, contents)
 
-    def _look_at(self, tx: Transaction[Any], digest: bytes) -> None:
+    def _look_at(self, tx: Transaction[Any], at_ms: int, digest: bytes) -> None:
         key = tx.prefix + digest
         stored = tx.store.get(Family.PRODUCERS, key)
         invariant(stored is not None, "I11", queue=tx.queue.name, producer=digest.hex())
@@ -62,7 +62,7 @@ class ProducerCall:
     ) -> None:
         self._retention = retention
         self._producer = producer
-        self._checksum = reduce(_add_checksum, contents, len(contents))
+        self._checksum = _checksum(contents)
         self._digest = text_digest(producer.id, PRODUCER_KIND)
         self._key = tx.prefix + self._digest
         stored = tx.store.get(Family.PRODUCERS, self._key)
@@ -133,5 +133,8 @@ def _answer_keys(producer_key: bytes, last_sequence: int) -> list[bytes]:
     return [producer_key + number.to_bytes(8) for number in range(first, last_sequence + 1)]
 
 
-def _add_checksum(checksum: int, contents: bytes) -> int:
-    return crc32(contents, checksum)
+def _checksum(contents: Sequence[bytes]) -> int:
+    """Of the number of items, and of all contents one after the other, packed or not."""
+    if isinstance(contents, PackedContents):
+        return crc32(contents.values, len(contents))
+    return reduce(lambda checksum, each: crc32(each, checksum), contents, len(contents))

@@ -1,20 +1,29 @@
 """Retention: records that a queue keeps for a while, and when to look at each of them again.
 
-The family `forget` has one entry for each such record, at the time when the sweeper looks at it. A
-key is deleted then. A producer, batch or load that has been active since gets a later entry
-instead, so its activity costs no write here. The owner of each kind of record registers a callback.
+The family `forget` has an entry for each such record, or for several of one kind and time, at the
+time when the sweeper looks at them. A key is deleted then, unless it was added anew meanwhile. A
+producer, batch or load that has been active since gets a later entry instead, so its activity costs
+no write here. The owner of each kind of record registers a callback.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from queueber.db.families import Family
-from queueber.db.records.keys import NEVER_MS, PREFIX_BYTES, due_part, split_due_part
+from queueber.db.records.keys import (
+    DIGEST_BYTES,
+    NEVER_MS,
+    PREFIX_BYTES,
+    due_part,
+    split_due_part,
+)
 from queueber.engine.kernel.due_scan import Done, read_due
 from queueber.engine.kernel.transaction import Transaction
 
-LookAt = Callable[[Transaction[Any], bytes], None]
-"""Delete the record that the reference names, or keep it for longer."""
+LookAt = Callable[[Transaction[Any], int, bytes], None]
+"""Delete the records that an entry of a time names, or keep them for longer."""
+
+KIND_BYTES = 1
 
 
 class Retention:
@@ -28,9 +37,11 @@ class Retention:
     def register(self, kind: bytes, look_at: LookAt) -> None:
         self._kinds[kind] = look_at
 
-    def remember(self, tx: Transaction[Any], at_ms: int, reference: bytes, kind: bytes) -> None:
-        """Look at the record at that time."""
-        tx.batch.put(Family.FORGET, tx.prefix + due_part(at_ms, reference), kind)
+    def remember(
+        self, tx: Transaction[Any], at_ms: int, reference: bytes, kind: bytes, named: bytes = b""
+    ) -> None:
+        """Look at the record at that time; if others are `named`, at those instead."""
+        tx.batch.put(Family.FORGET, tx.prefix + due_part(at_ms, reference), kind + named)
         self.remember_loaded(tx, at_ms, 1)
 
     def remember_loaded(self, tx: Transaction[Any], at_ms: int, count: int) -> None:
@@ -47,8 +58,8 @@ class Retention:
     def due_ms(self, forget_due_ms: int) -> int:
         return NEVER_MS if self.is_on_hold else forget_due_ms
 
-    def forget(self, tx: Transaction[Any], entries_max: int) -> Done:
-        """Look at up to `entries_max` due entries."""
+    def forget(self, tx: Transaction[Any], records_max: int) -> Done:
+        """Look at the records of due entries, until there were `records_max`."""
         if self.is_on_hold:
             return Done(0, NEVER_MS)
         counters = tx.counters
@@ -56,14 +67,20 @@ class Retention:
             tx,
             Family.FORGET,
             low_ms=counters.forget_due_ms,
-            limit=entries_max,
+            limit=records_max,
             total=counters.forgets,
         )
-        for key, kind in due:
+        looked_at = 0
+        for key, value in due:
             at_ms, reference = split_due_part(key[PREFIX_BYTES:])
+            if looked_at >= records_max:
+                counters.forget_due_ms = look_again_ms = at_ms
+                break
             self.cancel(tx, at_ms, reference)
-            self._kinds[kind](tx, reference)
+            references = value[KIND_BYTES:] or reference
+            self._kinds[value[:KIND_BYTES]](tx, at_ms, references)
+            looked_at += len(references) // DIGEST_BYTES
         if not due:
             return Done(0, look_again_ms)
         # A record that is kept for longer has a later entry, which may be the only one.
-        return Done(len(due), min(look_again_ms, counters.forget_due_ms))
+        return Done(looked_at, min(look_again_ms, counters.forget_due_ms))

@@ -21,7 +21,7 @@ from queueber.limits import (
     ROWS_MAX,
     SPLIT_PARTS_MAX,
 )
-from queueber.model import NewItems, Origin
+from queueber.model import NewItems, Origin, largest_size, total_size
 from queueber.service.validate.arguments import check_text
 
 BACKOFF_DELAY_MS = -1
@@ -37,12 +37,12 @@ def check_new_items(items: NewItems, *, item_bytes_max: int, message_bytes_max: 
         raise ResourceExhausted(
             f"items: the call has {len(contents)}; the limit is {ADD_ITEMS_MAX}, send several calls"
         )
-    longest = max(map(len, contents), default=0)
-    if longest > item_bytes_max:
+    size = total_size(contents)
+    if size > item_bytes_max and (largest := largest_size(contents)) > item_bytes_max:
         raise ResourceExhausted(
-            f"contents: an item has {longest} bytes; the limit is {item_bytes_max}"
+            f"contents: an item has {largest} bytes; the limit is {item_bytes_max}"
         )
-    size = sum(map(len, contents)) + len(contents) * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES
+    size += len(contents) * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES
     size += sum(len(key.encode()) for key in items.keys)
     size += sum(map(_attributes_bytes, items.attributes))
     if size > message_bytes_max:
@@ -124,9 +124,9 @@ def _attributes_bytes(attributes: Mapping[str, str]) -> int:
 def check_results(results: Sequence[bytes], count: int, item_bytes_max: int) -> None:
     if len(results) != count:
         raise InvalidArgument(f"results: {len(results)} for {count} ids; give one for each")
-    longest = max(map(len, results))
-    if longest > item_bytes_max:
-        raise ResourceExhausted(f"results: one has {longest} bytes; the limit is {item_bytes_max}")
+    largest = largest_size(results)
+    if largest > item_bytes_max:
+        raise ResourceExhausted(f"results: one has {largest} bytes; the limit is {item_bytes_max}")
 
 
 def check_errors(errors: Sequence[str]) -> None:

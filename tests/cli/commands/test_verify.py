@@ -44,15 +44,16 @@ def test_verify_finds_the_data_directory_in_the_environment(data_dir: Path) -> N
 
 
 def test_verify_prints_every_violation(cli: Cli, data_dir: Path) -> None:
-    item_id = change_store(data_dir, Family.ITEMS, None)[4:].hex()
+    last_id = change_store(data_dir, Family.ITEMS, None)[4:].hex()
 
     verified = cli("verify", "--data-dir", str(data_dir))
 
     *violations, summary = verified.stdout.splitlines()
     assert (verified.code, verified.stderr) == (1, "")
-    assert violations[0] == (f"I2 default: leases has {item_id}, which does not exist")
-    assert [line.split()[0] for line in violations] == ["I2", "I1", "I5", "I5"]
-    assert summary == f"{data_dir} is damaged: 4 violations"
+    missing = f"items up to {last_id}, but no block that they are in"
+    assert violations[0] == f"I2 default: visibility_index has 2 {missing}"
+    assert [line.split()[0] for line in violations] == ["I2", "I2", "I1", "I5", "I5"]
+    assert summary == f"{data_dir} is damaged: 5 violations"
 
 
 def test_verify_of_a_file_that_rocksdb_refuses_ends_with_5(cli: Cli, data_dir: Path) -> None:

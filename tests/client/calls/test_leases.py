@@ -5,6 +5,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,32 @@ def test_results_are_given_in_the_order_of_the_items_or_alone(queue: queueber.Qu
     assert queue.poll(1).complete(b"c") == [True]
 
     assert [result.result for result in queue.results()] == [b"a", b"b", b"c"]
+
+
+def test_a_lease_that_lost_an_item_completes_the_others(queue: queueber.Queue) -> None:
+    ids = queue.add([b"1", b"2", b"3"])
+    lease = queue.poll(3)
+    queue.cancel(ids[1])
+
+    assert lease.complete([b"a", b"b", b"c"]) == [True, False, True]
+
+    assert [(r.id, r.result) for r in queue.results()] == [(ids[0], b"a"), (ids[2], b"c")]
+
+
+def test_an_older_server_gets_what_it_can_read(client: queueber.Client) -> None:
+    """Such a server has no word for packed contents, nor for leases that end as a whole."""
+    connected = client.queue("of-an-older-server")
+    connection = connected._calls._queue.connection
+    connection.server = replace(connection.server, reads_packed=False)
+
+    ids = connected.add([b"%d" % n for n in range(100)])
+    lease = connected.poll(100)
+
+    assert (lease.ids, [item.contents for item in lease]) == (ids, [b"%d" % n for n in range(100)])
+    assert lease.complete([b"%d" % n for n in range(100)]) == [True] * 100
+    assert [(r.id, r.result) for r in connected.results()] == [
+        (item_id, b"%d" % n) for n, item_id in enumerate(ids)
+    ]
 
 
 def test_an_ended_lease_completes_fails_and_releases_nothing(queue: queueber.Queue) -> None:

@@ -1,10 +1,13 @@
 """Dedup keys, producers and batches: bytes that must not change (golden), any size."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.records.remembered import (
+    DIGEST_MODULUS,
     Answer,
     BatchRecord,
     ProducerHead,
@@ -17,6 +20,7 @@ from queueber.db.records.remembered import (
     encode_batch,
     encode_key_entry,
     encode_producer,
+    ids_digest,
 )
 from queueber.limits import ADD_ITEMS_MAX
 
@@ -103,6 +107,66 @@ def test_answer_that_does_not_fit_its_count_is_refused(value: bytes) -> None:
     with pytest.raises(ValueError, match="answer"):
         decode_answer(value)
 
+
+# --- digests of ids -------------------------------------------------------------------------------
+
+C1, C2, C3 = (
+    0x9E3779B97F4A7C15F39CC0605CEDC835,
+    0xC2B2AE3D27D4EB4F165667B19E3779F9,
+    0xD6E8FEB86659FD93A0761D6478BD642F,
+)
+GOLDEN_DIGEST = 0x74A4B89710AE58C908CCAA3917E78278
+
+counts = st.integers(0, 600)
+lasts = st.integers(1000, (1 << 128) - 1)
+
+
+def digest_of(numbers: Iterable[int]) -> int:
+    """The digest as it is defined, id by id."""
+    return sum(C1 * x + C2 * x * x + C3 * x**3 for x in numbers) % DIGEST_MODULUS
+
+
+@given(last=lasts, count=counts)
+def test_ids_digest_of_consecutive_ids_is_the_sum_over_each(last: int, count: int) -> None:
+    found = ids_digest(last.to_bytes(16), count)
+
+    assert found == digest_of(range(last - count + 1, last + 1))
+    assert 0 <= found < DIGEST_MODULUS < 1 << 128
+
+
+@given(last=lasts, counts=st.tuples(counts, counts).filter(lambda both: sum(both) < 1000))
+def test_ids_digest_is_the_sum_of_those_of_its_parts(last: int, counts: tuple[int, int]) -> None:
+    front, rest = counts
+
+    parts = ids_digest((last - rest).to_bytes(16), front) + ids_digest(last.to_bytes(16), rest)
+
+    assert ids_digest(last.to_bytes(16), front + rest) == parts % DIGEST_MODULUS
+
+
+@given(
+    last=lasts,
+    count=st.integers(1, 20),
+    gone=st.integers(0, 19),
+    other=st.integers(0, (1 << 128) - 1),
+)
+def test_ids_digest_differs_if_one_id_is_another(
+    last: int, count: int, gone: int, other: int
+) -> None:
+    """Also if it is one that the others have among them already."""
+    ids = list(range(last - count + 1, last + 1))
+    swapped = [*ids]
+    swapped[gone % count] = other
+
+    assert (digest_of(swapped) == ids_digest(last.to_bytes(16), count)) == (swapped == ids)
+
+
+def test_ids_digest_has_its_golden_value() -> None:
+    """It is stored with every batch that is under way."""
+    assert ids_digest(ID_2, 2) == GOLDEN_DIGEST
+    assert ids_digest(ID_2, 0) == 0
+
+
+# --- batches --------------------------------------------------------------------------------------
 
 digests = st.integers(0, (1 << 128) - 1)
 texts = st.text(max_size=100)

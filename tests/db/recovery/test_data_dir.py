@@ -100,7 +100,7 @@ def test_first_start_that_was_killed_before_its_families_were_made_is_accepted(
 
     check_data_dir(tmp_path / "data")
     with RocksStore(tmp_path / "data") as store:
-        assert store.get(Family.DEFAULT, b"format") == (4).to_bytes(4)
+        assert store.get(Family.DEFAULT, b"format") == (5).to_bytes(4)
 
 
 @pytest.mark.parametrize("entries", [{}, {b"available/1": b"x"}], ids=["empty", "with items"])

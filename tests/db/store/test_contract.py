@@ -67,7 +67,7 @@ def shared(found: Dump) -> Dump:
 def test_new_store_holds_its_format_and_nothing_else(store: Store) -> None:
     found = dump(store)
 
-    assert found.pop("default") == [(b"format", b"\0\0\0\4")]
+    assert found.pop("default") == [(b"format", b"\0\0\0\5")]
     assert not any(found.values())
 
 

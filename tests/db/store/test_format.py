@@ -7,7 +7,7 @@ from queueber.errors import StorageCorrupt
 
 
 def test_check_format_of_an_empty_store_says_what_to_write() -> None:
-    assert check_format(None, is_empty=True) == b"\0\0\0\4"
+    assert check_format(None, is_empty=True) == b"\0\0\0\5"
 
 
 @pytest.mark.parametrize("is_empty", [True, False])
@@ -20,9 +20,11 @@ def test_check_format_of_queues_without_a_number_is_refused() -> None:
         check_format(None, is_empty=False)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 3, 5, 255, (1 << 32) - 1])
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 6, 255, (1 << 32) - 1])
 def test_check_format_of_another_number_names_both(number: int) -> None:
-    with pytest.raises(StorageCorrupt, match=rf"format {number}, this version reads format 4;"):
+    with pytest.raises(
+        StorageCorrupt, match=rf"format {number}, this version reads format 5; use "
+    ):
         check_format(number.to_bytes(4), is_empty=False)
 
 
@@ -32,6 +34,16 @@ def test_check_format_of_the_first_format_says_what_to_use_instead() -> None:
         check_format((1).to_bytes(4), is_empty=False)
 
     assert str(refused.value) == (
-        "the store has format 1, this version reads format 4; "
+        "the store has format 1, this version reads format 5; "
         "use the version of Queueber that wrote it"
+    )
+
+
+def test_check_format_of_one_that_can_be_upgraded_says_how() -> None:
+    with pytest.raises(StorageCorrupt) as refused:
+        check_format((4).to_bytes(4), is_empty=False)
+
+    assert str(refused.value) == (
+        "the store has format 4, this version reads format 5; run 'queueber upgrade' on it, with "
+        "the same --data-dir"
     )

@@ -135,7 +135,7 @@ def test_close_frees_the_directory_also_while_a_batch_is_about(folder: Path) -> 
     RocksStore(folder / "data").close()
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 5])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 6])
 def test_open_with_another_format_number_is_refused_and_leaves_it_so(
     folder: Path, number: int
 ) -> None:
@@ -144,7 +144,7 @@ def test_open_with_another_format_number_is_refused_and_leaves_it_so(
 
     for _ in range(2):  # The second time shows that the first let go of the lock.
         with pytest.raises(
-            StorageCorrupt, match=f"has format {number}, this version reads format 4"
+            StorageCorrupt, match=f"has format {number}, this version reads format 5"
         ):
             RocksStore(folder / "data")
 

@@ -30,7 +30,7 @@ def test_store_of_another_format_is_refused_and_gets_no_family(tmp_path: Path) -
     make_store(path, ["queues", "items"], {b"format": (1).to_bytes(4)})
     before = families_of(path)
 
-    with pytest.raises(StorageCorrupt, match="has format 1, this version reads format 4"):
+    with pytest.raises(StorageCorrupt, match="has format 1, this version reads format 5"):
         RocksStore(path)
 
     assert families_of(path) == before == ["default", "items", "queues"]
@@ -41,14 +41,14 @@ def test_store_that_a_crash_left_without_some_families_is_finished(tmp_path: Pat
     make_store(path, ["queues"], {})
 
     with RocksStore(path) as store:
-        assert store.get(Family.DEFAULT, b"format") == (4).to_bytes(4)
+        assert store.get(Family.DEFAULT, b"format") == (5).to_bytes(4)
 
     assert families_of(path) == sorted(family.family_name for family in Family)
 
 
 def test_store_of_our_format_without_one_of_its_families_is_given_it(tmp_path: Path) -> None:
     path = tmp_path / "ours"
-    make_store(path, ["queues"], {b"format": (4).to_bytes(4)})
+    make_store(path, ["queues"], {b"format": (5).to_bytes(4)})
 
     with RocksStore(path) as store:
-        assert store.get(Family.DEFAULT, b"format") == (4).to_bytes(4)
+        assert store.get(Family.DEFAULT, b"format") == (5).to_bytes(4)

@@ -3,11 +3,10 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.items import HELD_BYTES
 from queueber.db.records.keys import NEVER_MS, due_part
 from tests.engine.damage import (
     LEVEL,
-    MARK_2,
+    STRANGE_RUN,
     STRANGER,
     Case,
     steps,
@@ -18,32 +17,32 @@ LEASES = [
     Case(
         "I3",
         "a lease is not found by a block of its items",
-        lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
+        lambda d: d.delete(Family.HOLDERS, d.held[2] + d.lease),
     ),
     Case(
         "I3",
         "a lease is found by a block of which it holds nothing",
-        lambda d: d.put(Family.HOLDERS, d.holder_key(STRANGER, d.lease), b""),
+        lambda d: d.put(Family.HOLDERS, STRANGER + d.lease, b""),
     ),
     Case(
         "I3",
         "a lease that does not exist is found by a block",
-        lambda d: d.put(Family.HOLDERS, d.holder_key(d.held[0], STRANGER), b""),
+        lambda d: d.put(Family.HOLDERS, d.held[2] + STRANGER, b""),
     ),
     Case(
         "I3",
         "a lease is found by another block than that of its items",
         steps(
-            lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
-            lambda d: d.put(Family.HOLDERS, d.holder_key(STRANGER, d.lease), b""),
+            lambda d: d.delete(Family.HOLDERS, d.held[2] + d.lease),
+            lambda d: d.put(Family.HOLDERS, STRANGER + d.lease, b""),
         ),
     ),
     Case(
         "I3",
         "a lease holds nothing",
         steps(
-            lambda d: d.change_lease(lambda held: b""),
-            lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
+            lambda d: d.change_lease(lambda runs: []),
+            lambda d: d.delete(Family.HOLDERS, d.held[2] + d.lease),
             lambda d: d.count(leased=-2),
         ),
         also={"I1"},
@@ -52,7 +51,7 @@ LEASES = [
         "I1",
         "a lease forgot an item",
         steps(
-            lambda d: d.change_lease(lambda held: held[HELD_BYTES:]),
+            lambda d: d.change_lease(lambda runs: [d.run(d.held[1])]),
             lambda d: d.count(leased=-1),
         ),
     ),
@@ -60,8 +59,8 @@ LEASES = [
         "I1",
         "a lease holds an item that is ready",
         steps(
-            lambda d: d.change_lease(lambda held: held + d.ready[0] + MARK_2),
-            lambda d: d.put(Family.HOLDERS, d.holder_key(d.ready[0], d.lease), b""),
+            lambda d: d.change_lease(lambda runs: [*runs, d.run(d.ready[0])]),
+            lambda d: d.put(Family.HOLDERS, d.ready[1] + d.lease, b""),
             lambda d: d.count(leased=1),
         ),
     ),
@@ -69,8 +68,8 @@ LEASES = [
         "I1",
         "a lease holds an item of another lease",
         steps(
-            lambda d: d.change_lease(lambda held: held + d.held[2] + MARK_2),
-            lambda d: d.put(Family.HOLDERS, d.holder_key(d.held[2], d.lease), b""),
+            lambda d: d.change_lease(lambda runs: [*runs, d.run(d.held[2])]),
+            lambda d: d.put(Family.HOLDERS, d.held[2] + d.lease, b""),
             lambda d: d.count(leased=1),
         ),
     ),
@@ -78,8 +77,8 @@ LEASES = [
         "I2",
         "a lease holds an item that never was",
         steps(
-            lambda d: d.change_lease(lambda held: held + STRANGER + MARK_2),
-            lambda d: d.put(Family.HOLDERS, d.holder_key(STRANGER, d.lease), b""),
+            lambda d: d.change_lease(lambda runs: [*runs, STRANGE_RUN]),
+            lambda d: d.put(Family.HOLDERS, STRANGER + d.lease, b""),
             lambda d: d.count(leased=1),
         ),
         also={"I1"},
@@ -88,10 +87,10 @@ LEASES = [
         "I3",
         "a lease holds an item twice",
         steps(
-            lambda d: d.change_lease(lambda held: held + held[:HELD_BYTES]),
+            lambda d: d.change_lease(lambda runs: [*runs, d.run(d.held[0])]),
             lambda d: d.count(leased=1),
         ),
-        also={"I1"},
+        also={"I1", "I14"},
     ),
     Case(
         "I4", "a lease has no expiry entry", lambda d: d.delete(Family.LEASE_EXPIRY, d.expiry_key())
@@ -109,7 +108,7 @@ LEASES = [
     Case(
         "I4",
         "a lease expires at another time than its entry says",
-        lambda d: d.change_lease(lambda held: held, later_ms=1),
+        lambda d: d.change_lease(lambda runs: runs, later_ms=1),
     ),
 ]
 
@@ -131,7 +130,7 @@ COUNTERS = [
     Case(
         "I5",
         "a suspect is not counted",
-        lambda d: d.remark(d.ready_key(0), group_max=3),
+        lambda d: d.remark(d.ready_key(), group_max=3),
         also={"I2"},  # It is in the level of those that are none.
     ),
     Case(
@@ -163,7 +162,7 @@ COUNTERS = [
         lambda d: d.set(
             levels={
                 **d.counters.levels,
-                LEVEL: (d.counters.levels[LEVEL][0], due_part(START_MS, d.ready[1])),
+                LEVEL: (d.counters.levels[LEVEL][0], due_part(START_MS, d.after_ready())),
             }
         ),
     ),
@@ -171,7 +170,7 @@ COUNTERS = [
     Case(
         "I6", "a delayed item lies before its mark", lambda d: d.set(delayed_due_ms=START_MS + 101)
     ),
-    Case("I8", "an item is newer than the newest", lambda d: d.set(last_id=d.delayed[1])),
+    Case("I8", "a block is newer than the newest", lambda d: d.set(last_id=d.delayed[1])),
     Case(
         "I8",
         "a lease is newer than the newest",
@@ -180,8 +179,8 @@ COUNTERS = [
             lambda d: d.put(Family.LEASE_EXPIRY, due_part(START_MS + 1000, b"\xff" * 16), b""),
             lambda d: d.delete(Family.LEASES, d.lease),
             lambda d: d.delete(Family.LEASE_EXPIRY, d.expiry_key()),
-            lambda d: d.put(Family.HOLDERS, d.holder_key(d.held[0], b"\xff" * 16), b""),
-            lambda d: d.delete(Family.HOLDERS, d.holder_key(d.held[0], d.lease)),
+            lambda d: d.put(Family.HOLDERS, d.held[2] + b"\xff" * 16, b""),
+            lambda d: d.delete(Family.HOLDERS, d.held[2] + d.lease),
         ),
     ),
 ]

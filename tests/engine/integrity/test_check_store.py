@@ -1,7 +1,7 @@
 """The checker as a whole: sound stores pass, and what cannot even be read is reported.
 
-What each rule reports is in `test_check_items`, `test_check_counts`, `test_records` and
-`test_check_loads`.
+What each rule reports is in `test_check_blocks`, `test_check_items`, `test_check_counts`,
+`test_records` and `test_check_loads`.
 """
 
 from functools import partial
@@ -9,8 +9,9 @@ from functools import partial
 import pytest
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.items import encode_item, encode_lease
+from queueber.db.records.blocks import encode_block
 from queueber.db.records.keys import queue_prefix
+from queueber.db.records.leases import encode_lease
 from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.engine.integrity.check_store import _KEY_WIDTHS, check_store
 from queueber.engine.queue.lifecycle import INVARIANTS
@@ -18,6 +19,7 @@ from queueber.limits import DAY_MS
 from queueber.model import QueueSettings
 from tests.engine.damage import LIVE_BATCH, PRODUCER, Case, Damage
 from tests.engine.integrity import (
+    test_check_blocks,
     test_check_counts,
     test_check_items,
     test_check_loads,
@@ -30,7 +32,7 @@ VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS)
 
 READABLE = {
     Family.QUEUES: encode_queue("x", 0, QueueSettings()),
-    Family.ITEMS: encode_item(b""),
+    Family.ITEMS: encode_block([b""]),
     Family.LEASES: encode_lease(0, b""),
 }
 
@@ -41,8 +43,9 @@ def put_short(d: Damage, family: Family) -> None:
 
 def put_unreadable(d: Damage, family: Family) -> None:
     tails = {
-        Family.ITEMS: d.ready[0],
-        Family.VISIBILITY_INDEX: d.ready_key(0),
+        Family.ITEMS: d.ready[1],
+        Family.LEFTOVERS: d.partly[3],
+        Family.VISIBILITY_INDEX: d.ready_key(),
         Family.DELAYED: d.delayed_key(0),
         Family.DEAD: d.dead,
         Family.LEASES: d.lease,
@@ -50,7 +53,7 @@ def put_unreadable(d: Damage, family: Family) -> None:
         Family.PRODUCERS: PRODUCER,
         Family.BATCHES: LIVE_BATCH,
     }
-    d.put(family, tails.get(family, b""), b"\xff" * 22)
+    d.put(family, tails.get(family, b""), b"\xff" * 7)
 
 
 def put_stranger(d: Damage, family: Family) -> None:
@@ -68,6 +71,7 @@ CASES = [
             Family.QUEUES,
             Family.COUNTERS,
             Family.ITEMS,
+            Family.LEFTOVERS,
             Family.VISIBILITY_INDEX,
             Family.DELAYED,
             Family.DEAD,
@@ -122,7 +126,13 @@ def test_every_family_of_a_queue_has_a_width() -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    modules = (test_check_items, test_check_counts, test_records, test_check_loads)
+    modules = (
+        test_check_blocks,
+        test_check_items,
+        test_check_counts,
+        test_records,
+        test_check_loads,
+    )
     cases = [*CASES, *(case for module in modules for case in module.CASES)]
 
     assert {case.rule for case in cases} == set(INVARIANTS)
@@ -154,7 +164,7 @@ def test_check_store_of_a_sound_store_reports_nothing_at_any_step(rig: Rig) -> N
 def test_check_store_names_the_queue_at_fault_and_spares_the_others(rig: Rig) -> None:
     create_queue(rig.engine, "innocent", QueueSettings(), rig.now_ms)
     damage = Damage(rig)
-    damage.set(ready=9)
+    damage.set(ready=99)
     rig.store.write(damage.batch)
 
     found = check_store(rig.store)
@@ -181,8 +191,8 @@ def test_check_store_of_a_queue_that_cannot_be_read_goes_on_with_the_next(rig: R
 
 def test_check_store_stops_at_violations_max(rig: Rig) -> None:
     damage = Damage(rig)
-    for item_id in (*damage.ready, *damage.delayed, *damage.held):
-        damage.delete(Family.ITEMS, item_id)
+    for last in (damage.ready[1], damage.delayed[1], damage.held[2], damage.partly[3]):
+        damage.delete(Family.ITEMS, last)
     rig.store.write(damage.batch)
 
     everything = check_store(rig.store)

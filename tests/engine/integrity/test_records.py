@@ -6,7 +6,7 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, due_part, text_digest
-from queueber.db.records.log import PLAIN_RESULT, block_key, encode_block
+from queueber.db.records.log import block_key, encode_block, encode_result
 from queueber.db.records.remembered import (
     FORGET_BATCH,
     FORGET_KEY,
@@ -36,10 +36,15 @@ from tests.engine.integrity.test_queue_entries import checked_queue
 from tests.support.rig import START_MS, Rig
 
 FORGET = Family.FORGET
-KEY_DUE = due_part(START_MS + 10 * MINUTE_MS, KEY)
+KEY_MS = START_MS + 10 * MINUTE_MS
 PRODUCER_DUE = due_part(START_MS + PRODUCER_KEEP_MS, PRODUCER)
 BATCH_DUE = due_part(START_MS + BATCH_KEEP_MS, batch_reference(2))
 ANSWER = encode_answer(Answer(0, [], []))
+
+
+def key_due(d: Damage) -> bytes:
+    """The entry that names the key of an add has the id of its item."""
+    return due_part(KEY_MS, d.special)
 
 
 def special_key(d: Damage) -> bytes:
@@ -59,9 +64,13 @@ def answer_of_nine_calls_ago(d: Damage) -> None:
         d.put(Family.PRODUCERS, PRODUCER + sequence.to_bytes(8), ANSWER)
 
 
+def plain_result(item_id: bytes, result: bytes) -> bytes:
+    return encode_result(item_id, result, attempt=1, key=b"", batch=b"", attributes=b"")
+
+
 def put_result(d: Damage, item_id: bytes) -> None:
     """In place of the one result there is."""
-    rows = [item_id + PLAIN_RESULT + b"result"]
+    rows = [plain_result(item_id, b"result")]
     value = d.get(Family.LOG_BLOCKS, bytes(8))
     changed = encode_block(rows, first_offset=0, appended_at_ms=START_MS, position=0)
     assert len(changed) <= len(value)
@@ -78,7 +87,7 @@ BATCHES = [
     Case(
         "I10",
         "items name a batch that does not exist",
-        lambda d: d.remark(d.ready_key(0), batch=77),
+        lambda d: d.remark(d.ready_key(), batch=77),
     ),
     Case(
         "I10",
@@ -123,7 +132,6 @@ FORGETTING = [
             lambda d, due=due: (d.delete(FORGET, due), d.count(forgets=-1)),  # type: ignore[misc]
         )
         for what, due in {
-            "key": KEY_DUE,
             "producer": PRODUCER_DUE,
             "batch": BATCH_DUE,
         }.items()
@@ -138,25 +146,46 @@ FORGETTING = [
             ),
         )
         for what, reference, kind in (
-            ("key", KEY, FORGET_KEY),
             ("producer", PRODUCER, FORGET_PRODUCER),
             ("batch", batch_reference(2), FORGET_BATCH),
             ("batch that lives", batch_reference(1), FORGET_BATCH),
-            ("key that never was", STRANGER, FORGET_KEY),
+            ("key of another length", STRANGER, FORGET_KEY + b"short"),
             ("producer that never was", STRANGER, FORGET_PRODUCER),
             ("batch that never was", batch_reference(9), FORGET_BATCH),
             ("thing of no kind", KEY, b"x"),
         )
     ],
-    Case("I11", "a thing to forget is of another kind", lambda d: d.put(FORGET, KEY_DUE, b"p")),
+    Case("I11", "a thing to forget is of another kind", lambda d: d.put(FORGET, key_due(d), b"p")),
     Case("I11", "forgets is wrong", lambda d: d.count(forgets=1)),
     Case(
         "I6",
         "something to forget lies before its mark",
-        lambda d: d.set(forget_due_ms=START_MS + 10 * MINUTE_MS + 1),
+        lambda d: d.set(forget_due_ms=KEY_MS + 1),
     ),
     Case("I6", "nothing is ever forgotten", lambda d: d.set(forget_due_ms=NEVER_MS)),
-    Case("I11", "a key is gone", lambda d: d.delete(Family.KEYS, KEY)),
+    Case(
+        "I11",
+        "a key is never forgotten",
+        steps(lambda d: d.delete(FORGET, key_due(d)), lambda d: d.count(forgets=-1)),
+    ),
+    Case(
+        "I11",
+        "the entry of a key names another",
+        lambda d: d.put(FORGET, key_due(d), FORGET_KEY + STRANGER),
+    ),
+    Case(
+        "I11",
+        "the entry of a key has another kind",
+        lambda d: d.put(FORGET, key_due(d), b"x" + KEY),
+    ),
+    Case(
+        "I11",
+        "a key is named at a later time",
+        steps(
+            lambda d: d.delete(FORGET, key_due(d)),
+            lambda d: d.put(FORGET, due_part(KEY_MS + 1, d.special), FORGET_KEY + KEY),
+        ),
+    ),
     Case(
         "I11",
         "a key is to be forgotten at another time",
@@ -242,7 +271,7 @@ RESULTS = [
             Family.LOG_BLOCKS,
             block_key(b"", 1),
             encode_block(
-                [STRANGER + PLAIN_RESULT],
+                [plain_result(STRANGER, b"")],
                 first_offset=1,
                 appended_at_ms=START_MS,
                 position=d.rig.queue.results.head.end_position,

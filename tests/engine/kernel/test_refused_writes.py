@@ -105,7 +105,7 @@ def _paused(rig: Rig) -> None:
 
 
 def _ids(rig: Rig) -> list[bytes]:
-    return [key[4:] for key in rig.keys(Family.ITEMS)]
+    return rig.stored_ids()
 
 
 def _of_state(rig: Rig, state: ItemState) -> list[bytes]:
@@ -114,7 +114,8 @@ def _of_state(rig: Rig, state: ItemState) -> list[bytes]:
 
 OPERATIONS = [
     Operation("add", _leased, lambda rig: rig.add(b"x", b"y", delays_ms=[0, 5])),
-    Operation("poll", lambda rig: rig.add(b"a", b"b"), lambda rig: rig.poll(1)),
+    Operation("poll", lambda rig: rig.add(b"a", b"b"), lambda rig: rig.poll(2)),
+    Operation("poll of a part", lambda rig: rig.add(b"a", b"b"), lambda rig: rig.poll(1)),
     Operation("remove some", _leased, lambda rig: rig.remove(_held(rig)[:1], _lease(rig))),
     Operation("remove all", _leased, lambda rig: rig.remove(_held(rig), _lease(rig))),
     Operation(

@@ -5,15 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.keys import (
-    NEVER_MS,
-    Entry,
-    MarkFields,
-    due_part,
-    encode_mark,
-    level_part,
-)
+from queueber.db.records.keys import NEVER_MS, due_part, level_part
 from queueber.db.records.queues import decode_counters
+from queueber.db.records.runs import Entry, MarkFields, encode_run, mark_level
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append
 from queueber.engine.queue.add import add
@@ -22,7 +16,7 @@ from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import Unavailable
 from queueber.ids import ItemId, made_at_ms
 from queueber.model import NewItems, QueueSettings
-from tests.support.entries import plain_mark
+from tests.engine.making import run_of
 from tests.support.operations import create_queue
 from tests.support.rig import START_MS, Rig, assert_window_is_the_front_of_the_index, refuse_write
 
@@ -40,7 +34,8 @@ def open_tx(rig: Rig) -> QueueTx:
 
 
 def entry(item_id: bytes, later_ms: int = 0, priority: int = 5) -> Entry:
-    return due_part(START_MS + later_ms, item_id), encode_mark(MarkFields(1, priority=priority))
+    run = run_of([item_id], 1, MarkFields(priority=priority))
+    return due_part(START_MS + later_ms, item_id), run
 
 
 def index(rig: Rig) -> list[tuple[int, bytes]]:
@@ -103,11 +98,61 @@ def test_drop_ready_takes_entries_out_of_the_middle(rig: Rig, ids: list[ItemId])
     tx.commit()
 
     tx = open_tx(rig)
-    rig.queue.ready.take_some(tx, LEVEL, [entries[1], entries[3]])
+    rig.queue.ready.take_some(tx, LEVEL, entries[1], [])
+    rig.queue.ready.take_some(tx, LEVEL, entries[3], [])
     tx.commit()
 
     assert index(rig) == [(LEVEL, ids[0]), (LEVEL, ids[2])]
     assert rig.queue.counters.levels == {LEVEL: (2, entries[0][0])}
+    assert_window_is_the_front_of_the_index(rig)
+
+
+def test_drop_ready_of_some_items_of_a_run_keeps_the_others_in_its_place(
+    rig: Rig, ids: list[ItemId]
+) -> None:
+    whole = run_of(ids, 10)
+    left = [run_of(ids[:2], 2, span=10), run_of(ids[7:], 3, at=7)]
+    after = entry(rig.engine.ids.mint(1, rig.now_ms)[0], 9)
+    tx = open_tx(rig)
+    rig.queue.ready.put(tx, [(due_part(START_MS + 3, ids[9]), whole), after])
+    tx.commit()
+
+    tx = open_tx(rig)
+    rig.queue.ready.take_some(tx, LEVEL, (due_part(START_MS + 3, ids[9]), whole), left)
+    tx.commit()
+
+    kept = [(due_part(START_MS + 3, run.last), run) for run in left]
+    head = rig.queue.prefix + level_part(LEVEL)
+    assert rig.dump()["visibility_index"] == [
+        (head + due, encode_run(run)) for due, run in (*kept, after)
+    ]
+    assert rig.queue.counters.levels == {LEVEL: (6, kept[0][0])}
+    assert rig.dump()["places"] == [
+        (rig.queue.prefix + ids[1], (START_MS + 3).to_bytes(8)),
+        (rig.queue.prefix + ids[9], (START_MS + 3).to_bytes(8)),
+        (rig.queue.prefix + after[1].last, (START_MS + 9).to_bytes(8)),
+    ]
+    assert_window_is_the_front_of_the_index(rig)
+
+
+def test_draw_ready_of_the_first_items_of_a_run_leaves_its_key_and_place(
+    rig: Rig, ids: list[ItemId]
+) -> None:
+    whole, rest = run_of(ids, 10), run_of(ids[4:], 6, at=4)
+    due = due_part(START_MS + 3, ids[9])
+    before = entry(rig.engine.ids.mint(1, rig.now_ms)[0])
+    tx = open_tx(rig)
+    rig.queue.ready.put(tx, [before, (due, whole)])
+    tx.commit()
+
+    tx = open_tx(rig)
+    rig.queue.ready.take_first(tx, LEVEL, [before, (due, whole)], rest)
+    tx.commit()
+
+    head = rig.queue.prefix + level_part(LEVEL)
+    assert rig.dump()["visibility_index"] == [(head + due, encode_run(rest))]
+    assert rig.queue.counters.levels == {LEVEL: (6, due)}
+    assert rig.dump()["places"] == [(rig.queue.prefix + ids[9], (START_MS + 3).to_bytes(8))]
     assert_window_is_the_front_of_the_index(rig)
 
 
@@ -116,7 +161,7 @@ def test_make_delayed_has_the_queue_looked_at_when_the_first_is_due(
 ) -> None:
     tx = open_tx(rig)
 
-    put_delayed(tx, [entry(ids[0], 90), entry(ids[1], 30)])
+    put_delayed(tx, [entry(ids[1], 30), entry(ids[0], 90)])
     tx.commit()
 
     counters = rig.queue.counters
@@ -134,7 +179,8 @@ def test_place_is_kept_exactly_while_it_is_needed(rig: Rig, ids: list[ItemId]) -
     assert rig.dump()["places"] == [(rig.queue.prefix + ids[1], (START_MS + 7).to_bytes(8))]
 
     tx = open_tx(rig)
-    rig.queue.ready.take_some(tx, LEVEL, [here, there])
+    rig.queue.ready.take_some(tx, LEVEL, here, [])
+    rig.queue.ready.take_some(tx, LEVEL, there, [])
     put_delayed(tx, [entry(ids[0], 50)])
     tx.commit()
     assert rig.dump()["places"] == [(rig.queue.prefix + ids[0], (START_MS + 50).to_bytes(8))]
@@ -286,7 +332,7 @@ def test_transactions_of_any_kind_keep_windows_counters_and_index_together(
             tx = open_tx(rig)
             for at in sorted(chosen & set(ready)):
                 old = ready.pop(at)
-                rig.queue.ready.take_some(tx, 0 if old[1][12] == 9 else LEVEL, [old])
+                rig.queue.ready.take_some(tx, mark_level(old[1].mark), old, [])
             new = {at: entry(ids[at], later_ms, 9 if is_high else 5) for at in chosen - set(ready)}
             rig.queue.ready.put(tx, sorted(new.values()))
             ready |= new
@@ -304,7 +350,7 @@ def test_transactions_of_any_kind_keep_windows_counters_and_index_together(
 
 def test_levels_begin_with_their_byte(rig: Rig, ids: list[ItemId]) -> None:
     tx = open_tx(rig)
-    rig.queue.ready.put_levels(tx, [(7, [(due_part(START_MS, ids[0]), plain_mark(1))])])
+    rig.queue.ready.put(tx, [entry(ids[0], priority=2)])
     tx.commit()
 
     assert rig.keys(Family.VISIBILITY_INDEX) == [

@@ -82,7 +82,7 @@ plans = st.builds(
     parts=st.dictionaries(st.sampled_from([0, 1, 7, (1 << 24) - 1]), some_rows, max_size=4),
     batch=st.sampled_from(["", "batch"]),
     before=some_rows,
-    run_entries=st.integers(1, 5),
+    sorted_entries=st.integers(1, 5),
     file_bytes=st.sampled_from([1, 1 << 20]),
     rows_a_call=st.integers(1, 8),
 ).filter(lambda plan: any(plan.parts.values()))
@@ -288,7 +288,7 @@ def test_duplicate_of_an_older_item_leaves_its_key_and_the_time_to_forget_it(rig
     assert rig.load(Rows([b"again", b"other"], keys=["k", "k"])).duplicates == 2
 
     assert rig.dump()["keys"] == before["keys"]
-    assert [entry for entry in rig.dump()["forget"] if entry[1] == b"k"] == before["forget"]
+    assert [each for each in before["forget"] if each not in rig.dump()["forget"]] == []
     rig.assert_sound()
 
 

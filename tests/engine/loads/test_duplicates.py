@@ -22,10 +22,12 @@ def rig() -> Iterator[LoadRig]:
     made.close()
 
 
-def stage_keys(rig: LoadRig, load: LoadRecord, *parts: list[str], run_entries: int = 1000) -> None:
+def stage_keys(
+    rig: LoadRig, load: LoadRecord, *parts: list[str], sorted_entries: int = 1000
+) -> None:
     for partition, keys in enumerate(parts):
         rows = Rows([b"x"] * len(keys), keys=keys)
-        rig.stage(load, rows, partition=partition, run_entries=run_entries)
+        rig.stage(load, rows, partition=partition, sorted_entries=sorted_entries)
 
 
 def search(rig: LoadRig, load: LoadRecord) -> tuple[DuplicateSearch, int]:
@@ -45,14 +47,14 @@ def test_search_without_duplicates_drops_nothing(rig: LoadRig) -> None:
     assert not (rig.directory(load) / "search").exists()
 
 
-@pytest.mark.parametrize("run_entries", [1, 2, 1000])
+@pytest.mark.parametrize("sorted_entries", [1, 2, 1000])
 @pytest.mark.parametrize("slice_claims", [1, 2, 500])
 def test_search_keeps_the_first_of_rows_with_one_key_however_they_are_cut(
-    rig: LoadRig, run_entries: int, slice_claims: int, monkeypatch: pytest.MonkeyPatch
+    rig: LoadRig, sorted_entries: int, slice_claims: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("queueber.engine.loads.duplicates._SLICE", slice_claims)
     load = rig.begin()
-    stage_keys(rig, load, ["a", "b", "a"], ["b", "a", "c"], run_entries=run_entries)
+    stage_keys(rig, load, ["a", "b", "a"], ["b", "a", "c"], sorted_entries=sorted_entries)
 
     found, steps = search(rig, load)
 

@@ -6,41 +6,40 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.records.keys import time_part
-from queueber.db.records.loads import LoadRecord
+from queueber.db.records.remembered import ids_digest
 from queueber.engine.loads.part_check import FILE_NAME, check_part, check_partition
 from queueber.errors import InvalidArgument
 from queueber.ids import range_id
 from queueber.limits import LOAD_FILE_BYTES_MAX, LOAD_FILES_MAX, PARTITIONS_MAX
 from queueber.model import Part, PartRef, Rows, StagedFile
-from tests.support.load_rig import LoadRig
-from tests.support.loading import build_part
+from tests.support.folders import quick_folder, remove_folder
+from tests.support.part_folder import LOAD, PREFIX, STARTED_MS, PartFolder
 
 PARTITION = 5
 Lie = Callable[["Staged"], Part]
 
 
 class Staged:
-    """A part with a file, or more, of each family: 24 rows, of priorities 9 and 5."""
+    """A part with two files, or more, of each family: 24 rows, of priorities 9 and 5."""
 
-    def __init__(self, rig: LoadRig, load: LoadRecord) -> None:
-        self.load = load
-        self.prefix = rig.queue.prefix
-        at_ms = load.started_at_ms
+    load = LOAD
+    prefix = PREFIX
+
+    def __init__(self, parts: PartFolder) -> None:
         rows = Rows(
-            [b"x" * 3000] * 12,
-            [at_ms + (n % 3) * 10 for n in range(12)],
+            [b"x" * 6000] * 12,
+            [STARTED_MS + (n % 3) * 10 for n in range(12)],
             [9 if n % 2 else 5 for n in range(12)],
             [f"k{n}" if n % 4 else "" for n in range(12)],
         )
         other = replace(rows, keys=[f"j{n}" if n % 4 else "" for n in range(12)])
-        self.part = build_part(
-            rig.engine,
-            rig.queue,
-            load,
-            PartRef(PARTITION, "a"),
+        self.part = parts.build(
+            LOAD,
             rows,
             other,
-            run_entries=5,
+            partition=PARTITION,
+            buffered_rows=1,
+            sorted_entries=5,
             file_bytes=1,
         )
 
@@ -61,6 +60,9 @@ class Staged:
         chosen = self.of(family)[at]
         return replace(self.part, files=[file for file in self.part.files if file is not chosen])
 
+    def without_all(self, family: str) -> Part:
+        return replace(self.part, files=[f for f in self.part.files if f.family != family])
+
     def row(self, row: int, partition: int = PARTITION) -> bytes:
         return range_id(self.load.id_head, partition, row)
 
@@ -76,11 +78,11 @@ class Staged:
         return self.prefix + time_part(at_ms) + bytes(16)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def staged() -> Iterator[Staged]:
-    rig = LoadRig()
-    yield Staged(rig, rig.begin())
-    rig.close()
+    folder = quick_folder()
+    yield Staged(PartFolder(folder))
+    remove_folder(folder)
 
 
 def test_check_part_passes_what_the_writer_made(staged: Staged) -> None:
@@ -101,16 +103,23 @@ LIES: list[tuple[str, Lie, str]] = [
     ("too many rows", lambda s: replace(s.part, rows=(1 << 32) + 1), "rows: 4294967297 is out of"),
     ("nine levels", lambda s: replace(s.part, levels=s.part.levels[:9]), "levels: 9; give 10"),
     ("levels of quarantined", lambda s: replace(s.part, levels=[0] * 20), "levels: 20; give 10"),
+    ("another digest", lambda s: replace(s.part, digest=b"x" * 16), "is not that of 24 rows"),
+    (
+        "digest of fewer rows",
+        lambda s: replace(s.part, digest=ids_digest(s.row(22), 23).to_bytes(16)),
+        "is not that of 24 rows",
+    ),
+    ("no digest", lambda s: replace(s.part, digest=bytes(16)), "is not that of 24 rows"),
     ("short digest", lambda s: replace(s.part, digest=b"x"), "digest: 1 bytes; it must have 16"),
     (
         "ready ones of another priority",
         lambda s: replace(s.part, levels=[*s.part.levels[1:], s.part.levels[0]]),
-        "of visibility_index of priority [0-9] have [0-9] entries, not [0-9]",
+        "of visibility_index of priority 9 have 4 entries for 0 items",
     ),
     (
         "a delayed one called ready",
         lambda s: replace(s.part, levels=[5, *s.part.levels[1:]], delayed=15),
-        "visibility_index of priority 9 have 4 entries, not 5",
+        "those of delayed have 16 entries for 15 items",
     ),
     ("more keys than rows", lambda s: replace(s.part, keys=25), "keys: 25 of 24 rows"),
     ("fewer keys", lambda s: replace(s.part, keys=17), "those of claims have 18 entries, not 17"),
@@ -131,8 +140,18 @@ LIES: list[tuple[str, Lie, str]] = [
         "has 268435457 bytes; the limit is 268435456",
     ),
     # items
-    ("no items", lambda s: s.without("items"), "those of items have 12 entries, not 24"),
-    ("more items", lambda s: s.with_file("items", entries=13), "items have 25 entries, not 24"),
+    ("no items", lambda s: s.without_all("items"), "those of items have 0 entries for 24 items"),
+    (
+        "more blocks than items",
+        lambda s: s.with_file("items", entries=23),
+        "those of items have 25 entries for 24 items",
+    ),
+    ("no last block", lambda s: s.without("items", 1), "those of items do not end with row 23"),
+    (
+        "a last block that ends too early",
+        lambda s: s.with_file("items", 1, last_key=s.prefix + s.row(22)),
+        "those of items do not end with row 23",
+    ),
     (
         "items of another queue",
         lambda s: s.with_file("items", first_key=OTHER_QUEUE + s.row(0)),
@@ -175,7 +194,16 @@ LIES: list[tuple[str, Lie, str]] = [
     ),
     ("no key", lambda s: s.with_file("items", last_key=b""), "key of 0 bytes; in items it has 20"),
     # ready
-    ("no ready ones", lambda s: s.without("visibility_index"), "entries, not 4"),
+    (
+        "no ready ones",
+        lambda s: s.without_all("visibility_index"),
+        "visibility_index of priority 9 have 0 entries for 4 items",
+    ),
+    (
+        "more ready runs than items",
+        lambda s: s.with_file("visibility_index", entries=4),
+        "visibility_index of priority [59] have 6 entries for 4 items",
+    ),
     (
         "ready since ever",
         lambda s: s.with_file("visibility_index", first_key=s.ready(0, 0, ms=-1)),
@@ -201,7 +229,7 @@ LIES: list[tuple[str, Lie, str]] = [
         lambda s: s.with_file(
             "visibility_index", first_key=s.ready(0, 14), last_key=s.ready(9, 14)
         ),
-        "visibility_index of priority 9 have 2 entries, not 4",
+        "1 of visibility_index are of no priority",
     ),
     (
         "a suspect more",
@@ -216,7 +244,7 @@ LIES: list[tuple[str, Lie, str]] = [
                 ),
             ],
         ),
-        "those of visibility_index have 10 entries, not 8",
+        "1 of visibility_index are of no priority",
     ),
     (
         "a short ready key",
@@ -224,7 +252,12 @@ LIES: list[tuple[str, Lie, str]] = [
         "has a key of 28 bytes; in visibility_index it has 29",
     ),
     # delayed
-    ("no delayed ones", lambda s: s.without("delayed"), "those of delayed have"),
+    (
+        "no delayed ones",
+        lambda s: s.without_all("delayed"),
+        "those of delayed have 0 entries for 16 items",
+    ),
+    ("fewer delayed runs", lambda s: s.without("delayed"), "places have 16 entries, not 11"),
     ("no places", lambda s: s.without("places"), "those of places have 8 entries, not 16"),
     (
         "delayed to before the earliest",
@@ -273,7 +306,7 @@ LIES: list[tuple[str, Lie, str]] = [
         lambda s: s.with_file("claims", first_key=bytes(16)),
         "has a key of 16 bytes; in claims it has 32",
     ),
-    ("a file of keys less", lambda s: s.without("keys"), "1 of keys for 2 of claims"),
+    ("a file of keys less", lambda s: s.without("keys"), "3 of keys for 4 of claims"),
     (
         "keys of another queue",
         lambda s: s.with_file("keys", first_key=OTHER_QUEUE + bytes(16)),
@@ -284,7 +317,7 @@ LIES: list[tuple[str, Lie, str]] = [
         lambda s: s.with_file("keys", last_key=s.prefix + bytes(17)),
         "has a key of 21 bytes; in keys it has 20",
     ),
-    ("fewer to forget", lambda s: s.without("forget"), "those of forget have .* entries, not 18"),
+    ("fewer to forget", lambda s: s.without("forget"), "those of forget have .* entries, not "),
     (
         "forgotten before the window is over",
         lambda s: s.with_file("forget", first_key=s.forget(-1)),
@@ -333,6 +366,14 @@ def test_check_part_of_a_load_without_a_window_refuses_keys(staged: Staged) -> N
 
     with pytest.raises(InvalidArgument, match="keys: 18 of 24 rows; the window of the load is 0"):
         check_part(load, staged.prefix, staged.part)
+
+
+def test_check_part_of_a_load_without_a_batch_refuses_a_digest(staged: Staged) -> None:
+    load = replace(staged.load, batch=0)
+
+    with pytest.raises(InvalidArgument, match=r"digest: .* is not that of 24 rows"):
+        check_part(load, staged.prefix, staged.part)
+    check_part(load, staged.prefix, replace(staged.part, digest=bytes(16)))
 
 
 def test_check_part_of_another_load_refuses_all_of_it(staged: Staged) -> None:

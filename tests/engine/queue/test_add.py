@@ -3,17 +3,12 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.items import (
-    decode_item,
-    encode_detailed_item,
-    encode_item,
-    pack_attributes,
-)
-from queueber.db.records.keys import MarkFields, due_part, encode_mark, level_part
+from queueber.db.records.blocks import Block, encode_block, pack_attributes
+from queueber.db.records.keys import due_part, level_part
+from queueber.db.records.runs import MarkFields, encode_run
 from queueber.errors import ResourceExhausted
 from queueber.model import NO_DETAILS, NewItems, QueueSettings
-from tests.engine.making import make_dead
-from tests.support.entries import plain_mark
+from tests.engine.making import make_dead, run_of
 from tests.support.operations import configure_queue, create_queue
 from tests.support.rig import QUEUE, Rig
 
@@ -30,38 +25,45 @@ def test_add_returns_rising_ids_in_the_order_of_the_contents(rig: Rig) -> None:
 
     ids = rig.add(*contents)
 
-    stored = rig.dump()["items"]
-    assert ids == sorted(set(ids))
-    assert [key for key, _ in stored] == [rig.queue.prefix + each for each in ids]
-    assert [decode_item(value) for _, value in stored] == contents
+    ((key, value),) = rig.dump()["items"]
+    assert ids == sorted(set(ids)) == rig.stored_ids()
+    assert key == rig.queue.prefix + ids[-1]
+    assert Block(value).contents(0, 4) == contents
     rig.assert_sound()
 
 
 def test_add_without_delays_makes_every_item_ready_now(rig: Rig) -> None:
     ids = rig.add(b"a", b"bb")
 
-    assert rig.dump()["visibility_index"] == [
-        (rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, ids[0]), plain_mark(1)),
-        (rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, ids[1]), plain_mark(2)),
-    ]
-    assert rig.keys(Family.DELAYED) == []
+    key = rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, ids[1])
+    assert rig.dump()["visibility_index"] == [(key, encode_run(run_of(ids, 3)))]
+    assert rig.keys(Family.DELAYED) == rig.keys(Family.PLACES) == []
     assert rig.memory().queues[QUEUE][2].last_id == ids[-1]
 
 
 def test_add_with_delays_of_zero_is_add_without_delays(rig: Rig) -> None:
-    rig.add(b"a", b"b", delays_ms=[0, 0])
+    ids = rig.add(b"a", b"b", delays_ms=[0, 0])
 
-    assert len(rig.keys(Family.VISIBILITY_INDEX)) == 2
+    assert rig.runs(Family.VISIBILITY_INDEX) == [run_of(ids, 2)]
     assert rig.keys(Family.DELAYED) == []
 
 
 def test_add_with_mixed_delays_puts_each_item_where_its_delay_says(rig: Rig) -> None:
     ids = rig.add(b"now", b"late", b"now too", b"soon", delays_ms=[0, 500, 0, 20])
 
-    assert rig.ready_ids() == [ids[0], ids[2]]
-    assert rig.keys(Family.DELAYED) == [
-        rig.queue.prefix + due_part(rig.now_ms + 20, ids[3]),
-        rig.queue.prefix + due_part(rig.now_ms + 500, ids[1]),
+    assert rig.runs(Family.VISIBILITY_INDEX) == [
+        run_of(ids[:1], 3, span=4),
+        run_of(ids[2:3], 7, at=2, span=4),
+    ]
+    assert rig.dump()["delayed"] == [
+        (
+            rig.queue.prefix + due_part(rig.now_ms + 20, ids[3]),
+            encode_run(run_of(ids[3:], 4, at=3)),
+        ),
+        (
+            rig.queue.prefix + due_part(rig.now_ms + 500, ids[1]),
+            encode_run(run_of(ids[1:2], 4, at=1, span=4)),
+        ),
     ]
     assert rig.engine.agenda.next_ms() == rig.now_ms + 20
     rig.assert_sound()
@@ -108,19 +110,15 @@ def test_add_with_every_column_writes_each_item_with_its_own(rig: Rig) -> None:
     ).ids
 
     packed = pack_attributes({"n": "ö"})
-    assert rig.dump()["items"] == [
-        (rig.queue.prefix + ids[0], encode_detailed_item(b"a", b"k", packed)),
-        (rig.queue.prefix + ids[1], encode_item(b"bb")),
-    ]
-    high = MarkFields(1 + 1 + len(packed), batch=1, priority=9, flags=1)
+    block = encode_block([b"a", b"bb"], [b"k", b""], [packed, b""])
+    assert rig.dump()["items"] == [(rig.queue.prefix + ids[1], block)]
+    high = run_of(ids[:1], 2 + len(packed), MarkFields(batch=1, priority=9, flags=1), span=2)
     assert rig.dump()["visibility_index"] == [
-        (rig.queue.prefix + level_part(0) + due_part(rig.now_ms, ids[0]), encode_mark(high))
+        (rig.queue.prefix + level_part(0) + due_part(rig.now_ms, ids[0]), encode_run(high))
     ]
+    low = run_of(ids[1:], 2, MarkFields(batch=1, priority=0, flags=1), at=1)
     assert rig.dump()["delayed"] == [
-        (
-            rig.queue.prefix + due_part(rig.now_ms + 50, ids[1]),
-            encode_mark(MarkFields(2, batch=1, priority=0)),
-        )
+        (rig.queue.prefix + due_part(rig.now_ms + 50, ids[1]), encode_run(low))
     ]
     assert rig.stats().contents_bytes == high.size + 2
     rig.assert_sound()
@@ -131,10 +129,9 @@ def test_add_with_columns_that_say_nothing_is_a_plain_add(rig: Rig) -> None:
         NewItems([b"a", b"b"], [0, 0], priorities=[5, 5], keys=["", ""], attributes=[{}, {}])
     ).ids
 
-    assert rig.dump()["visibility_index"] == [
-        (rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, each), plain_mark(1))
-        for each in ids
-    ]
+    assert rig.dump()["items"] == [(rig.queue.prefix + ids[1], encode_block([b"a", b"b"]))]
+    key = rig.queue.prefix + level_part(LEVEL) + due_part(rig.now_ms, ids[1])
+    assert rig.dump()["visibility_index"] == [(key, encode_run(run_of(ids, 2)))]
     assert rig.keys(Family.KEYS) == rig.keys(Family.FORGET) == []
     assert rig.poll(2).details == NO_DETAILS
     rig.assert_sound()

@@ -5,23 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.keys import (
+from queueber.db.records.keys import due_part
+from queueber.db.records.runs import (
     MARK_ATTEMPTS_MAX,
     MarkFields,
     decode_attempts,
     decode_dead,
-    decode_mark,
-    due_part,
     encode_attempts,
+    encode_run,
+    singles,
 )
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.fail import Failure, backoff_ms, charge
-from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING, HOUR_MS
 from queueber.model import NewItems, QueueSettings
-from tests.engine.making import allow_attempts, whereabouts
+from tests.engine.making import allow_attempts, run_of, whereabouts
 from tests.support.rig import Rig
 
 ids = st.binary(min_size=16, max_size=16).map(ItemId)
@@ -135,10 +135,10 @@ def charge_held(rig: Rig, delay_ms: int | None) -> tuple[list[bytes], list[bool]
     lease_id = rig.poll(2).lease_id
     rig.now_ms += 5
     tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
-    marks = rig.queue.leases.take(tx, ids, [lease_id] * 2)
+    (taken,) = rig.queue.leases.take(tx, ids, [lease_id] * 2).runs
     failures = [
         Failure(item, f"error {at}", delay_ms, DeathReason.FAILED)
-        for at, item in enumerate(held_items(ids, marks))
+        for at, item in enumerate(singles(taken, rig.queue.blocks.reader()[taken]))
     ]
     comes_back = charge(tx, failures)
     tx.commit()
@@ -151,12 +151,9 @@ def test_charge_with_a_delay_hides_each_item_for_so_long(rig: Rig, delay_ms: int
 
     family = Family.DELAYED if delay_ms else Family.VISIBILITY_INDEX
     assert comes_back == [True, True]
-    assert [whereabouts(rig, item_id) for item_id in ids] == [
-        (family, MarkFields(1, attempts=1)),
-        (family, MarkFields(2, attempts=1)),
-    ]
-    assert [key[-24:] for key in rig.keys(family)] == [
-        due_part(rig.now_ms + delay_ms, item_id) for item_id in ids
+    joined = run_of(ids, 3, MarkFields(attempts=1))
+    assert [(key[-24:], value) for key, value in rig.dump()[family.family_name]] == [
+        (due_part(rig.now_ms + delay_ms, ids[1]), encode_run(joined))
     ]
     assert rig.dump()["attempts"] == [
         (rig.queue.prefix + item_id, encode_attempts([rig.now_ms], f"error {at}"))
@@ -181,11 +178,9 @@ def test_charge_of_the_last_attempt_makes_dead_letters(rig: Rig) -> None:
     ids, comes_back = charge_held(rig, 70)
 
     assert comes_back == [False, False]
-    assert [(key[4:], decode_dead(value)) for key, value in rig.dump()["dead"]] == [
-        (ids[0], (rig.now_ms, 1, rig.dump()["dead"][0][1][9:])),
-        (ids[1], (rig.now_ms, 1, rig.dump()["dead"][1][1][9:])),
+    assert [decode_dead(key[4:], value) for key, value in rig.dump()["dead"]] == [
+        (rig.now_ms, 1, run_of(ids, 3, MarkFields(attempts=1)))
     ]
-    assert [decode_mark(value[9:]).attempts for _, value in rig.dump()["dead"]] == [1, 1]
     assert (rig.stats().dead, rig.stats().died_total, rig.stats().failed_total) == (2, 2, 2)
     assert rig.keys(Family.DELAYED) == rig.ready_ids() == []
     rig.assert_sound()
@@ -203,7 +198,7 @@ def test_charge_again_keeps_the_times_of_all_and_the_error_of_the_last(rig: Rig)
     ((key, value),) = rig.dump()["attempts"]
     assert key == rig.queue.prefix + item_id
     assert decode_attempts(value) == (times_ms, "error 4")
-    assert whereabouts(rig, item_id) == (Family.VISIBILITY_INDEX, MarkFields(1, attempts=5))
+    assert whereabouts(rig, item_id) == (Family.VISIBILITY_INDEX, MarkFields(attempts=5))
     rig.assert_sound()
 
 
@@ -217,7 +212,7 @@ def test_charge_keeps_the_group_batch_and_priority_of_an_item(rig: Rig) -> None:
     rig.fail(polled.ids, polled.lease_id, delay_ms=0)
 
     _, mark = whereabouts(rig, polled.ids[0])
-    assert mark == MarkFields(1, batch=1, attempts=1, group_max=1, priority=7)
+    assert mark == MarkFields(batch=1, attempts=1, group_max=1, priority=7)
 
 
 # --- without a limit ------------------------------------------------------------------------------

@@ -4,54 +4,87 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.keys import HeldItem
-from queueber.ids import ItemId
+from queueber.db.records.runs import MarkFields, Run, decode_dead
+from queueber.limits import MIB
 from queueber.model import ItemState, NewItems
-from tests.engine.making import allow_attempts, make_dead, mark_of
-from tests.support.operations import purge, redrive_first, run
+from tests.engine.making import allow_attempts, make_dead, make_dead_run, run_of
+from tests.support.operations import peek, purge, redrive_first, run
 from tests.support.rig import Rig
 
-
-def ids_of(letters: list[HeldItem]) -> list[ItemId]:
-    return [item_id for item_id, _ in letters]
+DIED = MarkFields(attempts=1)
 
 
-def test_first_dead_gives_ids_and_marks_in_order_up_to_the_limit(rig: Rig) -> None:
+def take_first(rig: Rig, limit: int) -> list[Run]:
+    """What was taken; it is nowhere then, so the store is not sound."""
+    return run(rig.engine, rig.queue, rig.now_ms, rig.queue.dead_letters.take_first, limit)
+
+
+def test_take_first_takes_letters_in_order_up_to_the_limit(rig: Rig) -> None:
     dead = make_dead(rig, NewItems([b"a", b"bb", b"ccc"]))
 
-    letters = rig.queue.dead_letters.first(2)
+    assert take_first(rig, 2) == [
+        run_of(dead[:1], 1, DIED, span=3),
+        run_of(dead[1:2], 2, DIED, at=1, span=3),
+    ]
 
-    assert ids_of(letters) == dead[:2]
-    assert [mark[:4] for _, mark in letters] == [b"\0\0\0\1", b"\0\0\0\2"]
-    assert mark_of(rig, dead[0]).attempts == 1
-    assert ids_of(rig.queue.dead_letters.first(100)) == dead
-
-
-def test_first_dead_of_a_queue_without_any_is_nothing(rig: Rig) -> None:
-    rig.add(b"a")
-
-    assert rig.queue.dead_letters.first(10) == []
-
-
-def test_drop_dead_takes_letters_out_and_leaves_their_items_to_the_caller(rig: Rig) -> None:
-    dead = make_dead(rig, NewItems([b"a", b"b"]))
-    letters = rig.queue.dead_letters.first(1)
-
-    run(rig.engine, rig.queue, rig.now_ms, rig.queue.dead_letters.drop, letters)
-
-    assert [key[4:] for key in rig.keys(Family.DEAD)] == dead[1:]
-    assert len(rig.keys(Family.ITEMS)) == 2
+    assert rig.runs(Family.DEAD) == [run_of(dead[2:], 3, DIED, at=2)]
     assert rig.stats().dead == 1
+    assert rig.stored_ids() == dead, "where the items go is up to the caller"
+
+
+def test_take_first_with_a_limit_inside_a_run_leaves_the_rest_as_it_died(rig: Rig) -> None:
+    dead = make_dead_run(rig, NewItems([b"a", b"bb", b"ccc"]))
+    died_at_ms = rig.now_ms
+    rig.now_ms += 10
+
+    assert take_first(rig, 2) == [run_of(dead[:2], 3, DIED, span=3)]
+
+    ((key, value),) = rig.dump()["dead"]
+    rest = run_of(dead[2:], 3, DIED, at=2)
+    assert decode_dead(key[4:], value) == (died_at_ms, 1, rest)
+    assert rig.stats().dead == 1
+    assert take_first(rig, 2) == [rest]
+    assert take_first(rig, 2) == []
+
+
+def test_take_first_of_a_queue_without_any_is_nothing(rig: Rig) -> None:
+    rig.add(b"a")
+    disk, memory = rig.dump(), rig.memory()
+
+    assert take_first(rig, 10) == []
+
+    assert rig.dump() == disk
+    assert rig.memory() == memory
+
+
+def test_items_that_died_apart_are_entries_of_their_own_and_keep_their_times(rig: Rig) -> None:
+    allow_attempts(rig, 1)
+    ids = rig.add(b"a", b"bb", b"ccc")
+    lease_id = rig.poll(3).lease_id
+    first_ms = rig.now_ms
+    rig.fail([ids[1]], lease_id)
+    rig.now_ms += 5
+
+    rig.fail([ids[2], ids[0]], lease_id)
+
+    assert [decode_dead(key[4:], value) for key, value in rig.dump()["dead"]] == [
+        (rig.now_ms, 1, run_of(ids[:1], 1, DIED, span=3)),
+        (first_ms, 1, run_of(ids[1:2], 2, DIED, at=1, span=3)),
+        (rig.now_ms, 1, run_of(ids[2:], 3, DIED, at=2)),
+    ]
+    rig.assert_sound()
 
 
 @settings(max_examples=25, deadline=None)
 @given(
     steps=st.lists(
-        st.sampled_from(["add and die", "hold", "held one dies", "redrive", "purge", "reopen"]),
+        st.sampled_from(
+            ["add and die", "die as a run", "hold", "held one dies", "redrive", "purge", "reopen"]
+        ),
         max_size=14,
     )
 )
-def test_first_dead_through_any_steps_finds_every_dead_letter(steps: list[str]) -> None:
+def test_walk_through_any_steps_finds_every_dead_letter(steps: list[str]) -> None:
     """Whatever was walked before: none lies below where a walk begins."""
     rig = Rig()
     try:
@@ -59,6 +92,8 @@ def test_first_dead_through_any_steps_finds_every_dead_letter(steps: list[str]) 
         for step in steps:
             if step == "add and die" and not rig.queue.counters.ready:
                 make_dead(rig, NewItems([b"x", b"y"]))
+            elif step == "die as a run" and not rig.queue.counters.ready:
+                make_dead_run(rig, NewItems([b"x", b"y", b"z"]))
             elif step == "hold":
                 rig.add(b"held")
                 held.append(rig.poll(lease_ms=60_000))
@@ -70,12 +105,13 @@ def test_first_dead_through_any_steps_finds_every_dead_letter(steps: list[str]) 
             elif step == "redrive":
                 redrive_first(rig.engine, rig.queue, 1, rig.now_ms)
             elif step == "purge":
-                purge(rig.engine, rig.queue, ItemState.DEAD, 1, rig.now_ms)
+                purge(rig.engine, rig.queue, ItemState.DEAD, 2, rig.now_ms)
             elif step == "reopen":
                 rig.reopen()
 
-            found = ids_of(rig.queue.dead_letters.first(100))
-            assert found == [key[4:] for key in rig.keys(Family.DEAD)]
+            page, _ = peek(rig.engine, rig.queue, ItemState.DEAD, b"", 100, MIB)
+            assert [each.id for each in page] == rig.ids(Family.DEAD)
+            assert len(page) == rig.stats().dead
         rig.assert_sound()
     finally:
         rig.close()

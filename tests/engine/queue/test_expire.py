@@ -3,22 +3,13 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.keys import (
-    MARK_BYTES,
-    NEVER_MS,
-    MarkFields,
-    decode_mark,
-    due_part,
-    encode_attempts,
-    encode_dead,
-    encode_mark,
-    level_part,
-)
+from queueber.db.records.keys import NEVER_MS, due_part, level_part
+from queueber.db.records.runs import MarkFields, encode_attempts, encode_dead, encode_run
 from queueber.engine.queue.fail import backoff_ms
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.ids import ItemId
 from queueber.model import NewItems, QueueSettings
-from tests.engine.making import come_back_at_once
+from tests.engine.making import come_back_at_once, run_of
 from tests.support.operations import configure_queue, expire
 from tests.support.rig import QUEUE, Rig
 
@@ -50,16 +41,9 @@ def test_expire_at_the_very_millisecond_makes_items_ready_now(rig: Rig) -> None:
 
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (2, NEVER_MS)
 
-    assert rig.dump()["visibility_index"] == [
-        (
-            rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[0]),
-            encode_mark(MarkFields(1, group_max=1)),
-        ),
-        (
-            rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[1]),
-            encode_mark(MarkFields(2, group_max=1)),
-        ),
-    ]
+    key = rig.queue.prefix + level_part(14) + due_part(rig.now_ms, ids[1])
+    lost = run_of(ids, 3, MarkFields(group_max=1))
+    assert rig.dump()["visibility_index"] == [(key, encode_run(lost))]
     for family in (Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS):
         assert rig.keys(family) == []
     assert rig.stats().expired_total == 2
@@ -198,10 +182,6 @@ def test_expire_of_a_lease_given_after_the_clock_stepped_back_comes_first(rig: R
 # --- who is charged -------------------------------------------------------------------------------
 
 
-def marks_of(rig: Rig, family: Family) -> list[MarkFields]:
-    return [decode_mark(value[-MARK_BYTES:]) for _, value in rig.dump()[family.family_name]]
-
-
 def test_expire_of_an_item_alone_in_its_lease_charges_it_an_attempt(rig: Rig) -> None:
     (item,) = rig.add(b"abc")
     rig.poll(lease_ms=50)
@@ -211,7 +191,7 @@ def test_expire_of_an_item_alone_in_its_lease_charges_it_an_attempt(rig: Rig) ->
 
     key = rig.queue.prefix + item
     assert rig.ready_ids() == []
-    assert marks_of(rig, Family.DELAYED) == [MarkFields(3, attempts=1)]
+    assert rig.runs(Family.DELAYED) == [run_of([item], 3, MarkFields(attempts=1))]
     delay_ms = backoff_ms(rig.queue.settings, ItemId(item), 1)
     assert rig.queue.counters.delayed_due_ms == rig.now_ms + delay_ms > rig.now_ms
     assert rig.dump()["attempts"] == [(key, encode_attempts([rig.now_ms], "the lease ran out"))]
@@ -228,7 +208,7 @@ def test_expire_of_an_item_at_its_last_attempt_makes_it_a_dead_letter(rig: Rig) 
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (1, NEVER_MS)
 
     dead = encode_dead(
-        rig.now_ms, DeathReason.EXPIRED.value, encode_mark(MarkFields(3, attempts=1))
+        rig.now_ms, DeathReason.EXPIRED.value, run_of([item], 3, MarkFields(attempts=1))
     )
     assert rig.dump()["dead"] == [(rig.queue.prefix + item, dead)]
     assert rig.ready_ids() == rig.keys(Family.DELAYED) == []
@@ -240,14 +220,14 @@ def test_expire_of_an_item_at_its_last_attempt_makes_it_a_dead_letter(rig: Rig) 
 def test_expire_of_several_together_charges_nobody_and_halves_their_company(
     rig: Rig, count: int
 ) -> None:
-    rig.add(*[b"x"] * count)
+    ids = rig.add(*[b"x"] * count)
     rig.poll(count, lease_ms=50)
     rig.now_ms += 50
 
     assert expire(rig.engine, rig.queue, rig.now_ms, MANY) == (count, NEVER_MS)
 
-    halved = [MarkFields(1, group_max=count // 2)] * count
-    assert marks_of(rig, Family.VISIBILITY_INDEX) == halved
+    halved = run_of(ids, count, MarkFields(group_max=count // 2))
+    assert rig.runs(Family.VISIBILITY_INDEX) == [halved]
     assert rig.keys(Family.ATTEMPTS) == []
     assert rig.stats().failed_total == 0
     rig.assert_sound()
@@ -263,7 +243,8 @@ def test_expire_counts_what_the_lease_still_held(rig: Rig) -> None:
 
     expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
-    assert marks_of(rig, Family.VISIBILITY_INDEX) == [MarkFields(1, attempts=1)]
+    alone = run_of(ids[2:], 1, MarkFields(attempts=1), at=2)
+    assert rig.runs(Family.VISIBILITY_INDEX) == [alone]
     rig.assert_sound()
 
 
@@ -275,14 +256,17 @@ def test_expire_of_leases_of_one_and_of_several_at_once_treats_each_by_itself(ri
 
     expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
-    alone, together = MarkFields(1, attempts=1), MarkFields(1, group_max=1)
-    assert marks_of(rig, Family.VISIBILITY_INDEX) == [alone, together, together]
+    assert rig.runs(Family.VISIBILITY_INDEX) == [
+        run_of(ids[:1], 1, MarkFields(attempts=1), span=3),
+        run_of(ids[1:], 2, MarkFields(group_max=1), at=1),
+    ]
     assert rig.keys(Family.ATTEMPTS) == [rig.queue.prefix + ids[0]]
     rig.assert_sound()
 
 
 def test_expire_keeps_priority_batch_and_attempts(rig: Rig) -> None:
-    rig.add_items(NewItems([b"a", b"b"], priorities=[9, 9], batch="b", keys=["k", ""]))
+    items = NewItems([b"a", b"b"], priorities=[9, 9], batch="b", keys=["k", ""])
+    ids = rig.add_items(items).ids
     first = rig.poll(2, lease_ms=50)
     rig.fail(first.ids, first.lease_id, delay_ms=0)
     rig.poll(2, lease_ms=50)
@@ -290,8 +274,6 @@ def test_expire_keeps_priority_batch_and_attempts(rig: Rig) -> None:
 
     expire(rig.engine, rig.queue, rig.now_ms, MANY)
 
-    assert marks_of(rig, Family.VISIBILITY_INDEX) == [
-        MarkFields(2, batch=1, attempts=1, group_max=1, priority=9, flags=1),
-        MarkFields(1, batch=1, attempts=1, group_max=1, priority=9),
-    ]
+    mark = MarkFields(batch=1, attempts=1, group_max=1, priority=9, flags=1)
+    assert rig.runs(Family.VISIBILITY_INDEX) == [run_of(ids, 3, mark)]
     rig.assert_sound()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.keys import MarkFields, decode_mark, encode_attempts
+from queueber.db.records.runs import MarkFields, encode_attempts
 from tests.engine.making import come_back_at_once
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue, expire
@@ -13,7 +13,8 @@ from tests.support.rig import QUEUE, Rig
 
 
 def ready_marks(rig: Rig) -> list[MarkFields]:
-    return [decode_mark(mark) for _, mark in rig.dump()["visibility_index"]]
+    """Of each item, in the order of the index."""
+    return rig.marks(Family.VISIBILITY_INDEX)
 
 
 def test_expire_together_gives_the_items_back_before_their_time(rig: Rig) -> None:
@@ -83,7 +84,7 @@ def test_expire_together_halves_the_company_of_all_that_the_holder_held(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 4
 
-    assert ready_marks(rig) == [MarkFields(1, group_max=2)] * 4
+    assert ready_marks(rig) == [MarkFields(group_max=2)] * 4
     assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == rig.dump()["attempts"] == []
     assert (rig.stats().leases, rig.stats().expired_total, rig.stats().failed_total) == (0, 4, 0)
     rig.assert_sound()
@@ -96,7 +97,7 @@ def test_expire_together_of_one_item_in_one_lease_charges_it(rig: Rig) -> None:
 
     assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 1
 
-    assert ready_marks(rig) == [MarkFields(1, attempts=1)]
+    assert ready_marks(rig) == [MarkFields(attempts=1)]
     history = encode_attempts([rig.now_ms], "its worker lost the connection")
     assert rig.dump()["attempts"] == [(rig.queue.prefix + polled.ids[0], history)]
     rig.assert_sound()
@@ -113,7 +114,7 @@ def test_expire_together_without_isolation_brings_items_back_as_they_were(rig: R
 
         assert expire_together(rig.engine, rig.queue, [polled.lease_id], rig.now_ms) == 8
 
-    assert ready_marks(rig) == [MarkFields(1)] * 8
+    assert ready_marks(rig) == [MarkFields()] * 8
     assert rig.queue.counters.quarantined == 0
     rig.assert_sound()
 
@@ -131,7 +132,7 @@ def test_expire_together_passes_over_leases_that_are_gone(rig: Rig) -> None:
     )
 
     assert moved == 1
-    assert ready_marks(rig) == [MarkFields(1, attempts=1)]
+    assert ready_marks(rig) == [MarkFields(attempts=1)]
     assert rig.keys(Family.ATTEMPTS) == [rig.queue.prefix + ids[2]]
     rig.assert_sound()
 
@@ -144,7 +145,7 @@ def test_leases_that_merely_run_out_together_are_not_one(rig: Rig) -> None:
 
     expire(rig.engine, rig.queue, rig.now_ms, 100)
 
-    assert ready_marks(rig) == [MarkFields(1, attempts=1)] * 2
+    assert ready_marks(rig) == [MarkFields(attempts=1)] * 2
 
 
 def test_suspects_are_counted_once_until_they_end_or_die(rig: Rig) -> None:
@@ -173,7 +174,7 @@ def test_expire_together_of_many_leases_counts_all_of_them_as_one_company(
 
     assert expire_together(rig.engine, rig.queue, leases, rig.now_ms) == 7
 
-    assert ready_marks(rig) == [MarkFields(1, group_max=3)] * 7
+    assert ready_marks(rig) == [MarkFields(group_max=3)] * 7
     assert rig.queue.counters.quarantined == 7
     rig.assert_sound()
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import decode_lease
 from queueber.model import QueueSettings
 from tests.engine.making import come_back_at_once
 from tests.support.operations import create_queue, extend

@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.keys import decode_attempts
+from queueber.db.records.runs import decode_attempts
 from queueber.model import FailOutcome, QueueSettings
 from tests.engine.making import allow_attempts, come_back_at_once, mark_of, whereabouts
 from tests.support.operations import create_queue, fail
@@ -47,7 +47,7 @@ def test_fail_hides_the_item_until_its_delay_is_over(rig: Rig) -> None:
 
     rig.now_ms += 99
     rig.sweep_all()
-    assert rig.poll().ids == ()
+    assert rig.poll().ids == []
     rig.now_ms += 1
     rig.sweep_all()
     again = rig.poll()

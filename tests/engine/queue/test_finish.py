@@ -3,8 +3,8 @@
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.records.runs import count_items
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.queue.leases import held_items
 from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 from queueber.model import NewItems
@@ -12,18 +12,17 @@ from tests.support.operations import receipt
 from tests.support.rig import Rig
 
 EMPTY_FAMILIES = {
-    Family.ITEMS, Family.VISIBILITY_INDEX, Family.DELAYED, Family.PLACES, Family.DEAD,
-    Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS, Family.ATTEMPTS,
+    Family.ITEMS, Family.LEFTOVERS, Family.VISIBILITY_INDEX, Family.DELAYED, Family.PLACES,
+    Family.DEAD, Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS, Family.ATTEMPTS,
 }  # fmt: skip
 
 
 def finish_all(rig: Rig, side: Side | None) -> None:
     polled = rig.poll(10)
     tx = Transaction(rig.engine.kernel, rig.now_ms, rig.queue)
-    marks = rig.queue.leases.take(tx, polled.ids, [polled.lease_id] * len(polled.ids))
-    items = held_items(polled.ids, marks)
-    finish(tx, items, side)
-    tx.counters.removed_total += len(items)
+    runs = rig.queue.leases.take(tx, polled.ids, [polled.lease_id] * polled.count).runs
+    finish(tx, runs, side)
+    tx.counters.removed_total += count_items(runs)
     tx.commit()
 
 

@@ -6,16 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queueber.db.records.keys import Entry, MarkFields, encode_mark, mark_group_max
+from queueber.db.records.runs import (
+    at_time_of,
+    join_entries,
+    mark_group_max,
+    singles,
+    with_group_max,
+)
 from queueber.engine.queue.isolation import HeldTogether
 from queueber.engine.queue.poll import Selection
-from queueber.engine.queue.ready_index import ReadyWindow
+from queueber.engine.queue.queue_state import QueueTx
 from queueber.limits import MIB
 from queueber.model import Polled
 from tests.engine.making import make_quarantined, mark_of
-from tests.support.entries import LOWEST_DUE
-from tests.support.operations import held_by, poll
-from tests.support.rig import Rig
+from tests.support.operations import held_by, poll, run
+from tests.support.rig import Rig, assert_window_is_the_front_of_the_index
 
 
 def poll_in(rig: Rig, holder: HeldTogether, counts: list[int]) -> list[Polled]:
@@ -65,6 +70,23 @@ def test_plain_items_behind_a_suspect_fill_its_group(rig: Rig) -> None:
     assert [list(answer.ids) for answer in answers] == [quarantined[:3], quarantined[3:], plain, []]
 
 
+def limit_each(rig: Rig, limits: list[int]) -> None:
+    """Give each of the items of the one ready run a limit, 0 for none."""
+    ((due, whole),) = rig.queue.ready.windows[4].entries
+    items = singles(whole, rig.queue.blocks.reader()[whole])
+
+    def operation(tx: QueueTx) -> None:
+        marked = [
+            at_time_of(due, item._replace(mark=with_group_max(item.mark, limit)))
+            for item, limit in zip(items, limits, strict=True)
+        ]
+        rig.queue.ready.take_some(tx, 4, (due, whole), [])
+        rig.queue.ready.put(tx, join_entries(marked))
+        tx.counters.quarantined += len([limit for limit in limits if limit])
+
+    run(rig.engine, rig.queue, rig.now_ms, operation)
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     limits=st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 5]), min_size=1, max_size=15),
@@ -76,33 +98,40 @@ def test_groups_of_any_limits_are_as_long_as_all_in_them_allow(
 ) -> None:
     rig = Rig()
     try:
-        rig.add(*[b"x"] * len(limits))
-        left: dict[int, list[Entry]] = {4: [], 14: []}
-        for (due, _), limit in zip(list(rig.queue.ready.windows[4].entries), limits, strict=True):
-            mark = encode_mark(MarkFields(1, group_max=limit))
-            left[14 if limit else 4].append((due, mark))
-        rig.queue.ready.windows = {level: ReadyWindow(is_complete=True) for level in left}
-        for level, entries in left.items():
-            rig.queue.ready.windows[level].entries.extend(entries)
-            rig.queue.counters.levels[level] = (len(entries), LOWEST_DUE)
+        ids = rig.add(*[b"x"] * len(limits))
+        limit_each(rig, limits)
+        rig.assert_sound()
+        limit_of = dict(zip(ids, limits, strict=True))
+        left = {
+            4: [each for each in ids if not limit_of[each]],
+            14: [each for each in ids if limit_of[each]],
+        }
         holder = HeldTogether(held)
+        blocks = rig.queue.blocks.reader()
         selection = Selection(
-            rig.queue, sum(counts), bytes_max=MIB, holder=holder, now_ms=rig.now_ms
+            rig.queue, blocks, sum(counts), bytes_max=MIB, holder=holder, now_ms=rig.now_ms
         )
 
         for count in counts:
             before = holder.group_max
-            group = selection.take(count)
+            runs = selection.take(count)
+            group = [item_id for each in runs for item_id in each.ids]
+            assert len(group) <= count
+            for each in runs:
+                assert {limit_of[item_id] for item_id in each.ids} == {mark_group_max(each.mark)}
             for of_level in left.values():
-                taken = [entry for entry in group if entry in of_level]
+                taken = [item_id for item_id in group if item_id in of_level]
                 assert taken == of_level[: len(taken)]
                 del of_level[: len(taken)]
-            group_limits = [limit for _, mark in group if (limit := mark_group_max(mark))]
+            group_limits = [limit for item_id in group if (limit := limit_of[item_id])]
             assert holder.group_max == min(filter(None, [before, *group_limits]), default=0)
             assert not group or not holder.group_max or holder.items <= holder.group_max
             if len(group) < count and not (0 < holder.group_max <= holder.items):
                 assert left[4] == [], "a plain item fits as long as the holder may grow"
-                assert not left[14] or mark_group_max(left[14][0][1]) <= holder.items
+                assert not left[14] or limit_of[left[14][0]] <= holder.items
+        run(rig.engine, rig.queue, rig.now_ms, selection.take_out)
+        assert rig.ready_ids() == [*left[4], *left[14]]
+        assert_window_is_the_front_of_the_index(rig)
     finally:
         rig.close()
 

@@ -3,15 +3,15 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, split_held
-from queueber.engine.queue.leases import Marks
-from tests.engine.making import counters_aside
-from tests.support.entries import plain_mark
+from queueber.db.records.leases import decode_lease
+from queueber.db.records.runs import decode_held
+from queueber.engine.queue.leases import Taken
+from tests.engine.making import counters_aside, run_of
 from tests.support.operations import run
 from tests.support.rig import Rig
 
 
-def take(rig: Rig, ids: list[bytes], leases: list[bytes]) -> Marks:
+def take(rig: Rig, ids: list[bytes], leases: list[bytes]) -> Taken:
     """What was taken; it is nowhere then, so the store is not sound."""
     return run(rig.engine, rig.queue, rig.now_ms, rig.queue.leases.take, ids, leases)
 
@@ -20,25 +20,26 @@ def test_take_of_all_that_a_lease_holds_ends_the_lease(rig: Rig) -> None:
     ids = rig.add(b"a", b"bb")
     lease_id = rig.poll(2).lease_id
 
-    assert take(rig, ids, [lease_id] * 2) == [plain_mark(1), plain_mark(2)]
+    assert take(rig, ids, [lease_id] * 2) == Taken([run_of(ids, 3)], [True, True])
 
     for family in (Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS):
         assert rig.keys(family) == []
     assert (rig.stats().leased, rig.stats().leases) == (0, 0)
-    assert len(rig.keys(Family.ITEMS)) == 2, "where the items go is up to the caller"
+    assert rig.stored_ids() == ids, "where the items go is up to the caller"
 
 
 def test_take_of_some_leaves_the_lease_with_the_rest_in_order(rig: Rig) -> None:
     ids = rig.add(b"a", b"bb", b"ccc")
     lease_id = rig.poll(3, lease_ms=500).lease_id
 
-    assert take(rig, [ids[1]], [lease_id]) == [plain_mark(2)]
+    taken = run_of([ids[1]], 2, at=1, span=3)
+    assert take(rig, [ids[1]], [lease_id]) == Taken([taken], [True])
 
     ((key, entry),) = rig.dump()["leases"]
     expires_at_ms, held = decode_lease(entry)
     assert (key[4:], expires_at_ms) == (lease_id, rig.now_ms + 500)
-    assert split_held(held) == [(ids[0], plain_mark(1)), (ids[2], plain_mark(3))]
-    assert [item_id for item_id, _ in rig.held()] == [ids[0], ids[2]]
+    assert decode_held(held) == [run_of(ids[:1], 1, span=3), run_of(ids[2:], 3, at=2)]
+    assert rig.keys(Family.HOLDERS) == [rig.queue.prefix + ids[2] + lease_id]
     assert (rig.stats().leased, rig.stats().leases) == (2, 1)
 
 
@@ -46,7 +47,8 @@ def test_take_of_an_id_named_twice_gives_it_once(rig: Rig) -> None:
     (item_id,) = rig.add(b"a")
     lease_id = rig.poll().lease_id
 
-    assert take(rig, [item_id, item_id], [lease_id] * 2) == [plain_mark(1), None]
+    taken = Taken([run_of([item_id], 1)], [True, False])
+    assert take(rig, [item_id, item_id], [lease_id] * 2) == taken
 
     assert rig.stats().leased == 0
 
@@ -55,9 +57,11 @@ def test_take_under_several_leases_answers_in_the_order_asked(rig: Rig) -> None:
     ids = rig.add(b"a", b"bb", b"ccc", b"dddd")
     one, two = (polled.lease_id for polled in rig.poll_many([2, 2]))
 
-    marks = take(rig, [ids[3], ids[0], ids[1], bytes(16)], [two, two, one, one])
+    taken = take(rig, [ids[3], ids[0], ids[1], bytes(16)], [two, two, one, one])
 
-    assert marks == [plain_mark(4), None, plain_mark(2), None]
+    assert taken == Taken(
+        [run_of(ids[3:], 4, at=3), run_of(ids[1:2], 2, at=1, span=4)], [True, False, True, False]
+    )
     assert [item_id for item_id, _ in rig.held()] == [ids[0], ids[2]]
     assert (rig.stats().leased, rig.stats().leases) == (2, 2)
 
@@ -69,8 +73,8 @@ def test_take_from_a_lease_that_ran_out_takes_nothing(rig: Rig, passed_ms: int) 
     rig.now_ms += passed_ms
     before = counters_aside(rig)
 
-    assert take(rig, ids, [lease_id] * 2) == [None, None]
-    assert take(rig, ids, [lease_id, bytes(16)]) == [None, None]
+    assert take(rig, ids, [lease_id] * 2) == Taken([], [False, False])
+    assert take(rig, ids, [lease_id, bytes(16)]) == Taken([], [False, False])
 
     assert counters_aside(rig) == before
     rig.assert_sound()
@@ -81,8 +85,8 @@ def test_take_with_the_lease_of_another_or_of_nobody_takes_nothing(rig: Rig) -> 
     one, two = (polled.lease_id for polled in rig.poll_many([1, 1]))
     before = counters_aside(rig)
 
-    assert take(rig, ids, [two, one]) == [None, None]
-    assert take(rig, ids, [bytes(16)] * 2) == [None, None]
+    assert take(rig, ids, [two, one]) == Taken([], [False, False])
+    assert take(rig, ids, [bytes(16)] * 2) == Taken([], [False, False])
 
     assert counters_aside(rig) == before
     rig.assert_sound()
@@ -96,7 +100,7 @@ def test_take_from_any_lease_asks_for_no_time(rig: Rig) -> None:
 
     taken = run(rig.engine, rig.queue, rig.now_ms, rig.queue.leases.take_from_any, held)
 
-    assert taken == [(ids[1], plain_mark(2))]
+    assert taken == [run_of(ids[1:], 2, at=1)]
     assert [item_id for item_id, _ in rig.held()] == [ids[0]]
 
 

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.items import decode_lease, split_held
 from queueber.db.records.keys import due_part
+from queueber.db.records.leases import decode_lease
+from queueber.db.records.runs import decode_held
 from queueber.limits import ITEM_WIRE_BYTES, MIB, READY_WINDOW_ENTRIES
 from queueber.model import NOTHING_POLLED
-from tests.engine.making import come_back_at_once
-from tests.support.entries import plain_mark
+from tests.engine.making import add_runs, come_back_at_once, run_of
 from tests.support.rig import Rig
 
 
@@ -53,7 +53,8 @@ def test_poll_writes_one_lease_with_one_expiry_entry(rig: Rig) -> None:
     expires_at_ms, held = decode_lease(entry)
     assert key == rig.queue.prefix + polled.lease_id
     assert expires_at_ms == rig.now_ms + 700
-    assert split_held(held) == [(ids[0], plain_mark(1)), (ids[1], plain_mark(2))]
+    assert decode_held(held) == [run_of(ids, 3)]
+    assert rig.keys(Family.HOLDERS) == [rig.queue.prefix + ids[1] + polled.lease_id]
     assert rig.keys(Family.LEASE_EXPIRY) == [
         rig.queue.prefix + due_part(rig.now_ms + 700, polled.lease_id)
     ]
@@ -203,14 +204,14 @@ def test_poll_gives_contents_back_exactly(rig: Rig, size: int) -> None:
 
 @pytest.fixture
 def nothing_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items whose contents are kept in memory are in the window, however many they are."""
-    monkeypatch.setattr("queueber.engine.queue.ready_index.RECENT_BYTES_MAX", 0)
+    """Runs whose blocks are kept in memory are in the window, however many they are."""
+    monkeypatch.setattr("queueber.engine.queue.recent_blocks.RECENT_BYTES_MAX", 0)
 
 
 @pytest.mark.usefixtures("nothing_fresh")
 def test_poll_across_several_windows_keeps_the_order_to_the_last_item(rig: Rig) -> None:
     count = 3 * READY_WINDOW_ENTRIES + 17
-    ids = rig.add(*[b"%d" % n for n in range(count)])
+    ids = add_runs(rig, [b"%d" % n for n in range(count)])
     assert len(rig.queue.ready.windows[4].entries) == READY_WINDOW_ENTRIES
     polled: list[bytes] = []
     contents: list[bytes] = []
@@ -220,13 +221,14 @@ def test_poll_across_several_windows_keeps_the_order_to_the_last_item(rig: Rig) 
         contents += answer.contents
 
     assert polled == ids
-    assert contents == [b"%d" % n for n in range(count)]
+    assert contents == [b"%d" % n for n in (*range(0, count, 2), *range(1, count, 2))]
     assert rig.stats().ready == 0
+    rig.assert_sound()
 
 
 @pytest.mark.usefixtures("nothing_fresh")
 def test_poll_of_more_than_a_window_at_once_gives_them_all(rig: Rig) -> None:
-    ids = rig.add(*[b""] * (READY_WINDOW_ENTRIES + 500))
+    ids = add_runs(rig, [b""] * (READY_WINDOW_ENTRIES + 500))
 
     polled = rig.poll(READY_WINDOW_ENTRIES + 300)
 
@@ -237,8 +239,9 @@ def test_poll_of_more_than_a_window_at_once_gives_them_all(rig: Rig) -> None:
 @pytest.mark.usefixtures("nothing_fresh")
 def test_poll_interleaved_with_adds_beyond_the_window_keeps_the_order(rig: Rig) -> None:
     """What is added while the window is full lies behind it, on disk only."""
-    ids = rig.add(*[b""] * READY_WINDOW_ENTRIES)
+    ids = add_runs(rig, [b""] * READY_WINDOW_ENTRIES)
     ids += rig.add(*[b""] * 10)
+    assert not rig.queue.ready.windows[4].is_complete
     polled = list(rig.poll(1000).ids)
     rig.now_ms += 1
     ids += rig.add(*[b""] * 50)
@@ -252,7 +255,7 @@ def test_poll_interleaved_with_adds_beyond_the_window_keeps_the_order(rig: Rig) 
 @pytest.mark.usefixtures("nothing_fresh")
 def test_poll_of_an_early_item_that_came_late_finds_it_in_a_full_window(rig: Rig) -> None:
     rig.now_ms += 10_000
-    ids = rig.add(*[b""] * (READY_WINDOW_ENTRIES + 5))
+    ids = add_runs(rig, [b""] * (READY_WINDOW_ENTRIES + 5))
     rig.now_ms -= 10_000
 
     (early,) = rig.add(b"early")

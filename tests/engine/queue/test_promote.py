@@ -2,8 +2,9 @@
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, due_part, level_part
+from queueber.db.records.runs import encode_run
 from queueber.model import NewItems, QueueSettings
-from tests.support.entries import plain_mark
+from tests.engine.making import run_of
 from tests.support.operations import add, create_queue, promote
 from tests.support.rig import Rig
 
@@ -33,8 +34,8 @@ def test_promote_at_the_very_millisecond_moves_the_entry_with_its_time(rig: Rig)
 
     assert promote(rig.engine, rig.queue, visible_at_ms, MANY) == (1, NEVER_MS)
 
-    entry = (rig.queue.prefix + level_part(4) + due_part(visible_at_ms, item), plain_mark(3))
-    assert rig.dump()["visibility_index"] == [entry]
+    key = rig.queue.prefix + level_part(4) + due_part(visible_at_ms, item)
+    assert rig.dump()["visibility_index"] == [(key, encode_run(run_of([item], 3)))]
     assert rig.keys(Family.DELAYED) == []
     rig.assert_sound()
 
@@ -61,8 +62,8 @@ def test_promote_leaves_what_is_not_due_and_says_when_it_is(rig: Rig) -> None:
     rig.assert_sound()
 
 
-def test_promote_of_many_stops_at_items_max_and_goes_on(rig: Rig) -> None:
-    ids = rig.add(*[b"x"] * 25, delays_ms=[50] * 25)
+def test_promote_of_many_stops_at_runs_max_and_goes_on(rig: Rig) -> None:
+    ids = [item_id for _ in range(25) for item_id in rig.add(b"x", b"y", delays_ms=[50, 50])]
     rig.now_ms += 50
     moved = []
 
@@ -72,15 +73,16 @@ def test_promote_of_many_stops_at_items_max_and_goes_on(rig: Rig) -> None:
         if rig.stats().delayed:
             assert slice_[1] <= rig.now_ms, "there is more to do now"
 
-    assert moved == [10, 10, 5]
+    assert moved == [20, 20, 10]
     assert rig.ready_ids() == ids
 
 
-def test_promote_of_exactly_items_max_ends_with_an_empty_slice(rig: Rig) -> None:
-    rig.add(*[b"x"] * 10, delays_ms=[50] * 10)
+def test_promote_of_exactly_runs_max_ends_with_an_empty_slice(rig: Rig) -> None:
+    for _ in range(10):
+        rig.add(b"x", b"y", delays_ms=[50, 50])
     rig.now_ms += 50
 
-    assert promote(rig.engine, rig.queue, rig.now_ms, 10)[0] == 10
+    assert promote(rig.engine, rig.queue, rig.now_ms, 10)[0] == 20
     assert promote(rig.engine, rig.queue, rig.now_ms, 10) == (0, NEVER_MS)
     rig.assert_sound()
 

@@ -5,13 +5,14 @@ import pytest
 from queueber.db.families import Family
 from queueber.limits import READY_WINDOW_ENTRIES
 from queueber.model import ItemState, NewItems
-from tests.engine.making import make_dead
+from tests.engine.making import add_runs, make_dead
 from tests.support.operations import purge, receipt
 from tests.support.rig import Rig
 
 FAMILIES = {
     ItemState.READY: Family.VISIBILITY_INDEX,
     ItemState.DELAYED: Family.DELAYED,
+    ItemState.LEASED: Family.LEASES,
     ItemState.DEAD: Family.DEAD,
 }
 states = pytest.mark.parametrize("state", ItemState, ids=lambda state: state.name)
@@ -29,9 +30,7 @@ def fill(rig: Rig, count: int, batch: str = "") -> None:
 
 def ids_of(rig: Rig, state: ItemState) -> list[bytes]:
     """The items of a state, in its order."""
-    if state is ItemState.LEASED:
-        return [item_id for item_id, _ in rig.held()]
-    return [key[-16:] for key in rig.keys(FAMILIES[state])]
+    return rig.ids(FAMILIES[state])
 
 
 def purge_all(rig: Rig, state: ItemState, limit: int) -> list[tuple[int, bool]]:
@@ -51,7 +50,8 @@ def test_purge_in_slices_takes_all_of_the_state_and_no_others(rig: Rig, state: I
     assert purge_all(rig, state, 10) == [(10, True), (10, True), (5, False)]
 
     assert {each: ids_of(rig, each) for each in ItemState} == {**before, state: []}
-    assert len(rig.keys(Family.ITEMS)) == 75
+    assert rig.stored_ids() == sorted(id_ for each in ItemState for id_ in ids_of(rig, each))
+    assert len(rig.stored_ids()) == 75
     assert rig.stats().cancelled_total == 25
     if state is ItemState.LEASED:
         assert rig.keys(Family.LEASES) == rig.keys(Family.LEASE_EXPIRY) == []
@@ -118,7 +118,7 @@ def test_purge_of_ready_items_of_several_priorities_says_that_there_are_more(rig
 
 def test_purge_of_more_than_a_window_goes_on_to_the_last(rig: Rig) -> None:
     count = READY_WINDOW_ENTRIES + 300
-    rig.add(*[b""] * count)
+    add_runs(rig, [b""] * count)
     rig.reopen()
 
     slices = purge_all(rig, ItemState.READY, 1000)

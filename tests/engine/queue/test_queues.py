@@ -237,7 +237,7 @@ def test_recreated_queue_is_empty(rig: Rig) -> None:
 
     create(rig, QUEUE)
 
-    assert rig.poll(10).ids == ()
+    assert rig.poll(10).ids == []
     assert rig.stats() == Stats(QUEUE, QueueSettings(), rig.now_ms, *[0] * 24)
     rig.now_ms += 1000
     assert rig.sweep_all() == []

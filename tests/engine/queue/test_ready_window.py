@@ -7,16 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.keys import (
-    Entry,
-    due_part,
-    level_part,
-    queue_prefix,
-)
+from queueber.db.records.keys import due_part, level_part, queue_prefix
+from queueber.db.records.runs import Entry, Run, count_items, cut, encode_run, pick
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.queue.ready_index import ReadyWindow
-from tests.support.entries import LOWEST_DUE, plain_mark
+from tests.engine.making import run_of
+from tests.support.entries import LOWEST_DUE
 from tests.support.folders import quick_folder, remove_folder
 
 ENTRIES_MAX = 4
@@ -38,13 +35,27 @@ def small_windows() -> Iterator[None]:
         yield
 
 
-def entry(number: int) -> Entry:
-    return due_part(number, number.to_bytes(16)), plain_mark(number)
+SPAN = 5
+"""Items of an entry, if not said otherwise."""
+
+
+class Sizes:
+    """A block of items of a byte each."""
+
+    def size(self, start: int, stop: int) -> int:
+        return stop - start
+
+
+def entry(number: int, count: int = SPAN) -> Entry:
+    """The first entries have lower numbers, and each has the last items of a block."""
+    ids = [(10 * number + n).to_bytes(16) for n in range(SPAN)]
+    return due_part(number, ids[-1]), run_of(ids[-count:], count, at=SPAN - count)
 
 
 def write(store: Store, head: bytes, new: list[Entry]) -> None:
     batch = store.batch()
-    batch.put_many(Family.VISIBILITY_INDEX, [(head + due, mark) for due, mark in new])
+    encoded = [(head + due, encode_run(run)) for due, run in new]
+    batch.put_many(Family.VISIBILITY_INDEX, encoded)
     store.write(batch)
 
 
@@ -62,22 +73,40 @@ def new_head() -> bytes:
     return queue_prefix(next(queue_numbers)) + level_part(4)
 
 
+numbers = st.sets(st.integers(0, 30), min_size=1, max_size=7)
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("insert fresh"), st.sets(st.integers(0, 30), min_size=1, max_size=7)),
-        st.tuples(st.just("insert"), st.sets(st.integers(0, 30), min_size=1, max_size=7)),
-        st.tuples(st.just("take"), st.sets(st.integers(1, 6), min_size=1, max_size=1)),
-        st.tuples(st.just("discard"), st.sets(st.integers(0, 30), min_size=1, max_size=7)),
+        st.tuples(st.just("insert fresh"), numbers),
+        st.tuples(st.just("insert"), numbers),
+        st.tuples(st.just("take"), st.integers(1, 30).map(lambda count: {count})),
+        st.tuples(st.just("replace"), numbers),
         st.tuples(st.just("forget"), st.just({0})),
     ),
     max_size=25,
 )
 
 
+def take(index: list[Entry], items: int) -> tuple[list[Entry], Run | None]:
+    """The first entries with so many items or all, and what is left of the last of them."""
+    taken: list[Entry] = []
+    for each in index:
+        if items <= 0:
+            break
+        taken.append(each)
+        items -= each[1].count
+    if items >= 0:
+        return taken, None
+    return taken, cut(taken[-1][1], taken[-1][1].count + items, Sizes())[1]
+
+
+def is_of(number: int, each: Entry) -> bool:
+    return each[0][:8] == number.to_bytes(8)
+
+
 @settings(max_examples=200, deadline=None)
-@given(steps=steps)
+@given(steps=steps, data=st.data())
 def test_window_through_any_steps_is_the_front_of_the_index(
-    store: Store, steps: list[tuple[str, set[int]]]
+    store: Store, steps: list[tuple[str, set[int]]], data: st.DataObject
 ) -> None:
     head = new_head()
     window = ReadyWindow(is_complete=True)
@@ -85,9 +114,10 @@ def test_window_through_any_steps_is_the_front_of_the_index(
 
     for step, numbers in steps:
         if step in {"insert", "insert fresh"}:
-            new = sorted(each for each in map(entry, numbers) if each not in index)
-            if not new:
+            absent = [n for n in numbers if not any(is_of(n, each) for each in index)]
+            if not absent:
                 continue
+            new = [entry(n, data.draw(st.integers(1, SPAN))) for n in sorted(absent)]
             write(store, head, new)
             index = sorted(index + new)
             before, is_cached = len(window.entries), step == "insert fresh"
@@ -95,17 +125,27 @@ def test_window_through_any_steps_is_the_front_of_the_index(
             assert is_cached or len(window.entries) <= max(ENTRIES_MAX, before)
         elif step == "take":
             (count,) = numbers
-            window.fill(store, head, LOW, count)
-            taken = list(window.entries)[:count]
-            assert taken == index[:count]
+            while (first := window.first(count)) is None:
+                window.fill(store, head, LOW, count)
+            taken, rest = take(index, count)
+            assert first == taken
+            if not taken:
+                continue
             drop(store, head, taken)
-            window.drop_first(len(taken))
             index = index[len(taken) :]
-        elif step == "discard":
-            gone = [each for each in map(entry, numbers) if each in index]
-            drop(store, head, gone)
-            window.discard({due for due, _ in gone})
-            index = [each for each in index if each not in gone]
+            if rest is not None:
+                index.insert(0, (taken[-1][0], rest))
+                write(store, head, index[:1])
+            window.drop_first(len(taken), rest)
+        elif step == "replace":
+            for due, run in [each for each in index if any(is_of(n, each) for n in numbers)]:
+                gone = data.draw(st.sets(st.integers(0, run.count - 1), min_size=1))
+                _, left = pick(run, sorted(gone), Sizes())
+                kept: list[Entry] = [(due_part(int.from_bytes(due[:8]), r.last), r) for r in left]
+                drop(store, head, [(due, run)])
+                write(store, head, kept)
+                window.replace((due, run), kept)
+                index = sorted([*[each for each in index if each != (due, run)], *kept])
         else:
             # As after a restart: nothing is known but that there may be entries.
             window = ReadyWindow(is_complete=False)
@@ -114,6 +154,40 @@ def test_window_through_any_steps_is_the_front_of_the_index(
         assert not window.is_complete or front == index
 
     drop(store, head, index)
+
+
+def test_first_of_a_window_has_as_many_entries_as_the_items_need() -> None:
+    window = ReadyWindow(is_complete=False)
+    window.entries.extend([entry(1, 2), entry(2, 5), entry(3, 1)])
+
+    wanted = {1: 1, 2: 1, 3: 2, 7: 2, 8: 3}
+    assert {items: len(window.first(items) or ()) for items in wanted} == wanted
+    assert window.first(9) is None, "there may be more in the store"
+    window.is_complete = True
+    found = window.first(9)
+    assert found == [entry(1, 2), entry(2, 5), entry(3, 1)]
+    assert count_items([run for _, run in found]) == 8
+
+
+def test_drop_first_leaves_the_rest_of_the_last_in_its_place() -> None:
+    window = ReadyWindow(is_complete=True)
+    window.insert([entry(1), entry(2), entry(3)])
+
+    window.drop_first(2, entry(2, 3)[1])
+
+    assert list(window.entries) == [entry(2, 3), entry(3)]
+    window.drop_first(1, None)
+    assert list(window.entries) == [entry(3)]
+
+
+def test_replace_of_an_entry_behind_the_window_leaves_the_window_alone() -> None:
+    window = ReadyWindow(is_complete=False)
+    window.entries.extend([entry(1), entry(2)])
+
+    window.replace(entry(3), [entry(3, 2)])
+
+    assert list(window.entries) == [entry(1), entry(2)]
+    assert not window.is_complete
 
 
 def test_insert_on_both_sides_of_a_short_window_keeps_what_lies_behind_it_out(
@@ -126,7 +200,7 @@ def test_insert_on_both_sides_of_a_short_window_keeps_what_lies_behind_it_out(
     window = ReadyWindow(is_complete=True)
     window.insert(first)
     drop(store, head, first[:2])
-    window.drop_first(2)
+    window.drop_first(2, None)
 
     window.insert([entry(25), entry(55)])
 

@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.keys import MarkFields
+from queueber.db.records.runs import MarkFields
 from queueber.limits import BATCH_KEEP_MS
 from queueber.model import NewItems
 from tests.engine.making import allow_attempts, make_dead, whereabouts
@@ -46,7 +46,7 @@ def test_redrive_of_a_former_suspect_lets_it_go_in_any_company(rig: Rig) -> None
 
     assert redrive(rig.engine, rig.queue, dead, rig.now_ms) == 2
 
-    assert [whereabouts(rig, item_id)[1] for item_id in dead] == [MarkFields(1)] * 2
+    assert [whereabouts(rig, item_id)[1] for item_id in dead] == [MarkFields()] * 2
     assert list(rig.poll(10).ids) == sorted(dead)
     rig.assert_sound()
 
@@ -58,7 +58,7 @@ def test_redrive_counts_what_it_revived_and_passes_over_the_rest(rig: Rig) -> No
     count = redrive(rig.engine, rig.queue, [ready, dead[1], bytes(16), dead[1]], rig.now_ms)
 
     assert count == 1
-    assert [key[4:] for key in rig.keys(Family.DEAD)] == dead[:1]
+    assert rig.ids(Family.DEAD) == dead[:1]
     rig.assert_sound()
 
 

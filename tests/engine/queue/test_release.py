@@ -3,10 +3,9 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.keys import MarkFields
+from queueber.db.records.runs import MarkFields
 from queueber.model import NewItems, QueueSettings
-from tests.engine.making import mark_of
-from tests.support.entries import plain_mark
+from tests.engine.making import mark_of, run_of
 from tests.support.operations import create_queue, release, release_lease
 from tests.support.rig import Rig
 
@@ -18,8 +17,10 @@ def test_release_makes_items_ready_now_behind_those_that_waited(rig: Rig) -> Non
 
     assert rig.release([ids[1], ids[0]], polled.lease_id) == [True, True]
 
-    assert rig.ready_ids() == [ids[2], ids[0], ids[1]]
-    assert [mark_of(rig, item_id) for item_id in ids] == [MarkFields(1)] * 3
+    assert rig.runs(Family.VISIBILITY_INDEX) == [
+        run_of(ids[2:], 1, at=2),
+        run_of(ids[:2], 2, span=3),
+    ]
     assert rig.dump()["leases"] == rig.dump()["lease_expiry"] == rig.dump()["attempts"] == []
     assert (rig.stats().released_total, rig.stats().failed_total) == (2, 0)
     rig.assert_sound()
@@ -62,7 +63,7 @@ def test_release_keeps_what_the_item_had_gone_through(rig: Rig) -> None:
         rig.release(answer.ids, answer.lease_id)
 
     assert mark_of(rig, polled.ids[0]) == before
-    assert before == MarkFields(2, batch=1, attempts=1, group_max=1, priority=8, flags=1)
+    assert before == MarkFields(batch=1, attempts=1, group_max=1, priority=8, flags=1)
     rig.assert_sound()
 
 
@@ -96,11 +97,7 @@ def test_release_lease_gives_back_all_it_holds_however_late(rig: Rig) -> None:
 
     assert release_lease(rig.engine, rig.queue, polled.lease_id, rig.now_ms) == 2
 
-    index = rig.dump()["visibility_index"]
-    assert [(key[-16:], mark) for key, mark in index] == [
-        (ids[0], plain_mark(1)),
-        (ids[1], plain_mark(2)),
-    ]
+    assert rig.runs(Family.VISIBILITY_INDEX) == [run_of(ids[:2], 3, span=3)]
     assert (rig.stats().leases, rig.stats().released_total, rig.stats().expired_total) == (0, 2, 0)
     rig.assert_sound()
 

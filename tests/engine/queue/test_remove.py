@@ -2,11 +2,12 @@
 
 import pytest
 
-from queueber.db.records.items import decode_lease, split_held
+from queueber.db.families import Family
+from queueber.db.records.leases import decode_lease
+from queueber.db.records.runs import decode_held
 from queueber.model import QueueSettings
-from tests.engine.making import come_back_at_once
+from tests.engine.making import come_back_at_once, run_of
 from tests.support.ending import expire_together
-from tests.support.entries import plain_mark
 from tests.support.operations import create_queue, remove, remove_whole
 from tests.support.rig import Rig
 
@@ -116,7 +117,7 @@ def test_remove_of_some_items_leaves_the_lease_with_the_rest(rig: Rig) -> None:
     ((_, entry),) = rig.dump()["leases"]
     expires_at_ms, held = decode_lease(entry)
     assert expires_at_ms == rig.now_ms + 500
-    assert split_held(held) == [(ids[0], plain_mark(1)), (ids[2], plain_mark(3))]
+    assert decode_held(held) == [run_of(ids[:1], 1, span=3), run_of(ids[2:], 3, at=2)]
     assert rig.stats().contents_bytes == 4
     rig.assert_sound()
 
@@ -147,7 +148,7 @@ def test_remove_under_several_leases_answers_in_the_order_asked(rig: Rig) -> Non
     )
 
     assert removed == [True, False, True, False, True]
-    assert [key[4:] for key, _ in rig.dump()["items"]] == [ids[2]]
+    assert rig.stored_ids() == rig.ids(Family.LEASES) == [ids[2]]
     rig.assert_sound()
 
 

@@ -3,11 +3,13 @@
 What may go together is in `test_choice_company`.
 """
 
+from queueber.db.families import Family
+from queueber.db.records.runs import MarkFields
 from queueber.engine.queue.poll import Selection
 from queueber.limits import ITEM_WIRE_BYTES, MIB, OLDEST_FIRST_EVERY
 from queueber.model import NewItems, Polled
-from tests.engine.making import make_quarantined
-from tests.support.entries import plain_mark
+from tests.engine.making import make_quarantined, run_of
+from tests.support.operations import run
 from tests.support.rig import Rig
 
 
@@ -114,13 +116,41 @@ def test_room_is_not_taken_by_items_that_do_not_go(rig: Rig) -> None:
     assert [list(answer.ids) for answer in answers] == [[each] for each in quarantined]
 
 
-def test_choice_takes_nothing_before_it_is_asked(rig: Rig) -> None:
+def test_choice_takes_nothing_out_before_it_is_told_to(rig: Rig) -> None:
+    ids = rig.add(b"a", b"b", b"c")
+    disk, memory = rig.dump(), rig.memory()
+    blocks = rig.queue.blocks.reader()
+    selection = Selection(rig.queue, blocks, 3, bytes_max=MIB, holder=None, now_ms=rig.now_ms)
+
+    groups = [selection.take(1), selection.take(1)]
+
+    assert groups == [[run_of(ids[:1], 1, span=3)], [run_of(ids[1:2], 1, at=1, span=3)]]
+    assert (rig.dump(), rig.memory()) == (disk, memory), "its transaction has yet to be written"
+    run(rig.engine, rig.queue, rig.now_ms, selection.take_out)
+    assert rig.runs(Family.VISIBILITY_INDEX) == [run_of(ids[2:], 1, at=2)]
+    assert rig.queue.counters.ready == 1
+
+
+def test_choice_that_took_nothing_changes_nothing(rig: Rig) -> None:
     rig.add(b"a", b"b")
-    selection = Selection(rig.queue, 2, bytes_max=MIB, holder=None, now_ms=rig.now_ms)
-    assert selection.taken() == []
+    disk, memory = rig.dump(), rig.memory()
+    blocks = rig.queue.blocks.reader()
+    selection = Selection(rig.queue, blocks, 2, bytes_max=MIB, holder=None, now_ms=rig.now_ms)
 
-    ((_, mark),) = selection.take(1)
+    assert selection.take(0) == []
+    run(rig.engine, rig.queue, rig.now_ms, selection.take_out)
 
-    assert mark == plain_mark(1)
-    assert [(level, len(entries)) for level, entries in selection.taken()] == [(4, 1)]
-    assert len(rig.queue.ready.windows[4].entries) == 2, "the change drops them when it is written"
+    assert (rig.dump(), rig.memory()) == (disk, memory)
+
+
+def test_choice_joins_what_it_took_of_a_run_in_two_steps(rig: Rig) -> None:
+    """The oldest of two levels of one block come in turn; neighbours of one level are one run."""
+    ids = list(rig.add_items(NewItems([b"x"] * 4, priorities=[5, 5, 9, 5])).ids)
+    blocks = rig.queue.blocks.reader()
+    selection = Selection(rig.queue, blocks, 4, bytes_max=MIB, holder=None, now_ms=rig.now_ms)
+
+    assert selection.take(4) == [
+        run_of(ids[2:3], 1, MarkFields(priority=9), at=2, span=4),
+        run_of(ids[:2], 2, span=4),
+        run_of(ids[3:], 1, at=3),
+    ]

@@ -9,17 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from queueber.db.families import Family
 from queueber.engine.queue.peek import look
 from queueber.engine.queue.queue_state import View, live_view, take_view
 from queueber.engine.queue.split import split
 from queueber.ids import ItemId
 from queueber.limits import MIB, SPLIT_SEEKS_MAX
 from queueber.model import ItemState, NewItems
-from tests.engine.making import make_dead, make_quarantined
+from tests.engine.making import make_dead, make_dead_run, make_quarantined
 from tests.support.entries import LOWEST_DUE
 from tests.support.rig import Rig
 
 LINE = b"x"
+FAMILIES = {
+    ItemState.READY: Family.VISIBILITY_INDEX,
+    ItemState.DELAYED: Family.DELAYED,
+    ItemState.DEAD: Family.DEAD,
+}
 
 
 def ranges_of(view: View, state: ItemState, parts: int) -> list[list[bytes]]:
@@ -75,6 +81,7 @@ def test_ranges_have_every_item_of_a_state_once_and_in_order(
     with closing(Rig()) as rig:
         if dead:
             make_dead(rig, NewItems([LINE] * dead))
+            make_dead_run(rig, NewItems([LINE] * dead))
         if quarantined > 1:
             make_quarantined(rig, quarantined)
         for count, priority, delay_ms, pause_ms in adds:
@@ -161,3 +168,18 @@ def test_one_early_item_does_not_put_all_others_into_one_range(rig: Rig) -> None
 
     assert len(sizes) >= 6
     assert max(sizes) <= 2 * 2000 // 8
+
+
+@pytest.mark.parametrize("state", [ItemState.READY, ItemState.DELAYED, ItemState.DEAD])
+def test_ranges_of_a_few_long_runs_are_cut_inside_them(rig: Rig, state: ItemState) -> None:
+    if state is ItemState.DEAD:
+        make_dead_run(rig, NewItems([LINE] * 1000))
+    else:
+        delay_ms = 50 if state is ItemState.DELAYED else 0
+        rig.add(*[LINE] * 1000, delays_ms=[delay_ms] * 1000)
+    assert len(rig.keys(FAMILIES[state])) == 2
+
+    sizes = [len(each) for each in ranges_of(live_view(rig.store, rig.queue), state, 8)]
+
+    assert (len(sizes), sum(sizes)) == (8, 1000)
+    assert max(sizes) < 2 * min(sizes)

@@ -85,7 +85,8 @@ def test_sweep_moves_at_most_a_slice_of_each_kind_at_a_time(rig: Rig) -> None:
         answer_bytes_max=MIB,
         now_ms=rig.now_ms,
     )
-    rig.add(*[b"y"] * 1500, delays_ms=[10] * 1500)
+    # Neighbours with different times, so each is a run.
+    rig.add(*[b"y"] * 1500, delays_ms=[9, 10] * 750)
     rig.now_ms += 10
 
     slices = rig.sweep_all()

@@ -59,6 +59,29 @@ def test_taken_view_keeps_results_that_are_trimmed_later_and_shows_none_that_com
     assert results_of(live_view(rig.engine, rig.queue), 0, 10, MIB).missed == 2
 
 
+def test_taken_view_shows_the_items_of_a_block_that_was_rewritten_or_deleted_since(
+    rig: Rig,
+) -> None:
+    contents = [b"%d" % n * 100 for n in range(10)]
+    ids = rig.add(*contents)
+    view, snapshot = take_view(rig.engine, rig.queue)
+    ((_, whole),) = rig.dump()["items"]
+    cancel(rig.engine, rig.queue, ids[1:], rig.now_ms)
+    ((_, rewritten),) = rig.dump()["items"]
+    assert len(rewritten) < len(whole) // 4
+    later, later_snapshot = take_view(rig.engine, rig.queue)
+    cancel(rig.engine, rig.queue, ids[:1], rig.now_ms)
+
+    shown = [
+        [(each.id, each.contents) for each in look(each_view, ItemState.READY, b"", 100, MIB)[0]]
+        for each_view in (view, later, live_view(rig.engine, rig.queue))
+    ]
+
+    assert shown == [list(zip(ids, contents, strict=True)), [(ids[0], contents[0])], []]
+    snapshot.close()
+    later_snapshot.close()
+
+
 def test_taken_view_outlives_its_queue(rig: Rig) -> None:
     ids = rig.add(b"a")
     view, _ = take_view(rig.engine, rig.queue)
@@ -151,7 +174,7 @@ def test_look_without_columns_does_not_read_the_item(
     get = view.reads.get
 
     class Counting:
-        scan = staticmethod(view.reads.scan)
+        walk = staticmethod(view.reads.walk)
 
         def get(self, family: object, key: bytes) -> bytes | None:
             asked.append(family)

@@ -1,6 +1,6 @@
 """Batches: sums and digests that prove that each item ended exactly once."""
 
-from hashlib import blake2b
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -8,50 +8,77 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.remembered import ids_digest
+from queueber.db.records.remembered import DIGEST_MODULUS, ids_digest
 from queueber.engine.records.batches import batch_reference
 from queueber.errors import InvariantViolation, NotFound, ResourceExhausted
+from queueber.ids import ids_up_to, shifted
 from queueber.limits import BATCH_KEEP_MS
 from queueber.model import NewItems, Receipt
 from tests.engine.making import make_dead
 from tests.support.operations import batch_name, cancel, receipt
 from tests.support.rig import Rig
 
-ids_of_any_kind = st.lists(st.binary(min_size=16, max_size=16), max_size=20)
-
 
 def add_to(rig: Rig, batch: str, count: int = 1) -> list[bytes]:
     return list(rig.add_items(NewItems([b"x"] * count, batch=batch)).ids)
 
 
-def digest(ids: list[bytes]) -> bytes:
-    hashes = [int.from_bytes(blake2b(each, digest_size=16).digest()) for each in ids]
-    return (sum(hashes) % (1 << 128)).to_bytes(16)
+def digest(ids: Sequence[bytes]) -> bytes:
+    """By its definition, an id at a time."""
+    total = 0
+    for x in map(int.from_bytes, ids):
+        total += C1 * x + C2 * x * x + C3 * x * x * x
+    return (total % MODULUS).to_bytes(16)
 
 
 # --- digests --------------------------------------------------------------------------------------
 
+C1 = 0x9E3779B97F4A7C15F39CC0605CEDC835
+C2 = 0xC2B2AE3D27D4EB4F165667B19E3779F9
+C3 = 0xD6E8FEB86659FD93A0761D6478BD642F
+MODULUS = (1 << 128) - 159
+ID = bytes.fromhex("018bcfe568007abc9234567890abcdef")
 
-@given(ids=ids_of_any_kind, seed=st.randoms())
+single_ids = st.lists(st.binary(min_size=16, max_size=16), max_size=20)
+last_ids = st.integers(1000, (1 << 62) - 1).map(lambda n: ID[:8] + n.to_bytes(8))
+
+
+def digest_of(ids: list[bytes]) -> int:
+    return sum(ids_digest(item_id, 1) for item_id in ids) % DIGEST_MODULUS
+
+
+@given(ids=single_ids, seed=st.randoms())
 def test_digest_does_not_depend_on_the_order(ids: list[bytes], seed: Random) -> None:
     shuffled = ids.copy()
     seed.shuffle(shuffled)
 
-    assert ids_digest(shuffled) == ids_digest(ids) == int.from_bytes(digest(ids))
+    assert digest_of(shuffled) == digest_of(ids) == int.from_bytes(digest(ids))
 
 
-@given(ids=ids_of_any_kind, at=st.integers(0, 19))
-def test_digest_of_parts_adds_up_and_another_id_makes_another(ids: list[bytes], at: int) -> None:
-    parts = ids_digest(ids[:at]) + ids_digest(ids[at:])
+@given(last=last_ids, count=st.integers(0, 600))
+def test_digest_of_consecutive_ids_is_the_sum_of_each(last: bytes, count: int) -> None:
+    ids = ids_up_to(last, count)
 
-    assert parts % (1 << 128) == ids_digest(ids)
-    assert ids_digest([*ids, b"another id......"]) != ids_digest(ids)
+    assert ids_digest(last, count).to_bytes(16) == digest(ids)
 
 
-def test_digest_of_nothing_is_zero_and_of_one_has_its_golden_value() -> None:
-    """Clients compute it too: it must not change."""
-    assert ids_digest([]) == 0
-    assert f"{ids_digest([bytes(16)]):032x}" == blake2b(bytes(16), digest_size=16).hexdigest()
+@given(last=last_ids, count=st.integers(1, 600), data=st.data())
+def test_digest_of_parts_adds_up_and_another_id_makes_another(
+    last: bytes, count: int, data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, count))
+    parts = ids_digest(shifted(last, at - count), at) + ids_digest(last, count - at)
+
+    assert parts % DIGEST_MODULUS == ids_digest(last, count)
+    assert ids_digest(last, count + 1) != ids_digest(last, count)
+    assert ids_digest(shifted(last, 1), count) != ids_digest(last, count)
+
+
+def test_digest_of_nothing_is_zero_and_of_some_has_its_golden_value() -> None:
+    """Clients may compute it too: it must not change."""
+    assert ids_digest(ID, 0) == 0
+    assert f"{ids_digest(ID, 1):032x}" == "c4a7947508fc360b09b51fe5ea234ec7"
+    assert f"{ids_digest(ID, 512):032x}" == "5f751e863cc05742272415e84cb40cf9"
 
 
 # --- the receipt ----------------------------------------------------------------------------------

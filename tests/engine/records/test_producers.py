@@ -8,7 +8,7 @@ from queueber.db.families import Family
 from queueber.db.records.keys import text_digest
 from queueber.errors import Aborted, ResourceExhausted
 from queueber.limits import PRODUCER_ANSWERS_KEPT, PRODUCER_KEEP_MS
-from queueber.model import Added, NewItems, Producer, QueueSettings
+from queueber.model import Added, NewItems, PackedContents, Producer, QueueSettings
 from tests.support.operations import add, configure_queue, create_queue
 from tests.support.rig import QUEUE, Rig
 
@@ -46,6 +46,18 @@ def test_call_sent_again_is_answered_as_the_first_time_and_changes_nothing(rig: 
     assert (first.is_repeat, again.is_repeat) == (False, True)
     assert rig.dump() == disk
     assert rig.memory() == memory
+
+
+def test_call_sent_again_in_packed_form_is_the_same_call(rig: Rig) -> None:
+    contents, producer = [b"one", b"", b"three"], Producer("p", 1, 1)
+    first = rig.add_items(NewItems(contents, producer=producer))
+    packed = PackedContents.pack([b"-", *contents])[1:]
+
+    again = rig.add_items(NewItems(packed, producer=producer))
+
+    assert again == Added(first.ids, [], is_repeat=True)
+    with pytest.raises(Aborted, match="had other contents"):
+        rig.add_items(NewItems(PackedContents.pack([b"one", b"3", b"hree"]), producer=producer))
 
 
 def test_call_sent_again_tells_the_duplicates_of_the_first_time(rig: Rig) -> None:

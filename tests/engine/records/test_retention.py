@@ -3,10 +3,11 @@
 import pytest
 
 from queueber.db.families import Family
-from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.keys import NEVER_MS, due_part, text_digest
+from queueber.db.records.remembered import FORGET_KEY
 from queueber.engine.kernel.transaction import Transaction
 from queueber.errors import NotFound
-from queueber.limits import BATCH_KEEP_MS, PRODUCER_KEEP_MS
+from queueber.limits import BATCH_KEEP_MS, FORGOTTEN_TOGETHER_MAX, PRODUCER_KEEP_MS
 from queueber.model import NewItems, Producer, QueueSettings
 from tests.engine.making import counters_aside, make_dead
 from tests.support.operations import configure_queue, forget, receipt, redrive
@@ -66,7 +67,8 @@ def test_forget_of_a_key_waits_for_its_very_millisecond(rig: Rig) -> None:
 
 
 def test_forget_of_many_keys_stops_at_its_limit_and_goes_on(rig: Rig) -> None:
-    rig.add_items(NewItems([b"x"] * 25, keys=[f"k{n}" for n in range(25)]))
+    for n in range(25):
+        rig.add_items(NewItems([b"x"], keys=[f"k{n}"]))
     rig.now_ms += WINDOW_MS
     slices = []
 
@@ -76,6 +78,54 @@ def test_forget_of_many_keys_stops_at_its_limit_and_goes_on(rig: Rig) -> None:
             assert slice_[1] <= rig.now_ms, "there is more to do now"
 
     assert slices == [10, 10, 5]
+    assert remembered(rig) == {}
+
+
+def test_keys_of_one_add_are_forgotten_in_groups(rig: Rig) -> None:
+    count = 2 * FORGOTTEN_TOGETHER_MAX + 3
+    keys = [f"k{n}" for n in range(count)]
+    ids = rig.add_items(NewItems([b"x"] * count, keys=keys)).ids
+
+    groups = [(0, 256), (256, 512), (512, 515)]
+    assert rig.dump()["forget"] == [
+        (
+            rig.queue.prefix + due_part(rig.now_ms + WINDOW_MS, ids[stop - 1]),
+            FORGET_KEY + b"".join(text_digest(key) for key in keys[start:stop]),
+        )
+        for start, stop in groups
+    ]
+    assert rig.queue.counters.forgets == 3
+    rig.assert_sound()
+    rig.now_ms += WINDOW_MS
+
+    slices = [run(rig, 1)[0] for _ in range(4)]
+
+    assert slices == [256, 256, 3, 0], "a group goes as a whole"
+    assert remembered(rig) == {}
+
+
+def test_forget_of_several_groups_stops_once_there_were_enough_keys(rig: Rig) -> None:
+    for _ in range(5):
+        keys = [f"k{rig.stats().added_total + n}" for n in range(4)]
+        rig.add_items(NewItems([b"x"] * 4, keys=keys))
+    rig.now_ms += WINDOW_MS
+
+    assert run(rig, 6) == (8, rig.now_ms), "there is more to do now"
+    assert remembered(rig) == {"keys": 12, "forget": 3}
+    assert run(rig) == (12, NEVER_MS)
+    assert remembered(rig) == {}
+
+
+def test_forget_of_a_group_leaves_a_key_that_was_added_anew_meanwhile(rig: Rig) -> None:
+    rig.add_items(NewItems([b"a", b"b", b"c"], keys=["a", "b", "c"]))
+    rig.now_ms += WINDOW_MS
+    rig.add_items(NewItems([b"new"], keys=["b"]))
+
+    assert run(rig) == (3, rig.now_ms + WINDOW_MS)
+
+    assert rig.keys(Family.KEYS) == [rig.queue.prefix + text_digest("b")]
+    rig.now_ms += WINDOW_MS
+    assert run(rig) == (1, NEVER_MS)
     assert remembered(rig) == {}
 
 
@@ -192,7 +242,7 @@ def test_forget_of_a_batch_with_dead_letters_leaves_the_letters(rig: Rig) -> Non
 
     run(rig)
 
-    assert [key[4:] for key in rig.keys(Family.DEAD)] == dead
+    assert rig.ids(Family.DEAD) == dead
 
 
 # --- all together ---------------------------------------------------------------------------------
