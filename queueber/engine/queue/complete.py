@@ -3,8 +3,8 @@
 Both happen in one batch, so an item has a result exactly if it was completed, and at most one.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, compress, pairwise, repeat
+from collections.abc import Sequence
+from itertools import accumulate, chain, compress, islice, pairwise
 
 from queueber.db.records.log import result_head
 from queueber.db.records.runs import (
@@ -19,6 +19,7 @@ from queueber.engine.log import append
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
+from queueber.limits import ID_BYTES
 
 
 def complete(
@@ -29,11 +30,14 @@ def complete(
     `leases` and `results` have one for each id.
     """
     taken = tx.queue.leases.take(tx, ids, leases)
-    if taken.runs:
+    if taken.is_in_order:
+        _store(tx, taken.runs, _rows(tx, taken.runs, results))
+    elif taken.runs:
+        given = dict(compress(zip(ids, results, strict=True), taken.held))
+        by_run = [given[item_id] for run in taken.runs for item_id in run.ids]
+        rows = {row[:ID_BYTES]: row for row in _rows(tx, taken.runs, by_run)}
         # In the order of the call, which need not be that of the runs.
-        heads = dict(_heads(tx, taken.runs))
-        given = compress(zip(ids, results, strict=True), taken.held)
-        _store(tx, taken.runs, [item_id + heads[item_id] + result for item_id, result in given])
+        _store(tx, taken.runs, [rows[item_id] for item_id in given])
     return taken.held
 
 
@@ -57,9 +61,7 @@ def complete_whole(
         ]
     runs = list(chain.from_iterable(taken))
     if runs:
-        heads = _heads(tx, runs)
-        rows = [a + b + c for (a, b), c in zip(heads, given, strict=True)]
-        _store(tx, runs, rows)
+        _store(tx, runs, _rows(tx, runs, given))
     return [bool(of_lease) for of_lease in taken]
 
 
@@ -71,15 +73,20 @@ def _store(tx: QueueTx, runs: Sequence[Run], rows: Sequence[bytes]) -> None:
     tx.due(tx.queue.results_due_ms(tx.now_ms, head=head))
 
 
-def _heads(tx: QueueTx, runs: Sequence[Run]) -> Iterator[tuple[bytes, bytes]]:
-    """Each id of the runs, and what stands between it and its result."""
+def _rows(tx: QueueTx, runs: Sequence[Run], results: Sequence[bytes]) -> list[bytes]:
+    """The rows of results, one for each item of the runs in order."""
     blocks, name = tx.queue.blocks.reader(), tx.queue.batches.names.name
+    left = iter(results)
+    rows: list[bytes] = []
     for run in runs:
         attempt = min(mark_attempts(run.mark) + 1, MARK_ATTEMPTS_MAX)
         batch = name(mark_batch(run.mark)).encode()
+        given = islice(left, run.count)
         if mark_has_details(run.mark):
-            details = zip(*blocks[run].details(run.at, run.count), strict=True)
-            each = [result_head(attempt, key, batch, attributes) for key, attributes in details]
-            yield from zip(run.ids, each, strict=True)
+            keys, attributes = blocks[run].details(run.at, run.count)
+            for item_id, key, packed, result in zip(run.ids, keys, attributes, given, strict=True):
+                rows.append(item_id + result_head(attempt, key, batch, packed) + result)
         else:
-            yield from zip(run.ids, repeat(result_head(attempt, b"", batch, b"")))
+            head = result_head(attempt, b"", batch, b"")
+            rows += [item_id + head + r for item_id, r in zip(run.ids, given, strict=True)]
+    return rows

@@ -44,6 +44,8 @@ class Taken:
     runs: list[Run]
     held: list[bool]
     """For each id that was asked for, whether its lease held it."""
+    is_in_order: bool = False
+    """Whether the items of the runs are all that was asked for, in the same order."""
 
 
 class Leases:
@@ -155,20 +157,19 @@ class Leases:
         ids_of: dict[bytes, list[bytes]] = {lease_id: [] for lease_id in leases}
         for item_id, lease_id in zip(ids, leases, strict=True):
             ids_of[lease_id].append(item_id)
-        taken: list[Run] = []
-        flags: dict[bytes, Iterator[bool]] = {}
-        for (lease_id, asked), (expires_at_ms, runs) in zip(
-            ids_of.items(), self.read(list(ids_of)), strict=True
-        ):
-            held = [False] * len(asked)
-            if expires_at_ms > alive_at_ms:
-                of_lease = self._take_of(tx, due_part(expires_at_ms, lease_id), runs, asked)
-                taken += of_lease.runs
-                held = of_lease.held
-            if len(ids_of) == 1:
-                return Taken(taken, held)
-            flags[lease_id] = iter(held)
-        return Taken(taken, [next(flags[lease_id]) for lease_id in leases])
+        parts = [
+            self._take_of(tx, due_part(expires_at_ms, lease_id), runs, asked)
+            if expires_at_ms > alive_at_ms
+            else Taken([], [False] * len(asked))
+            for (lease_id, asked), (expires_at_ms, runs) in zip(
+                ids_of.items(), self.read(list(ids_of)), strict=True
+            )
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        held = {lease_id: iter(part.held) for lease_id, part in zip(ids_of, parts, strict=True)}
+        taken = [run for part in parts for run in part.runs]
+        return Taken(taken, [next(held[lease_id]) for lease_id in leases])
 
     def take_whole(
         self, tx: Transaction[Any], leases: Sequence[bytes], counts: Sequence[int]
@@ -203,7 +204,7 @@ class Leases:
     ) -> Taken:
         if (runs[0].ids if len(runs) == 1 else [i for run in runs for i in run.ids]) == ids:
             self.end(tx, [(due, runs)])
-            return Taken(runs, [True] * len(ids))
+            return Taken(runs, [True] * len(ids), is_in_order=True)
         positions, held = _positions_of(runs, ids)
         blocks = self._blocks.reader()
         taken: list[Run] = []

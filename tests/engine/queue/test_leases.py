@@ -20,7 +20,7 @@ def test_take_of_all_that_a_lease_holds_ends_the_lease(rig: Rig) -> None:
     ids = rig.add(b"a", b"bb")
     lease_id = rig.poll(2).lease_id
 
-    assert take(rig, ids, [lease_id] * 2) == Taken([run_of(ids, 3)], [True, True])
+    assert take(rig, ids, [lease_id] * 2) == Taken([run_of(ids, 3)], [True, True], is_in_order=True)
 
     for family in (Family.LEASES, Family.LEASE_EXPIRY, Family.HOLDERS):
         assert rig.keys(family) == []
