@@ -11,7 +11,7 @@ ID_BYTES = 16
 
 QUEUE_NAME_CHARS_MAX = 128
 QUEUES_MAX = 1000
-"""Each queue keeps its counters and a window of ready entries in memory (about 150 KiB at most)."""
+"""Each queue keeps its counters and a window of ready entries in memory (about 400 KiB at most)."""
 
 LEASE_MS_MAX = 7 * DAY_MS
 DELAY_MS_MAX = 366 * DAY_MS

@@ -143,13 +143,14 @@ class Blocks:
 
     def _write(self, tx: Transaction[Any], gone: "dict[ItemId, _Gone]") -> None:
         prefix = self._prefix
-        whole = [
-            prefix + block for block, (bits, _, span) in gone.items() if bits == bits_of(0, span)
-        ]
-        tx.batch.delete_many(Family.ITEMS, whole)
-        if len(whole) == len(gone):
+        parts: list[ItemId] = []
+        for block, (bits, _, span) in gone.items():
+            if bits == bits_of(0, span):
+                tx.batch.delete(Family.ITEMS, prefix + block)
+            else:
+                parts.append(block)
+        if not parts:
             return
-        parts = [block for block in gone if prefix + block not in set(whole)]
         stored = tx.store.get_many(Family.LEFTOVERS, [prefix + block for block in parts])
         for block, value in zip(parts, stored, strict=True):
             bits, size, span = gone[block]
