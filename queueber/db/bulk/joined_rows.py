@@ -9,12 +9,6 @@ from queueber.model import PackedContents, Rows
 T = TypeVar("T")
 
 
-def contents_bytes(rows: Rows) -> int:
-    """Bytes of the contents."""
-    contents = rows.contents
-    return contents.size if isinstance(contents, PackedContents) else sum(map(len, contents))
-
-
 def join_rows(rows: Sequence[Rows]) -> Rows:
     """All rows in order. A column that only some of them have gets its default for the others."""
     if len(rows) == 1:

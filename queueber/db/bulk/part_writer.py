@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from pathlib import Path
 
-from queueber.db.bulk.joined_rows import contents_bytes, join_rows
+from queueber.db.bulk.joined_rows import join_rows
 from queueber.db.bulk.staged_files import CLAIMS, SstWriter
 from queueber.db.families import Family
 from queueber.db.records.blocks import make_blocks
@@ -27,7 +27,7 @@ from queueber.db.records.remembered import encode_key_entry, groups_to_forget, i
 from queueber.db.records.runs import Mark, Run, count_items, encode_run, mark_level
 from queueber.ids import ItemId, ids_up_to, range_id
 from queueber.limits import BLOCK_BYTES_MAX, BLOCK_ITEMS_MAX, PRIORITY_MAX, ROWS_MAX
-from queueber.model import LoadInfo, Part, PartRef, Rows, StagedFile
+from queueber.model import LoadInfo, Part, PartRef, Rows, StagedFile, total_size
 
 _BUFFERED_BLOCKS = 16
 """Rows of small calls are collected until they fill so many blocks: only the last is not full."""
@@ -80,7 +80,7 @@ class PartWriter:
         if self.rows + count > ROWS_MAX:
             raise OverflowError(f"a partition has at most {ROWS_MAX} rows")
         self._buffer.append(rows)
-        self._buffered_bytes += contents_bytes(rows)
+        self._buffered_bytes += total_size(rows.contents)
         self.rows += count
         is_full = self._buffered_bytes >= _BUFFERED_BLOCKS * BLOCK_BYTES_MAX
         if is_full or self.rows - self._written >= self._buffered_rows:

@@ -16,15 +16,16 @@ states: they never overlap.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple, NewType, Protocol, cast
+from typing import NamedTuple, NewType, Protocol, TypeVar, cast
 
 from queueber.db.records.keys import TIME_BYTES, Due, due_part
 from queueber.ids import ItemId, ids_up_to, shifted
 from queueber.limits import ID_BYTES, PRIORITY_DEFAULT, PRIORITY_MAX
 
 Mark = NewType("Mark", bytes)
+T = TypeVar("T")
 
 _MARK = struct.Struct(">IHHBB")
 _HAS_DETAILS = 1
@@ -291,6 +292,24 @@ def join_entries(entries: Iterable[Entry]) -> list[Entry]:
             joined += cast("list[Entry]", [(time + run.last, run) for run in runs])
             start = at + 1
     return joined
+
+
+def by_entry(
+    ids: Iterable[bytes], find: Callable[[bytes], T | None], run_of: Callable[[T], Run]
+) -> dict[T, list[int]]:
+    """The entries that have some of the ids, each with their positions in its run, in order.
+
+    `find` gets an id and returns the entry that may have it; ids of one run cost one look.
+    """
+    found: dict[T, list[int]] = {}
+    entry: T | None = None
+    for item_id in sorted(set(ids)):
+        if entry is None or run_of(entry).position_of(item_id) is None:
+            entry = find(item_id)
+        position = None if entry is None else run_of(entry).position_of(item_id)
+        if entry is not None and position is not None:
+            found.setdefault(entry, []).append(position)
+    return found
 
 
 # --- dead letters, and the failures of an item ----------------------------------------------------

@@ -4,9 +4,10 @@ The holder of a leased item learns of it when the server refuses the outcome of 
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from queueber.db.families import Family
-from queueber.db.records.runs import Entry, Run, at_time_of, pick
+from queueber.db.records.runs import Entry, Run, at_time_of, by_entry, pick
 from queueber.engine.queue.places import find_entry, find_times, put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.remove import finish
@@ -18,14 +19,15 @@ def cancel(tx: QueueTx, ids: Sequence[bytes]) -> list[bool]:
     queue = tx.queue
     letters = queue.dead_letters.take(tx, ids)
     gone = take_waiting(tx, ids)
-    found = {item_id for run in (*letters, *gone) for item_id in run.ids}
-    others = [item_id for item_id in dict.fromkeys(ids) if item_id not in found]
-    gone += queue.leases.take_from_any(tx, queue.leases.find(others))
+    cancelled = {item_id for run in (*letters, *gone) for item_id in run.ids}
+    others = [item_id for item_id in dict.fromkeys(ids) if item_id not in cancelled]
+    leased = queue.leases.take_from_any(tx, queue.leases.find(others))
+    gone += leased
+    cancelled.update([item_id for run in leased for item_id in run.ids])
     if letters:
         finish(tx, letters, None)
     if gone:
         finish(tx, gone, Side.DEAD)
-    cancelled = {item_id for run in (*letters, *gone) for item_id in run.ids}
     tx.counters.cancelled_total += len(cancelled)
     return [item_id in cancelled for item_id in ids]
 
@@ -34,9 +36,9 @@ def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> list[Run]:
     """Take those of the items that are ready or delayed out of their index."""
     taken: list[Run] = []
     blocks = tx.queue.blocks.reader()
-    for (level, entry), positions in _waiting(tx, ids).items():
+    for (level, entry), positions in by_entry(ids, partial(_find, tx), _run).items():
         due, run = entry
-        picked, left = pick(run, sorted(positions), blocks.sizes(run))
+        picked, left = pick(run, positions, blocks.sizes(run))
         taken += picked
         if level is not None:
             tx.queue.ready.take_some(tx, level, entry, left)
@@ -51,18 +53,8 @@ _Place = tuple[int | None, Entry]
 """The level of a ready run, None if it is delayed; and its entry."""
 
 
-def _waiting(tx: QueueTx, ids: Sequence[bytes]) -> dict[_Place, set[int]]:
-    """The entries of those of the items that are ready or delayed, with their positions there."""
-    found: dict[_Place, set[int]] = {}
-    last: _Place | None = None
-    for item_id in sorted(set(ids)):
-        if last is None or last[1][1].position_of(item_id) is None:
-            last = _find(tx, item_id)
-        if last is not None:
-            position = last[1][1].position_of(item_id)
-            if position is not None:
-                found.setdefault(last, set()).add(position)
-    return found
+def _run(place: _Place) -> Run:
+    return place[1][1]
 
 
 def _find(tx: QueueTx, item_id: bytes) -> _Place | None:

@@ -1,11 +1,21 @@
 """Dead letters: items that no poll gets any more, until somebody redrives or deletes them."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, last_id_end, prefix_end
-from queueber.db.records.runs import Run, count_items, cut, decode_dead, encode_dead, join, pick
+from queueber.db.records.runs import (
+    Run,
+    by_entry,
+    count_items,
+    cut,
+    decode_dead,
+    encode_dead,
+    join,
+    pick,
+)
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.blocks import Blocks
@@ -38,9 +48,9 @@ class DeadLetters:
             return []
         blocks = self._blocks.reader()
         taken: list[Run] = []
-        for letter, positions in self._find(ids).items():
+        for letter, positions in by_entry(ids, self._get, itemgetter(2)).items():
             died_at_ms, reason, run = letter
-            picked, left = pick(run, sorted(positions), blocks.sizes(run))
+            picked, left = pick(run, positions, blocks.sizes(run))
             self._delete(tx, [run])
             self._write(tx, [(died_at_ms, reason, each) for each in left])
             taken += picked
@@ -63,18 +73,6 @@ class DeadLetters:
         if taken:
             tx.after_write(self._set_low, taken[-1].last)
         return taken
-
-    def _find(self, ids: Sequence[bytes]) -> dict[_Letter, set[int]]:
-        """The entries of those of the items that are dead, with their positions there."""
-        found: dict[_Letter, set[int]] = {}
-        letter: _Letter | None = None
-        for item_id in sorted(set(ids)):
-            if letter is None or letter[2].position_of(item_id) is None:
-                letter = self._get(item_id)
-            position = None if letter is None else letter[2].position_of(item_id)
-            if letter is not None and position is not None:
-                found.setdefault(letter, set()).add(position)
-        return found
 
     def _get(self, item_id: bytes) -> _Letter | None:
         """The entry of the first run that ends with the item or later."""
