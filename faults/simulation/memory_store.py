@@ -98,9 +98,6 @@ class MemoryStore:
     def get_many(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
         return [self._entries[family].get(key) for key in keys]
 
-    def get_neighbours(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
-        return self.get_many(family, keys)
-
     def scan(self, family: Family, start: bytes, stop: bytes, limit: int) -> Entries:
         return self._entries[family].entries(start, stop, limit)
 

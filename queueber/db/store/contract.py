@@ -109,9 +109,6 @@ class Store(Reads, Protocol):
     loads_path: Path
     """The directory of staged files: on the store's disk, so that `take_in` can move them."""
 
-    def get_neighbours(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
-        """As `get_many`; faster if the keys are in order and have few others between them."""
-
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int
     ) -> bytes | None:

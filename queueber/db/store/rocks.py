@@ -112,22 +112,6 @@ class RocksStore:
             raise unreadable(error) from error
         return values
 
-    def get_neighbours(self, family: Family, keys: list[bytes]) -> list[bytes | None]:
-        if not keys:
-            return []
-        options = _up_to(keys[-1] + b"\0")
-        # After so many deleted entries the scan ends; keys that it did not reach are read by get.
-        options.set_max_skippable_internal_keys(len(keys))
-        entries = self._families[family].items(from_key=keys[0], read_opt=options)
-        listed: Entries = list(islice(entries, len(keys)))  # type: ignore[arg-type]
-        if [key for key, _ in listed] == keys:
-            return [value for _, value in listed]
-        found: dict[bytes, bytes | None] = dict(listed)
-        missing = [key for key in keys if key not in found]
-        if missing:
-            found.update(zip(missing, self.get_many(family, missing), strict=True))
-        return [found[key] for key in keys]
-
     def scan(self, family: Family, start: bytes, stop: bytes, limit: int) -> Entries:
         options = _up_to(stop)
         entries = self._families[family].items(from_key=start, read_opt=options)

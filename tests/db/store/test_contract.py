@@ -297,7 +297,6 @@ def test_read_after_a_write_sees_all_of_it_before_any_sync(store: Store) -> None
 
     assert store.get(Family.ITEMS, key(1)) == b"v1"
     assert store.get_many(Family.ITEMS, [key(0), key(2)]) == [b"v0", b"v2"]
-    assert store.get_neighbours(Family.ITEMS, [key(0), key(1)]) == [b"v0", b"v1"]
     assert store.scan(Family.ITEMS, b"", END, 9) == entries(range(3)) == all_of(store)
     assert store.first_key(Family.ITEMS, b"", END, skips_max=9) == key(0)
 
@@ -317,24 +316,6 @@ def test_get_many_answers_in_the_order_asked_with_repeated_keys(store: Store) ->
 
     assert found == [b"v4", None, b"v0", b"v4"]
     assert store.get_many(Family.ITEMS, []) == []
-
-
-@pytest.mark.parametrize("numbers", [[], [3], [1, 2, 3], [9, 1, 40, 1], [0, 39], [50, 60]])
-def test_get_neighbours_answers_as_get_many(store: Store, numbers: list[int]) -> None:
-    put(store, Family.ITEMS, *entries(range(0, 40, 3)))
-    delete(store, range(6, 12))
-    keys = [key(number) for number in numbers]
-
-    assert store.get_neighbours(Family.ITEMS, keys) == store.get_many(Family.ITEMS, keys)
-
-
-def test_get_neighbours_finds_what_lies_behind_many_deleted_ones(store: Store) -> None:
-    put(store, Family.ITEMS, *entries(range(2000)))
-    delete(store, range(1, 1999))
-
-    found = store.get_neighbours(Family.ITEMS, [key(0), key(1), key(1999)])
-
-    assert found == [b"v0", None, b"v1999"]
 
 
 def test_keys_are_ordered_as_bytes(store: Store) -> None:

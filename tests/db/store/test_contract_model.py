@@ -156,9 +156,6 @@ def test_store_reads_as_a_dictionary_and_its_snapshot_as_one_of_before(
         assert list(store.walk(family, start, stop)) == found
         first = store.first_key(family, start, stop, skips_max=1000)
         assert first == (found[0][0] if found else None)
-        for neighbours in (asked, sorted(asked)):
-            answers = store.get_neighbours(family, neighbours)
-            assert answers == store.get_many(family, neighbours)
 
 
 def number_key(number: int) -> bytes:
@@ -170,16 +167,6 @@ def put_even_numbers(store: Store) -> None:
     model = emptied(store)
     even = [(number_key(n), b"v%d" % n) for n in range(0, 40, 2)]
     write_all(store, model, [[put_many(Family.ITEMS, even, as_columns=False)]])
-
-
-@given(numbers=st.lists(st.integers(0, 45), max_size=30))
-def test_get_neighbours_finds_what_get_many_finds(store: Store, numbers: list[int]) -> None:
-    put_even_numbers(store)
-    asked = [number_key(number) for number in numbers]
-
-    found = store.get_neighbours(Family.ITEMS, asked)
-
-    assert found == store.get_many(Family.ITEMS, asked)
 
 
 @settings(max_examples=200)
