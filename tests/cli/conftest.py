@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+import structlog
 from click.testing import CliRunner
 
 import queueber
@@ -41,9 +42,13 @@ class Cli:
     def __call__(self, *arguments: str, stdin: str = "") -> Outcome:
         """In this process, which is quick."""
         environment = {"QUEUEBER_ADDRESS": self.address, **self.environment}
-        result = CliRunner(env=environment).invoke(
-            commands, arguments, input=stdin, prog_name="queueber"
-        )
+        logging = structlog.get_config()
+        try:
+            result = CliRunner(env=environment).invoke(
+                commands, arguments, input=stdin, prog_name="queueber"
+            )
+        finally:
+            structlog.configure(**logging)
         return Outcome(result.exit_code, result.stdout, result.stderr)
 
     def start(

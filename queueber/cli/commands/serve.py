@@ -54,7 +54,7 @@ def serve(config_file: Path | None, address_file: Path | None, **flags: str | No
     from queueber.app import serve as run_server
     from queueber.logs import configure_logs, logs_are_json
 
-    configure_logs(config.log_level, config.log_format)
+    configure_logs(config.log_level, config.log_format, for_good=True)
     try:
         run_server(config, address_file=address_file)
     except Exception as error:
