@@ -103,6 +103,34 @@ LOAD_TIMEOUT_MS_MAX = 7 * DAY_MS
 LOAD_KEEP_MS = 30 * DAY_MS
 """How long the server remembers a committed load, so that a client can retry the commit."""
 
+TOPIC_NAME_BYTES_MAX = 255
+TOPIC_PARTITIONS_MAX = 256
+CONTENT_TYPE_BYTES_MAX = 255
+GROUP_NAME_BYTES_MAX = 255
+GROUPS_MAX = 100
+"""Groups of one topic: all their records are read when the topic is first used."""
+FORKS_MAX = 10_000
+"""Forks of one topic."""
+INHERITED_MAX = 1024
+"""Stretches of messages that a fork shares: one for each partition and ancestor."""
+PUBLISH_MESSAGES_MAX = 10_000
+"""Messages in one publish, to all its topics together."""
+PUBLISH_TOPICS_MAX = 1000
+"""Topics in one publish."""
+TOPICS_LOADED_MAX = 5000
+"""Topics that are kept in memory though nobody uses them right now, some 4 KiB each."""
+TOPIC_LIST_MAX = 1000
+"""Topics in a page of their list."""
+PAYLOAD_BYTES_MAX = 4 * MIB
+"""The default of `payload_bytes_max`."""
+RETENTION_MS_MAX = 3660 * DAY_MS
+TOMBSTONE_MS = DAY_MS
+TTL_SLACK_PART = 16
+"""The time of a topic's last use is written at most so often within its time to live."""
+AGENDA_SLACK_MS = MINUTE_MS
+"""The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
+long as the topic is there."""
+
 LOG_READERS_MAX = 100
 READ_ITEMS_MAX = 10_000
 PEEK_ITEMS_MAX = 100

@@ -23,7 +23,8 @@ from queueber.engine.integrity.logs import completed_items, rebuild_log
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
 from queueber.engine.integrity.records import HALF_COMMITTED, RecordsRebuild
-from queueber.engine.queue.queues import LAST_ID_KEY, NEXT_QUEUE_KEY
+from queueber.engine.kernel.transaction import NEXT_NUMBER_KEY
+from queueber.engine.queue.queues import LAST_ID_KEY
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings
 
@@ -123,9 +124,9 @@ def _rebuild_default(store: Store, prefixes: list[bytes]) -> None:
     batch = store.batch()
     check_format(store.get(Family.DEFAULT, b"format"), is_empty=False)
     highest = max([split_queue_prefix(prefix) for prefix in prefixes], default=0)
-    stored = int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1")
+    stored = int.from_bytes(store.get(Family.DEFAULT, NEXT_NUMBER_KEY) or b"\1")
     if stored <= highest:
-        batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (highest + 1).to_bytes(4))
+        batch.put(Family.DEFAULT, NEXT_NUMBER_KEY, (highest + 1).to_bytes(4))
     if len(store.get(Family.DEFAULT, LAST_ID_KEY) or bytes(ID_BYTES)) != ID_BYTES:
         batch.delete(Family.DEFAULT, LAST_ID_KEY)
     store.write(batch)

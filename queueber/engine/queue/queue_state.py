@@ -11,8 +11,8 @@ from queueber.db.records.keys import level_part, prefix_end, queue_prefix, split
 from queueber.db.records.log import LogHead, block_key
 from queueber.db.records.queues import Counters, decode_counters, decode_queue, encode_queue
 from queueber.db.store.contract import Range, Reads, Snapshot, Store
-from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log import Log, open_log, trim_due_ms
+from queueber.engine.kernel.transaction import Noted, Transaction
+from queueber.engine.log import Limits, Log, open_log, trim_due_ms
 from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.dead_letters import DeadLetters
 from queueber.engine.queue.leases import Leases
@@ -35,7 +35,7 @@ class QueueState:
 
     __slots__ = (
         "batches", "blocks", "counters", "created_at_ms", "dead_letters", "is_deleted", "keys",
-        "leases", "name", "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results",
+        "leases", "name", "noted", "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results",
         "retention", "settings",
     )  # fmt: skip
 
@@ -59,6 +59,7 @@ class QueueState:
         self.counters = counters
         self.paused_until_ms = paused_until_ms
         self.is_deleted = False
+        self.noted: Noted | None = None
         self.blocks = Blocks(store, self.prefix, recent)
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows
@@ -77,13 +78,14 @@ class QueueState:
         self, now_ms: int, *, head: LogHead | None = None, settings: QueueSettings | None = None
     ) -> int:
         """When the next results are due for deletion; with a new head or settings, if given."""
-        settings = settings or self.settings
-        return trim_due_ms(
-            self.results,
-            now_ms=now_ms,
+        limits = self.result_limits(settings or self.settings)
+        return trim_due_ms(self.results, limits, now_ms, head=head)
+
+    def result_limits(self, settings: QueueSettings) -> Limits:
+        return Limits(
             age_ms=settings.result_age_ms,
             bytes_max=settings.result_bytes_max,
-            head=head,
+            acknowledged=min(self.results.readers.values(), default=0),
         )
 
     def write_record(

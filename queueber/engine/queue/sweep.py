@@ -31,8 +31,8 @@ class Duty:
 
 
 def _trim(tx: QueueTx, _: int) -> Done:
-    s = tx.queue.settings
-    return Done(trim(tx, tx.queue.results, age_ms=s.result_age_ms, bytes_max=s.result_bytes_max))
+    queue = tx.queue
+    return Done(trim(tx, queue.results, queue.result_limits(queue.settings)))
 
 
 DUTIES = [

@@ -1,0 +1,198 @@
+"""One topic in memory: its record as last written, its logs, and the objects that own the rest.
+
+A topic is read from the store when it is first used. Its logs are opened when their partition is.
+A fork has the messages of its ancestors up to the offset at which it began, without a copy of them:
+its record says in which logs they are.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from queueber.db.families import Family
+from queueber.db.records.keys import NEVER_MS, queue_prefix
+from queueber.db.records.log import LogBlock, LogHead, block_key
+from queueber.db.records.messages import MessageBlock
+from queueber.db.records.queues import Counters, decode_counters
+from queueber.db.records.topics import TopicRecord, encode_topic
+from queueber.db.store.contract import Reads, Store
+from queueber.engine.kernel.noted_times import NotedTime, NotedTimes
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.log import Limits, Log, block_at, open_log, trim_due_ms
+from queueber.engine.records.dedup_keys import DedupKeys
+from queueber.engine.records.producers import Producers
+from queueber.engine.records.retention import Retention
+from queueber.engine.topics.compaction import Compaction
+from queueber.errors import InvalidArgument
+from queueber.ids import QueueId
+from queueber.limits import TTL_SLACK_PART
+from queueber.model import TopicSettings
+
+
+class Stretch(NamedTuple):
+    """The messages of a log between two offsets."""
+
+    prefix: bytes
+    first: int
+    end: int
+
+
+class TopicState:
+    """One topic. Only a transaction that is written replaces its record and counters."""
+
+    __slots__ = (
+        "__weakref__", "_logs", "_store", "compaction", "counters", "keys", "noted", "prefix", "producers",
+        "queue_id", "record", "retention", "used_at_ms",
+    )  # fmt: skip
+
+    def __init__(
+        self, store: Store, times: NotedTimes, number: QueueId, record: TopicRecord
+    ) -> None:
+        self._store = store
+        self.queue_id = number
+        self.prefix = queue_prefix(number)
+        self.record = record
+        stored = store.get(Family.COUNTERS, self.prefix)
+        self.counters = Counters() if stored is None else decode_counters(stored)
+        """Of what it remembers of producers and dedup ids; a topic has no items."""
+        self.noted = NotedTime(times, store, number, number)
+        self.retention = Retention()
+        self.producers = Producers(self.retention)
+        self.keys = DedupKeys(record.name, self.retention)
+        self.used_at_ms = record.used_at_ms + self.ttl_slack_ms
+        """When it was last used. The record may be older by the slack, but not by more."""
+        self.compaction = Compaction(store, record.settings)
+        self._logs: dict[int, Log] = {}
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def settings(self) -> TopicSettings:
+        return self.record.settings
+
+    @property
+    def partitions(self) -> int:
+        return len(self.record.logs)
+
+    # --- its record -------------------------------------------------------------------------------
+
+    def record_in(self, tx: Transaction[Any]) -> TopicRecord:
+        """The record, with the changes of this transaction so far."""
+        record: TopicRecord = tx.pending.get(self, self.record)
+        return record
+
+    def change(self, tx: Transaction[Any], **fields: Any) -> TopicRecord:
+        """Write the record with other fields; the topic has them once it is written."""
+        record = self.record_in(tx)._replace(**fields)
+        if self not in tx.pending:
+            tx.after_write(self._take_record, tx.pending)
+        tx.pending[self] = record
+        tx.batch.put(Family.TOPICS, self.prefix, encode_topic(record))
+        return record
+
+    def _take_record(self, pending: dict[object, Any]) -> None:
+        self.record = pending[self]
+
+    # --- its partitions ---------------------------------------------------------------------------
+
+    def check_partition(self, partition: int) -> None:
+        if not 0 <= partition < self.partitions:
+            raise InvalidArgument(
+                f"partition is {partition}; topic {self.name!r} has partitions 0 to "
+                f"{self.partitions - 1}"
+            )
+
+    def log(self, partition: int) -> Log:
+        """The log that new messages of a partition are appended to."""
+        found = self._logs.get(partition)
+        if found is None:
+            prefix = queue_prefix(self.record.logs[partition])
+            found = self._logs[partition] = open_log(self._store, prefix)
+        return found
+
+    def stretches(self, partition: int) -> list[Stretch]:
+        """The logs that have the messages of a partition, in order: its own is the last."""
+        log = self.log(partition)
+        own = Stretch(log.prefix, log.head.first_offset, log.head.next_offset)
+        if not self.record.inherited:
+            return [own]
+        shared = [each for each in self.record.inherited if each.partition == partition]
+        return [*(Stretch(queue_prefix(e.log), e.first, e.end) for e in shared), own]
+
+    def first_offset(self, partition: int) -> int:
+        """The offset of the oldest message that is kept."""
+        for each in self.record.inherited:
+            if each.partition == partition:
+                return each.first
+        return self.log(partition).head.first_offset
+
+    def next_offset(self, partition: int) -> int:
+        return self.log(partition).head.next_offset
+
+    def message_block(self, reads: Reads, partition: int, offset: int) -> MessageBlock:
+        """The block that has a message, in the topic's own log or an ancestor's."""
+        stretch = next(each for each in self.stretches(partition) if offset < each.end)
+        found = block_at(reads, stretch.prefix, offset)
+        return MessageBlock(block_key(stretch.prefix, found.end_offset - 1), found.value)
+
+    def search(
+        self, reads: Reads, partition: int, is_reached: Callable[[LogBlock], bool]
+    ) -> int:
+        """The offset of the first block of which `is_reached` is true, or where the log ends.
+
+        Once it is true of a block, it is true of all that follow.
+        """
+        stretches = self.stretches(partition)
+        low, high = stretches[0].first, stretches[-1].end
+        while low < high:
+            middle = (low + high) // 2
+            stretch = next(each for each in stretches if middle < each.end)
+            block = block_at(reads, stretch.prefix, middle)
+            if is_reached(block):
+                high = max(block.first_offset, stretch.first)
+            else:
+                low = min(block.end_offset, stretch.end)
+        return low
+
+    # --- what becomes due -------------------------------------------------------------------------
+
+    def limits(self, partition: int, acknowledged: int = 0) -> Limits:
+        """What a partition keeps. A topic that refuses messages at its limits deletes none."""
+        s = self.settings
+        if self.record.forks:
+            return Limits()  # forks share its messages
+        if s.refuses_when_full:
+            return Limits(age_ms=s.retention_ms, acknowledged=acknowledged)
+        return Limits(s.retention_ms, s.retention_bytes, s.retention_messages, acknowledged)
+
+    def trim_due_ms(
+        self, partition: int, now_ms: int, head: LogHead | None = None, acknowledged: int = 0
+    ) -> int:
+        limits = self.limits(partition, acknowledged)
+        return trim_due_ms(self.log(partition), limits, now_ms, head=head)
+
+    @property
+    def ttl_slack_ms(self) -> int:
+        """How much later than in its record the topic may have been used."""
+        return self.record.settings.ttl_ms // TTL_SLACK_PART
+
+    @property
+    def expires_at_ms(self) -> int:
+        """When it is deleted if nobody uses it before; `NEVER_MS`: never."""
+        settings = self.record.settings
+        if settings.expires_at_ms:
+            return settings.expires_at_ms
+        return self.used_at_ms + settings.ttl_ms if settings.ttl_ms else NEVER_MS
+
+    def use(self, now_ms: int) -> bool:
+        """Somebody uses it now; whether that must be written (`note_use`)."""
+        if not self.record.settings.ttl_ms:
+            return False
+        self.used_at_ms = max(self.used_at_ms, now_ms)
+        return now_ms - self.record.used_at_ms >= max(1, self.ttl_slack_ms)
+
+    def note_use(self, tx: Transaction[Any]) -> None:
+        self.change(tx, used_at_ms=tx.now_ms)
+
+
