@@ -138,22 +138,21 @@ class Bounds:
 
 
 class PackedMessages(NamedTuple):
-    """Messages of one partition that were published together, as they are stored and travel."""
+    """Messages with consecutive offsets that were published together, as they are stored and
+    travel. Time, id and sequence are those of the first; ids and sequences of the others follow."""
 
-    offsets: Sequence[int]
-    """Consecutive, unless messages between them were replaced by later ones."""
+    offset: int
+    count: int  # type: ignore[assignment]  # nobody counts the fields of the tuple
     at_ms: int
-    first_offset: int
-    """The offset, id and sequence of the first message that came with these; the others follow
-    it."""
-    first_id: bytes
-    first_sequence: int
+    id: bytes
+    sequence: int
     ends: bytes
     """Where each payload ends, 4 bytes each, little-endian."""
     payloads: bytes
     keys: Sequence[bytes] = ()
+    """One for each message, or none at all."""
     attributes: Sequence[bytes] = ()
-    """Packed, as in a block."""
+    """Packed, as in a block; one for each message, or none at all."""
 
 
 @dataclass(slots=True)
@@ -174,11 +173,23 @@ class MessageSlice:
 
     @property
     def count(self) -> int:
-        return sum([len(each.offsets) for each in self.packed])
+        return sum([each.count for each in self.packed])
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """What a topic is created with."""
+
+    settings: TopicSettings = field(default_factory=TopicSettings)
+    partitions: int = 1
+    content_type: str = ""
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
+    """How far a partition reaches."""
+
     first_offset: int
     next_offset: int
     bytes: int
@@ -189,11 +200,11 @@ class PartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
+    """A topic at one moment."""
+
     name: str
-    alias: str
-    content_type: str
+    config: TopicConfig
     created_at_ms: int
-    settings: TopicSettings
     partitions: Sequence[PartitionInfo]
     is_closed: bool
     is_deleted: bool
@@ -208,6 +219,8 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
+    """A group at one moment."""
+
     name: str
     settings: GroupSettings
     created_at_ms: int

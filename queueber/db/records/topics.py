@@ -116,9 +116,7 @@ def encode_group(record: GroupRecord) -> bytes:
 def decode_group(value: bytes) -> GroupRecord:
     """Raises `IndexError` if it has a kind of a later version."""
     with storage.GroupRecord.from_bytes(value) as r:
-        settings = GroupSettings(
-            _KINDS[r.kind], r.queue, read_settings(r.settings), r.inFlightMax
-        )
+        settings = GroupSettings(_KINDS[r.kind], r.queue, read_settings(r.settings), r.inFlightMax)
         return GroupRecord(r.number, r.createdAtMs, settings, r.settings.pausedUntilMs)
 
 

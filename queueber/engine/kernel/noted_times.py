@@ -88,9 +88,7 @@ class NotedTime:
             self._delete_entry(tx, noted_ms)
             number, batch = self._number, tx.batch
             batch.put(Family.AGENDA, agenda_key(number), wanted_ms.to_bytes(8))
-            batch.put(
-                Family.AGENDA, agenda_time_key(wanted_ms, number), queue_prefix(self._topic)
-            )
+            batch.put(Family.AGENDA, agenda_time_key(wanted_ms, number), queue_prefix(self._topic))
             self._replace(tx, wanted_ms)
 
     def clear(self, tx: Transaction[Any]) -> None:

@@ -270,9 +270,7 @@ def _append_to(
     return before.next_offset
 
 
-def _check_room(
-    topic: TopicState, head: LogHead, count: int, blocks: Sequence[NewBlock]
-) -> None:
+def _check_room(topic: TopicState, head: LogHead, count: int, blocks: Sequence[NewBlock]) -> None:
     settings = topic.settings
     if not settings.refuses_when_full:
         return

@@ -73,7 +73,7 @@ def read(
         )
         for each in taken:
             found.append(each)
-            left -= len(each.offsets)
+            left -= each.count
             bytes_left -= _size(each)
         at = next_at
         if at < block_end or not left or bytes_left <= 0:
@@ -158,11 +158,11 @@ def _packed(block: MessageBlock, position: int, count: int) -> PackedMessages:
     keys, attributes = contents.details(position, count) if contents.has_details else ((), ())
     first = block.first_offset + position
     return PackedMessages(
-        range(first, first + count),
+        first,
+        count,
         block.appended_at_ms,
-        block.first_offset,
-        block.first_id,
-        block.sequence,
+        shifted(block.first_id, position),
+        block.sequence + position,
         ends,
         payloads,
         keys,
@@ -173,7 +173,7 @@ def _packed(block: MessageBlock, position: int, count: int) -> PackedMessages:
 def _size(piece: PackedMessages) -> int:
     """What messages count against a bound of bytes."""
     details = sum(map(len, piece.keys)) + sum(map(len, piece.attributes))
-    return len(piece.payloads) + details + ITEM_WIRE_BYTES * len(piece.offsets)
+    return len(piece.payloads) + details + ITEM_WIRE_BYTES * piece.count
 
 
 # --- one message ----------------------------------------------------------------------------------

@@ -136,9 +136,7 @@ class TopicState:
         found = block_at(reads, stretch.prefix, offset)
         return MessageBlock(block_key(stretch.prefix, found.end_offset - 1), found.value)
 
-    def search(
-        self, reads: Reads, partition: int, is_reached: Callable[[LogBlock], bool]
-    ) -> int:
+    def search(self, reads: Reads, partition: int, is_reached: Callable[[LogBlock], bool]) -> int:
         """The offset of the first block of which `is_reached` is true, or where the log ends.
 
         Once it is true of a block, it is true of all that follow.
@@ -194,5 +192,3 @@ class TopicState:
 
     def note_use(self, tx: Transaction[Any]) -> None:
         self.change(tx, used_at_ms=tx.now_ms)
-
-

@@ -30,9 +30,7 @@ TOPICS_KEY = b"topics"
 class Topics:
     """All topics of a store."""
 
-    def __init__(
-        self, kernel: Kernel, reclaim: Callable[[Transaction[Any], bytes], None]
-    ) -> None:
+    def __init__(self, kernel: Kernel, reclaim: Callable[[Transaction[Any], bytes], None]) -> None:
         """`reclaim` has the disk space of a deleted log given back."""
         self._kernel = kernel
         self._store = store = kernel.store
@@ -149,7 +147,13 @@ class Topics:
                     forks=record.forks,
                 )
             wanted = (name, alias, content_type, partitions, settings)
-            if wanted != (record.name, record.alias, record.content_type, len(record.logs), record.settings):
+            if wanted != (
+                record.name,
+                record.alias,
+                record.content_type,
+                len(record.logs),
+                record.settings,
+            ):
                 raise AlreadyExists(
                     f"topic {name!r} exists with other settings; change them with configure"
                 )

@@ -87,12 +87,16 @@ def block_under_another_key(damage: Damage) -> None:
 
 def block_that_overlaps(damage: Damage) -> None:
     rows = [b"", b"b", b""]
-    damage.put_value(5, encode_block(encode_rows(rows), first_offset=3, appended_at_ms=30, position=24))
+    damage.put_value(
+        5, encode_block(encode_rows(rows), first_offset=3, appended_at_ms=30, position=24)
+    )
 
 
 def row_of_another_length(damage: Damage) -> None:
     rows = [b"aa", b"bbb"]
-    damage.put_value(5, encode_block(encode_rows(rows), first_offset=4, appended_at_ms=30, position=24))
+    damage.put_value(
+        5, encode_block(encode_rows(rows), first_offset=4, appended_at_ms=30, position=24)
+    )
 
 
 def key_of_another_width(damage: Damage) -> None:
