@@ -268,5 +268,5 @@ def _oldest_ms(
     reads: Reads, topic: TopicState, places: Iterable[tuple[int, int]], now_ms: int
 ) -> int:
     """When the oldest of some messages was published; `now_ms` if there are none."""
-    found = [topic.find_block(reads, partition, offset) for partition, offset in places]
+    found = [topic.block_from(reads, partition, offset) for partition, offset in places]
     return min([*[block.appended_at_ms for block in found if block is not None], now_ms])
