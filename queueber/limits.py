@@ -108,6 +108,8 @@ TOPIC_PARTITIONS_MAX = 256
 DEDUP_ID_BYTES_MAX = 256
 CONTENT_TYPE_BYTES_MAX = 255
 GROUP_NAME_BYTES_MAX = 255
+GROUP_RESET_MAX = 100_000
+"""Messages that are leased or to be retried, when a shared group is reset: one write drops them."""
 GROUPS_MAX = 100
 """Groups of one topic: all their records are read when the topic is first used."""
 FORKS_MAX = 10_000
