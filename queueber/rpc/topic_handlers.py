@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from queueber.model import Bounds, Published
-from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
+from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond_with
 from queueber.rpc.group_handlers import GroupMethods
 from queueber.schema import wire
 from queueber.service.service import Service
@@ -16,6 +16,7 @@ from queueber.wire.messages import (
     write_published,
     write_slice,
 )
+from queueber.wire.together import read_together, write_together_done
 from queueber.wire.topics import read_config, read_partition, read_position, write_topic_info
 
 
@@ -77,6 +78,11 @@ class TopicsMethods(Methods):
                 write_published(listed[at], each)
 
         return answer()
+
+    @call
+    def together_context(self, context: Any) -> Answer:
+        done = self._service.together.together(self._session, read_together(context.params.req))
+        return respond_with(context, "resp", done, write_together_done)
 
 
 class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped

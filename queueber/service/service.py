@@ -17,6 +17,7 @@ from queueber.service.results import Results
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
 from queueber.service.subscriptions import Subscriptions
+from queueber.service.together import TogetherCalls
 from queueber.service.topics import Topics
 
 
@@ -38,6 +39,9 @@ class Service:
         self.groups = Groups(shell, self.topics, self.publishing, self._group_gone)
         self.subscriptions = Subscriptions(
             shell, self.topics, self.groups, self.reads, self.items, self.bound_leases
+        )
+        self.together = TogetherCalls(
+            shell, self.publishing, ends, self.subscriptions.check_consumer
         )
         shell.serve_waiting_polls = self._serve
 

@@ -53,6 +53,7 @@ class Subscriptions:
         self._count = 0
         groups.consumers = self.consumers
         groups.moved = self.group_moved
+        groups.check_consumer = self.check_consumer
 
     # --- subscribing ------------------------------------------------------------------------------
 
@@ -198,6 +199,18 @@ class Subscriptions:
         return self._groups.acknowledge(
             subscription.session, feed.topic, feed.group, partition, offset
         )
+
+    def check_consumer(
+        self, session: Session, topic: TopicState, group: Group, partition: int
+    ) -> None:
+        """Refuse a caller if a partition of an ordered group has another consumer: what the caller
+        has of it was taken over."""
+        active = self._consumers.get((topic, group.name, partition))
+        if active is not None and active.session is not session:
+            raise Aborted(
+                f"consumer {active.name!r} has partition {partition} of group {group.name!r}, and "
+                "only its connection may acknowledge"
+            )
 
     def settle(self, subscription: Subscription, settlement: Settlement) -> Awaitable[list[bool]]:
         """Of a shared group; for each message whether the lease held it."""
