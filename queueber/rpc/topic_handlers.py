@@ -6,7 +6,9 @@ from typing import Any
 from queueber.model import Bounds, Published
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond_with
 from queueber.rpc.group_handlers import GroupMethods
+from queueber.rpc.results_topic_handlers import ResultsTopicHandler
 from queueber.schema import wire
+from queueber.service.result_topics import queue_of
 from queueber.service.service import Service
 from queueber.service.topic_handle import TopicHandle
 from queueber.wire.lists import read_columns
@@ -27,6 +29,10 @@ class TopicsMethods(Methods):
     def topic_context(self, context: Any) -> Answer:
         params = context.params
         check_may_hold(self._session)
+        queue = queue_of(params.name)
+        if queue is not None:
+            results = self._service.result_topics.open(queue, self._session)
+            return _give(context, ResultsTopicHandler(self._service, results))
         found = self._service.topics.open_topic(
             params.name, self._session, must_exist=params.mustExist
         )
@@ -159,6 +165,10 @@ class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # ca
         if found is not None:
             results.found = True
             results.partition, results.offset = found
+
+
+async def _give(context: Any, topic: object) -> None:
+    context.results.topic = topic
 
 
 async def _write_first(context: Any, published: Awaitable[list[Published]]) -> None:

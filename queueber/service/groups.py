@@ -55,7 +55,7 @@ class Groups:
         self._publishing = publishing
         self.consumers: Consumers = lambda _topic, _group: ()
         """Set by the subscriptions."""
-        self.check_consumer: Callable[[Session, TopicState, Group, int], None] = (
+        self.check_consumer: Callable[[Session, TopicState, str, int], None] = (
             lambda _session, _topic, _group, _partition: None
         )
         """Set by the subscriptions: refuses a caller if a partition has another consumer."""
@@ -198,7 +198,7 @@ class Groups:
         """An ordered group is done with the messages before `offset`; where its cursor is."""
         state = self._topics.alive(topic)
         group = self.find(state, name)
-        self.check_consumer(topic.session, state, group, partition)
+        self.check_consumer(topic.session, state, name, partition)
         return self.acknowledge(topic.session, state, group, partition, offset)
 
     def acknowledge(

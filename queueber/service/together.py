@@ -9,7 +9,6 @@ from typing import Any
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.settle import Outcomes
-from queueber.engine.topics.group import Group
 from queueber.engine.topics.groups import get_group
 from queueber.engine.topics.together import Acknowledgement, QueueStep, together
 from queueber.engine.topics.topic_state import TopicState
@@ -35,7 +34,7 @@ from queueber.service.validate.topics import (
     check_topic_name,
 )
 
-MayAcknowledge = Callable[[Session, TopicState, Group, int], None]
+MayAcknowledge = Callable[[Session, TopicState, str, int], None]
 """Refuses a caller if a partition of an ordered group has another consumer."""
 
 
@@ -129,7 +128,7 @@ class TogetherCalls:
                 f"lease: group {ack.group!r} has none; give the offset up to which it is done"
             )
         else:
-            self._check_consumer(session, topic, group, ack.partition)
+            self._check_consumer(session, topic, ack.group, ack.partition)
         return Acknowledgement(topic, group, ack.partition, ack.offset, ack.lease, ack.offsets)
 
     def _step(self, steps: QueueSteps) -> QueueStep:
