@@ -60,9 +60,7 @@ class Seen:
 
     @classmethod
     def of(cls, message: MessageModel) -> "Seen":
-        return cls(
-            message.offset, message.payload, message.key, message.attributes, message.at_ms
-        )
+        return cls(message.offset, message.payload, message.key, message.attributes, message.at_ms)
 
 
 class TopicRig:
@@ -347,9 +345,9 @@ def test_topics_do_what_the_model_says(seed: int) -> None:
         rig.sweep()
         rig.now_ms += HOUR_MS
         rig.sweep()
-        assert {family: rig_keys(rig, family) for family in Family if family is not Family.DEFAULT} == {
-            family: [] for family in Family if family is not Family.DEFAULT
-        }
+        assert {
+            family: rig_keys(rig, family) for family in Family if family is not Family.DEFAULT
+        } == {family: [] for family in Family if family is not Family.DEFAULT}
         assert rig.engine.topics.count == 0
         assert next_due_ms(rig.engine.kernel, rig.engine.topics, rig.now_ms) == NEVER_MS
     finally:
