@@ -88,10 +88,11 @@ class LogFeed:
                 next=self.offset(partition),
             )
 
-    def moved(self) -> None:
-        """The group was reset: go on at its cursors."""
-        for partition in self.partitions:
-            self._offsets[partition] = self._cursor(partition)
+    def moved(self, partition: int | None) -> None:
+        """The group was reset, in one partition or in all: go on at its cursors."""
+        for each in self.partitions:
+            if partition is None or each == partition:
+                self._offsets[each] = self._cursor(each)
 
     # --- as a feed --------------------------------------------------------------------------------
 

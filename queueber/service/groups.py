@@ -59,8 +59,10 @@ class Groups:
             lambda _session, _topic, _group, _partition: None
         )
         """Set by the subscriptions: refuses a caller if a partition has another consumer."""
-        self.moved: Callable[[TopicState, str], None] = lambda _topic, _group: None
-        """Set by the subscriptions: a group was reset, paused, resumed or deleted."""
+        self.changed: Callable[[TopicState, str], None] = lambda _topic, _group: None
+        """Set by the subscriptions: a group was paused, resumed or deleted."""
+        self.moved: Callable[[TopicState, str, int | None], None] = lambda _topic, _group, _at: None
+        """Set by the subscriptions: a group was reset, in one partition or in all."""
 
     # --- the set of them --------------------------------------------------------------------------
 
@@ -131,7 +133,9 @@ class Groups:
             groups.reset_group(tx, state, group, partition, to)
 
         facts: Facts = {"partition": partition, "to": to}
-        return self._write(topic, name, reset, "group_reset", lambda _: facts)
+        done = self._write(topic, name, reset, "group_reset", lambda _: facts)
+        self.moved(state, name, partition)
+        return done
 
     def pause_group(self, topic: TopicHandle, name: str, for_ms: int) -> Awaitable[None]:
         """Give its consumers nothing for that long; 0: until it is resumed."""
@@ -188,7 +192,7 @@ class Groups:
             shell.log_topic(topic.session, event, topic.name, {"group": name, **told})
         if queue is not None and not queue.is_deleted:
             shell.after_write(queue)
-        self.moved(topic.state, name)
+        self.changed(topic.state, name)
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         return answer
 

@@ -61,6 +61,7 @@ class Subscriptions:
         """The consumer of each partition of an ordered group."""
         self._count = 0
         groups.consumers = self.consumers
+        groups.changed = self.group_changed
         groups.moved = self.group_moved
         groups.check_consumer = results.check_consumer = self.check_consumer
         results.consumers = self.consumers
@@ -264,11 +265,15 @@ class Subscriptions:
         for subscription in list(self._of_key.get(key, ())):
             subscription.wake()
 
-    def group_moved(self, topic: TopicState, group: str) -> None:
-        """A group was reset, paused, resumed or deleted."""
+    def group_changed(self, topic: TopicState, group: str) -> None:
+        """A group was paused, resumed or deleted."""
+        self._wake((topic, group))
+
+    def group_moved(self, topic: TopicState, group: str, partition: int | None) -> None:
+        """A group was reset, in one partition or in all."""
         for subscription in list(self._of_key.get((topic, group), ())):
-            if isinstance(subscription.feed, LogFeed) and group in topic.groups:
-                subscription.feed.moved()
+            if isinstance(subscription.feed, LogFeed):
+                subscription.feed.moved(partition)
             subscription.wake()
 
     def consumers(self, topic: Owner, group: str) -> list[str]:
