@@ -30,6 +30,7 @@ from queueber.model import (
     TopicInfo,
     TopicSettings,
 )
+from queueber.service.consumers import Consumers
 from queueber.service.queues import Queues
 from queueber.service.session import QueueHandle, Session
 from queueber.service.shell import Shell
@@ -68,15 +69,12 @@ class ResultsHandle:
 
 
 class ResultTopics:
-    def __init__(self, shell: Shell, queues: Queues) -> None:
+    def __init__(self, shell: Shell, queues: Queues, consumers: Consumers) -> None:
+        self._consumers = consumers
         self._shell = shell
         self._queues = queues
         self.consumers: Callable[[QueueState, str], Sequence[str]] = lambda _queue, _group: ()
         """Set by the subscriptions: the names of the consumers of a group."""
-        self.check_consumer: Callable[[Session, QueueState, str, int], None] = (
-            lambda _session, _queue, _group, _partition: None
-        )
-        """Set by the subscriptions: refuses a caller if a group has another consumer."""
 
     def open(self, queue: str, session: Session) -> ResultsHandle:
         return ResultsHandle(self._queues.handle(queue, session))
@@ -266,7 +264,7 @@ class ResultTopics:
         check_reader(name)
         _check_partition(topic, partition)
         self.check_known(topic, name)
-        self.check_consumer(topic.session, topic.queue.state, name, partition)
+        self._consumers.check(topic.session, topic.queue.state, name, partition)
         return self.acknowledge(topic, name, offset)
 
     def acknowledge(self, topic: ResultsHandle, name: str, offset: int) -> Awaitable[int]:
