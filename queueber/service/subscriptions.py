@@ -20,7 +20,8 @@ from queueber.service.lease_feed import LeaseFeed
 from queueber.service.log_feed import LogFeed
 from queueber.service.reads import Reads
 from queueber.service.result_feed import ResultsFeed
-from queueber.service.result_topics import ResultsHandle, ResultTopics
+from queueber.service.result_messages import ResultsHandle
+from queueber.service.result_topics import ResultTopics
 from queueber.service.session import Session
 from queueber.service.shell import Shell
 from queueber.service.subscription import Feed, Receiver, Subscription
