@@ -16,7 +16,7 @@ from queueber.client.calls.polls import PollCalls
 from queueber.client.calls.results import ResultCalls
 from queueber.client.calls.snapshots import SnapshotCalls
 from queueber.client.transport.connection import Connection
-from queueber.client.transport.link import Link
+from queueber.client.transport.link import GroupRef, Link, QueueRef
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.model import QueueSettings, ServerInfo, Stats
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
@@ -25,8 +25,8 @@ from queueber.wire.queues import read_server_info, read_settings, read_stats, wr
 class QueueCalls:
     """The calls of one queue. Users of the queue share this object, so their calls are batched."""
 
-    def __init__(self, connection: Connection, name: str, *, must_exist: bool) -> None:
-        self._queue = queue = RemoteQueue(connection, name, must_exist=must_exist)
+    def __init__(self, connection: Connection, name: str, ref: QueueRef | GroupRef) -> None:
+        self._queue = queue = RemoteQueue(connection, ref)
         self.name = name
         self.address = connection.target.address
         self.adds = AddCalls(queue)
@@ -62,16 +62,16 @@ class ClientCalls:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._queues: dict[tuple[str, bool], QueueCalls] = {}
+        self._queues: dict[QueueRef, QueueCalls] = {}
         self._lock = Lock()
 
     def queue(self, name: str, *, must_exist: bool) -> QueueCalls:
         """The same object for all who ask for the queue, so that their calls are batched."""
-        key = to_name(name), bool(must_exist)
+        ref = QueueRef(to_name(name), bool(must_exist))
         with self._lock:
-            if key not in self._queues:
-                self._queues[key] = QueueCalls(self.connection, name, must_exist=key[1])
-            return self._queues[key]
+            if ref not in self._queues:
+                self._queues[ref] = QueueCalls(self.connection, name, ref)
+            return self._queues[ref]
 
     def describe(self) -> "Future[ServerInfo]":
         return self.connection.ask(
