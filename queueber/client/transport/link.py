@@ -1,5 +1,6 @@
-"""One live RPC connection: the server's service object, its limits, and the capabilities of queues and topics."""
+"""One live RPC connection: the server, its limits, and capabilities of queues and topics."""
 
+import asyncio
 import contextlib
 import os
 import re
@@ -77,6 +78,7 @@ class Link:
         self.service = self._client.bootstrap().cast_as(wire.Service)
         self._capabilities: dict[Ref, Any] = {}
         self.server = ServerInfo("", "", 0, 0, 0, 0)
+        self.is_lost = asyncio.Event()
 
     def capability(self, ref: Ref) -> Any:
         """The capability of a queue, a topic or a group."""
@@ -107,9 +109,11 @@ class Link:
         """Return once the connection has ended."""
         with contextlib.suppress(capnp.KjException):
             await self._client.on_disconnect()
+        self.is_lost.set()
 
     def close(self) -> None:
         self._capabilities.clear()
+        self.is_lost.set()
         self._stream.close()
 
 

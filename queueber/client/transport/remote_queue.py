@@ -51,12 +51,14 @@ class RemoteQueue:
             )
 
 
-def filled(method: str, write: Callable[[Any], None]) -> Callable[[Any], Awaitable[Any]]:
+def filled(
+    method: str, write: Callable[[Any], None], field: str = "req"
+) -> Callable[[Any], Awaitable[Any]]:
     """Sends a call to a queue, with a request that a function writes."""
 
     def send(queue: Any) -> Any:
         request = getattr(queue, method + "_request")()
-        write(request.init("req"))
+        write(request.init(field))
         return request.send()
 
     return send
