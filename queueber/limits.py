@@ -105,6 +105,7 @@ LOAD_KEEP_MS = 30 * DAY_MS
 
 TOPIC_NAME_BYTES_MAX = 255
 TOPIC_PARTITIONS_MAX = 256
+DEDUP_ID_BYTES_MAX = 256
 CONTENT_TYPE_BYTES_MAX = 255
 GROUP_NAME_BYTES_MAX = 255
 GROUPS_MAX = 100
@@ -125,6 +126,9 @@ PAYLOAD_BYTES_MAX = 4 * MIB
 """The default of `payload_bytes_max`."""
 RETENTION_MS_MAX = 3660 * DAY_MS
 TOMBSTONE_MS = DAY_MS
+COMPACT_AFTER_MS = 10 * SECOND_MS
+"""How long a message that was replaced by a later one may still be read. All that were replaced
+meanwhile leave their blocks together."""
 TTL_SLACK_PART = 16
 """The time of a topic's last use is written at most so often within its time to live."""
 AGENDA_SLACK_MS = MINUTE_MS

@@ -107,6 +107,11 @@ class Family(Enum):
         "log, digest of a message's key",
         "the offset of the last message with that key",
     )
+    REPLACED = (
+        "replaced",
+        "log, offset",
+        "empty; a later message has the same key, and this one is to be deleted",
+    )
     AGENDA = (
         "agenda",
         "0, number of a topic or group; or 1, time, number of a topic or group",
@@ -131,6 +136,7 @@ _NOT_OF_QUEUES = frozenset(
         Family.GROUPS,
         Family.POSITIONS,
         Family.LAST_OF_KEY,
+        Family.REPLACED,
         Family.AGENDA,
     }
 )
@@ -146,5 +152,5 @@ TOPIC_FAMILIES = (
 )  # fmt: skip
 """The families whose keys begin with a topic's number."""
 
-LOG_FAMILIES = (Family.LOGS, Family.LOG_BLOCKS, Family.LAST_OF_KEY)
+LOG_FAMILIES = (Family.LOGS, Family.LOG_BLOCKS, Family.LAST_OF_KEY, Family.REPLACED)
 """The families that have entries of a partition's log."""

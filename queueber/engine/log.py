@@ -16,7 +16,7 @@ a block: then the log begins there, and the block stays until all its rows are b
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from queueber.db.families import Family
 from queueber.db.records import log as codec
@@ -317,11 +317,15 @@ def _first_kept(store: Store, log: Log, line: _Line) -> codec.LogBlock | None:
 
 def block_at(reads: Reads, prefix: bytes, offset: int) -> codec.LogBlock:
     """The block that has the offset."""
+    block = block_from(reads, prefix, offset)
+    invariant(block and block.first_offset <= offset, "I12", log=prefix, missing=offset)
+    return cast("codec.LogBlock", block)
+
+
+def block_from(reads: Reads, prefix: bytes, offset: int) -> codec.LogBlock | None:
+    """The block that has the offset, or the next one; None if there is none."""
     found = reads.scan(Family.LOG_BLOCKS, codec.block_key(prefix, offset), prefix_end(prefix), 1)
-    invariant(found, "I12", log=prefix, missing=offset)
-    block = codec.decode_log_block(*found[0])
-    invariant(block.first_offset <= offset, "I12", log=prefix, missing=offset)
-    return block
+    return codec.decode_log_block(*found[0]) if found else None
 
 
 def _delete_blocks(

@@ -1,15 +1,20 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.queue.sweep import sweep
+from queueber.engine.queue.sweep import sweep_queue
+from queueber.engine.topics.topic_state import TopicState
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.durable_ends import DurableEnds
 from queueber.service.items import Items
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
+from queueber.service.publish import Publishing
 from queueber.service.queues import Queues
+from queueber.service.reads import Reads
 from queueber.service.results import Results
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
+from queueber.service.topics import Topics
 
 
 class Service:
@@ -23,6 +28,13 @@ class Service:
         self.snapshots = Snapshots(shell)
         self.loads = Loads(shell)
         self.queues = Queues(shell, self.polls, self.snapshots)
+        ends = DurableEnds(shell, self._messages_came)
+        self.publishing = Publishing(shell, ends)
+        self.topics = Topics(shell, self.publishing, ends)
+        self.reads = Reads(shell, self.topics, self.publishing, ends)
+
+    def _messages_came(self, topic: TopicState) -> None:
+        self.shell.wakeups.fire(topic)
 
     # --- time and shutdown ------------------------------------------------------------------------
 
@@ -34,10 +46,12 @@ class Service:
             return True
         self.snapshots.expire_snapshots(now_ms)
         engine = self.shell.engine
-        swept = sweep(engine.kernel, engine.queues, now_ms)
-        if swept is not None:
-            self.polls.swept(swept)
-        return swept is not None
+        number = engine.agenda.take_due(now_ms)
+        if number is None:
+            return False
+        if number in engine.queues.by_id:
+            self.polls.swept(sweep_queue(engine.kernel, engine.queues.by_id[number], now_ms))
+        return True
 
     def next_due_in_ms(self) -> int | None:
         """How long nothing will be due; None when nothing ever will, as things stand."""

@@ -21,8 +21,8 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.ids import QueueId
 from queueber.limits import AGENDA_SLACK_MS, LOOKAHEAD_RETRY_MS, LOOKAHEAD_SKIPS_MAX
 
-Due = tuple[QueueId, QueueId]
-"""A topic or group that is to be looked at, and its topic."""
+Due = tuple[int, QueueId, QueueId]
+"""A time, a topic or group that is to be looked at then, and its topic."""
 
 
 class NotedTimes:
@@ -60,7 +60,12 @@ class NotedTimes:
             return []
         start, stop = agenda_time_key(self._low_ms), agenda_time_key(now_ms + 1)
         found = self._store.scan(Family.AGENDA, start, stop, limit)
-        return [(split_agenda_time_key(key)[1], split_queue_prefix(topic)) for key, topic in found]
+        return [(*split_agenda_time_key(key), split_queue_prefix(topic)) for key, topic in found]
+
+    def forget(self, tx: Transaction[Any], at_ms: int, number: QueueId) -> None:
+        """Delete an entry, whether or not what it names still exists."""
+        tx.batch.delete(Family.AGENDA, agenda_time_key(at_ms, number))
+        tx.batch.delete(Family.AGENDA, agenda_key(number))
 
     def added(self, at_ms: int) -> None:
         self._next_ms = min(self._next_ms, at_ms)
@@ -92,7 +97,7 @@ class NotedTime:
             self._replace(tx, wanted_ms)
 
     def clear(self, tx: Transaction[Any]) -> None:
-        """Note nothing: it is gone, or is being looked at."""
+        """Note nothing: it is gone, or is being looked at now."""
         noted_ms = tx.pending.get(self, self.at_ms)
         if noted_ms < NEVER_MS:
             self._delete_entry(tx, noted_ms)

@@ -123,19 +123,25 @@ class Noted(Protocol):
     """When to look at a topic or group, as the store knows it; see `noted_times.py`."""
 
     def note(self, tx: "Transaction[Any]", at_ms: int) -> None: ...
+    def clear(self, tx: "Transaction[Any]") -> None: ...
 
 
 class Owner(Protocol):
     """What a transaction knows of a queue, topic or group: it writes the counters with every
     change."""
 
-    name: str
-    queue_id: QueueId
-    prefix: bytes
     counters: Counters
     """As last written. Only `Transaction.commit` replaces them."""
-    noted: Noted | None
-    """None: it is always in memory, so that nothing need be noted."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def queue_id(self) -> QueueId: ...
+    @property
+    def prefix(self) -> bytes: ...
+    @property
+    def noted(self) -> Noted | None:
+        """None: it is always in memory, so that nothing need be noted."""
 
 
 Q_co = TypeVar("Q_co", covariant=True)

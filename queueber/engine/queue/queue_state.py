@@ -34,9 +34,9 @@ class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "batches", "blocks", "counters", "created_at_ms", "dead_letters", "is_deleted", "keys",
-        "leases", "name", "noted", "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results",
-        "retention", "settings",
+        "__weakref__", "batches", "blocks", "counters", "created_at_ms", "dead_letters",
+        "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms", "prefix", "producers",
+        "queue_id", "ready", "results", "retention", "settings",
     )  # fmt: skip
 
     def __init__(

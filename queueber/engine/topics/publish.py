@@ -11,7 +11,12 @@ from zlib import crc32
 
 from queueber.db.records.blocks import NewBlock, make_blocks
 from queueber.db.records.log import LogHead
-from queueber.db.records.messages import encode_messages, reference, split_reference
+from queueber.db.records.messages import (
+    encode_messages,
+    read_message_head,
+    reference,
+    split_reference,
+)
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append_block
 from queueber.engine.topics.topic_state import TopicState
@@ -91,9 +96,12 @@ def _look_up(
     """When a message was published, its id and sequence; zeros if it is deleted."""
     if not topic.first_offset(partition) <= offset < topic.next_offset(partition):
         return 0, bytes(16), 0
-    block = topic.message_block(tx.store, partition, offset)
+    block = topic.block_from(tx.store, partition, offset)
+    if block is None or block.first_offset > offset:
+        return 0, bytes(16), 0
     at = offset - block.first_offset
-    return block.appended_at_ms, shifted(block.first_id, at), block.sequence + at
+    first_id, sequence = read_message_head(block.value)
+    return block.appended_at_ms, shifted(first_id, at), sequence + at
 
 
 def _publish_new(
@@ -159,6 +167,12 @@ def _append(
     count = len(messages.payloads)
     if not count:
         return Published(tx.now_ms, (), (), (), ())
+    expects = publication.expected_offset is not None
+    if expects and publication.partition is None and topic.partitions > 1:
+        raise InvalidArgument(
+            f"expected_offset: topic {topic.name!r} has {topic.partitions} partitions; name the "
+            "one that it is about"
+        )
     last = tx.ids.mint_last(count, tx.now_ms)
     first_sequence = topics.take_sequences(tx, count, last)
     partitions = _partitions_of(topic, messages, publication, last)
@@ -171,11 +185,6 @@ def _append(
             range(offset, offset + count),
             IdRuns([(last, count)]),
             range(first_sequence, first_sequence + count),
-        )
-    if publication.expected_offset is not None:
-        raise InvalidArgument(
-            f"expected_offset: topic {topic.name!r} has {topic.partitions} partitions; name the "
-            "one that it is about"
         )
     return _spread(tx, topic, messages, partitions, last, first_sequence)
 
@@ -265,7 +274,9 @@ def _append_to(
         body = encode_messages(first_id, first_sequence + block.start, block.value)
         head = append_block(tx, log, body, block.stop - block.start)
     if topic.settings.keeps_last_per_key and messages.keys:
-        topic.compaction.replace(tx, log, messages, before.next_offset)
+        topic.compaction.replace(
+            tx.join(topic), partition, messages, before.next_offset, topic.settings.tombstone_ms
+        )
     tx.look_at(topic, topic.trim_due_ms(partition, tx.now_ms, head))
     return before.next_offset
 

@@ -5,7 +5,7 @@ refused, and the error names both ends. A caller that asks to be moved starts at
 instead, and is told how many messages it missed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from queueber.db.families import Family
 from queueber.db.records.log import LogBlock, block_key
@@ -13,7 +13,7 @@ from queueber.db.records.messages import MessageBlock, read_message_head
 from queueber.db.store.contract import Reads
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import InvalidArgument, OutOfRange, invariant
-from queueber.ids import made_at_ms, shifted
+from queueber.ids import shifted
 from queueber.limits import ITEM_WIRE_BYTES
 from queueber.model import Bounds, MessageSlice, PackedMessages, Position, Start
 
@@ -68,20 +68,22 @@ def read(
     for block, block_end in _blocks(reads, topic, partition, offset, stop):
         if bounds.end_ms and block.appended_at_ms >= bounds.end_ms:
             break
-        taken, next_at = _take(
-            block, at, block_end, messages_max=left, bytes_max=bytes_left, is_first=not found
+        start = max(at, block.first_offset)
+        taken, at = _take(
+            block, start, block_end, messages_max=left, bytes_max=bytes_left, is_first=not found
         )
         for each in taken:
             found.append(each)
             left -= each.count
             bytes_left -= _size(each)
-        at = next_at
         if at < block_end or not left or bytes_left <= 0:
             break
+    else:
+        at = max(offset, stop)
     return MessageSlice(
         partition,
         found,
-        max(at, offset),
+        at,
         topic.first_offset(partition),
         end,
         is_closed=topic.record.is_closed,
@@ -93,19 +95,22 @@ def _blocks(
 ) -> Iterator[tuple[MessageBlock, int]]:
     """The blocks from an offset on, and up to which offset each belongs to the topic."""
     at = offset
-    for prefix, _, end in topic.stretches(partition):
-        end = min(end, stop)
+    has_gaps = topic.settings.keeps_last_per_key
+    for prefix, _, last in topic.stretches(partition):
+        end = min(last, stop)
         if at >= end:
             continue
         bound = block_key(prefix, (1 << 64) - 1)
         for key, value in reads.walk(Family.LOG_BLOCKS, block_key(prefix, at), bound):
             block = MessageBlock(key, value)
-            invariant(block.first_offset <= at, "I15", topic=topic.name, missing=at)
+            invariant(block.first_offset <= at or has_gaps, "I15", topic=topic.name, missing=at)
+            if block.first_offset >= end:
+                break
             at = min(block.end_offset, end)
             yield block, at
             if at == end:
                 break
-        invariant(at == end, "I15", topic=topic.name, missing=at)
+        invariant(at == end or has_gaps, "I15", topic=topic.name, missing=at)
 
 
 def _take(
@@ -181,39 +186,44 @@ def _size(piece: PackedMessages) -> int:
 
 def find_id(reads: Reads, topic: TopicState, message_id: bytes) -> tuple[int, int] | None:
     """Partition and offset of a message of the topic; None if it has none of that id."""
+    number = int.from_bytes(message_id)
+
+    def distance(block: LogBlock) -> int:
+        return number - int.from_bytes(read_message_head(block.value)[0])
+
     for partition in range(topic.partitions):
-        offset = _found_in(reads, topic, partition, message_id)
+        offset = _find(reads, topic, partition, distance)
         if offset is not None:
             return partition, offset
     return None
 
 
-def _found_in(reads: Reads, topic: TopicState, partition: int, message_id: bytes) -> int | None:
-    """Ids rise with offsets: the block is the last one whose first id is not greater."""
-    first = topic.search(reads, partition, lambda block: _first_id(block) > message_id)
-    if first == topic.first_offset(partition) or made_at_ms(message_id) == 0:
-        return None
-    block = topic.message_block(reads, partition, first - 1)
-    position = int.from_bytes(message_id) - int.from_bytes(block.first_id)
-    offset = block.first_offset + position
-    is_there = (
-        position < block.end_offset - block.first_offset
-        and shifted(block.first_id, position) == message_id
-        and topic.first_offset(partition) <= offset < first
-    )
-    return offset if is_there else None
-
-
-def _first_id(block: LogBlock) -> bytes:
-    return read_message_head(block.value)[0]
-
-
 def find_sequence(reads: Reads, topic: TopicState, partition: int, sequence: int) -> int:
     """The offset of the first message of a partition whose sequence is `sequence` or greater."""
-    after = topic.search(
-        reads, partition, lambda block: read_message_head(block.value)[1] > sequence
-    )
-    if after == topic.first_offset(partition):
-        return after
-    block = topic.message_block(reads, partition, after - 1)
-    return min(after, block.first_offset + sequence - block.sequence)
+
+    def distance(block: LogBlock) -> int:
+        return sequence - read_message_head(block.value)[1]
+
+    start = topic.search(reads, partition, lambda block: distance(block) < _span(block))
+    found = _find(reads, topic, partition, distance)
+    return start if found is None else found
+
+
+def _find(
+    reads: Reads, topic: TopicState, partition: int, distance: Callable[[LogBlock], int]
+) -> int | None:
+    """The offset of a message that is `distance` behind the first of its block; None if no block
+    has it. Ids and sequences rise with the offsets."""
+    start = topic.search(reads, partition, lambda block: distance(block) < _span(block))
+    if start == topic.next_offset(partition):
+        return None
+    block = topic.block_from(reads, partition, start)
+    if block is None or distance(block) < 0:
+        return None
+    offset = block.first_offset + distance(block)
+    is_kept = topic.first_offset(partition) <= offset < topic.next_offset(partition)
+    return offset if is_kept else None
+
+
+def _span(block: LogBlock) -> int:
+    return block.end_offset - block.first_offset

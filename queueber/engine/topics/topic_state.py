@@ -10,19 +10,18 @@ from typing import Any, NamedTuple
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, queue_prefix
-from queueber.db.records.log import LogBlock, LogHead, block_key
-from queueber.db.records.messages import MessageBlock
+from queueber.db.records.log import LogBlock, LogHead
 from queueber.db.records.queues import Counters, decode_counters
 from queueber.db.records.topics import TopicRecord, encode_topic
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.noted_times import NotedTime, NotedTimes
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log import Limits, Log, block_at, open_log, trim_due_ms
+from queueber.engine.log import Limits, Log, block_from, open_log, trim_due_ms
 from queueber.engine.records.dedup_keys import DedupKeys
 from queueber.engine.records.producers import Producers
 from queueber.engine.records.retention import Retention
 from queueber.engine.topics.compaction import Compaction
-from queueber.errors import InvalidArgument
+from queueber.errors import InvalidArgument, invariant
 from queueber.ids import QueueId
 from queueber.limits import TTL_SLACK_PART
 from queueber.model import TopicSettings
@@ -40,8 +39,8 @@ class TopicState:
     """One topic. Only a transaction that is written replaces its record and counters."""
 
     __slots__ = (
-        "__weakref__", "_logs", "_store", "compaction", "counters", "keys", "noted", "prefix", "producers",
-        "queue_id", "record", "retention", "used_at_ms",
+        "__weakref__", "_logs", "_store", "compaction", "counters", "keys", "noted", "prefix",
+        "producers", "queue_id", "record", "retention", "used_at_ms",
     )  # fmt: skip
 
     def __init__(
@@ -60,8 +59,10 @@ class TopicState:
         self.keys = DedupKeys(record.name, self.retention)
         self.used_at_ms = record.used_at_ms + self.ttl_slack_ms
         """When it was last used. The record may be older by the slack, but not by more."""
-        self.compaction = Compaction(store, record.settings)
         self._logs: dict[int, Log] = {}
+        self.compaction = Compaction(store, self.retention, self.log)
+        if record.settings.keeps_last_per_key:
+            self.compaction.look(self.partitions)
 
     @property
     def name(self) -> str:
@@ -111,6 +112,11 @@ class TopicState:
             found = self._logs[partition] = open_log(self._store, prefix)
         return found
 
+    def begin_log(self, tx: Transaction[Any], partition: int, head: LogHead) -> None:
+        """A partition of a new topic does not begin at offset 0."""
+        log = self._logs[partition] = Log(queue_prefix(self.record.logs[partition]), head, {})
+        log.replace_head(tx, head)
+
     def stretches(self, partition: int) -> list[Stretch]:
         """The logs that have the messages of a partition, in order: its own is the last."""
         log = self.log(partition)
@@ -130,11 +136,20 @@ class TopicState:
     def next_offset(self, partition: int) -> int:
         return self.log(partition).head.next_offset
 
-    def message_block(self, reads: Reads, partition: int, offset: int) -> MessageBlock:
-        """The block that has a message, in the topic's own log or an ancestor's."""
+    def block_from(self, reads: Reads, partition: int, offset: int) -> LogBlock | None:
+        """The block that has an offset of the log, in the topic's own log or an ancestor's.
+
+        Only if the topic keeps the last message of each key, it may be a later one or None.
+        """
         stretch = next(each for each in self.stretches(partition) if offset < each.end)
-        found = block_at(reads, stretch.prefix, offset)
-        return MessageBlock(block_key(stretch.prefix, found.end_offset - 1), found.value)
+        return self._block_in(reads, stretch, offset)
+
+    def _block_in(self, reads: Reads, stretch: Stretch, offset: int) -> LogBlock | None:
+        found = block_from(reads, stretch.prefix, offset)
+        is_there = found is not None and found.first_offset <= offset
+        keeps_last = self.record.settings.keeps_last_per_key
+        invariant(is_there or keeps_last, "I15", topic=self.name, missing=offset)
+        return found
 
     def search(self, reads: Reads, partition: int, is_reached: Callable[[LogBlock], bool]) -> int:
         """The offset of the first block of which `is_reached` is true, or where the log ends.
@@ -146,9 +161,12 @@ class TopicState:
         while low < high:
             middle = (low + high) // 2
             stretch = next(each for each in stretches if middle < each.end)
-            block = block_at(reads, stretch.prefix, middle)
-            if is_reached(block):
-                high = max(block.first_offset, stretch.first)
+            block = self._block_in(reads, stretch, middle)
+            if block is None:
+                high = middle
+            elif is_reached(block):
+                # Where messages were replaced, the block may begin behind the offset.
+                high = min(middle, max(block.first_offset, stretch.first))
             else:
                 low = min(block.end_offset, stretch.end)
         return low
@@ -158,8 +176,8 @@ class TopicState:
     def limits(self, partition: int, acknowledged: int = 0) -> Limits:
         """What a partition keeps. A topic that refuses messages at its limits deletes none."""
         s = self.settings
-        if self.record.forks:
-            return Limits()  # forks share its messages
+        if self.record.forks or s.keeps_last_per_key:
+            return Limits()  # forks share its messages; keys decide what is kept
         if s.refuses_when_full:
             return Limits(age_ms=s.retention_ms, acknowledged=acknowledged)
         return Limits(s.retention_ms, s.retention_bytes, s.retention_messages, acknowledged)

@@ -15,6 +15,7 @@ from queueber.db.records.keys import queue_prefix, split_queue_prefix
 from queueber.db.records.topics import TopicRecord, decode_topic, encode_topic
 from queueber.engine.kernel.noted_times import NotedTimes
 from queueber.engine.kernel.transaction import Kernel, Transaction
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import AlreadyExists, InvalidArgument, NotFound, StorageCorrupt
 from queueber.ids import QueueId
@@ -35,9 +36,12 @@ class Topics:
         self._kernel = kernel
         self._store = store = kernel.store
         self.reclaim = reclaim
+        self.when_loaded: Callable[[TopicState], None] = lambda _: None
+        """Called with each topic that is read from the store."""
         self.times = NotedTimes(store)
         self._loaded: WeakValueDictionary[QueueId, TopicState] = WeakValueDictionary()
         self._by_name: WeakValueDictionary[str, TopicState] = WeakValueDictionary()
+        self._groups: WeakValueDictionary[QueueId, QueueState] = WeakValueDictionary()
         self._recent: OrderedDict[QueueId, TopicState] = OrderedDict()
         published = store.get(Family.DEFAULT, PUBLISHED_KEY) or bytes(8 + ID_BYTES)
         self.sequence = int.from_bytes(published[:8])
@@ -95,8 +99,17 @@ class Topics:
                     "and restore the store from a backup"
                 ) from error
             self._loaded[number] = topic
+            self.when_loaded(topic)
         self._used(topic)
         return topic
+
+    def loaded_group(self, number: QueueId) -> QueueState | None:
+        """The queue of a shared group, if it is in memory."""
+        return self._groups.get(number)
+
+    def group_queue(self, topic: QueueId, number: QueueId) -> QueueState | None:
+        """The queue of a shared group; None if there is none."""
+        return self._groups.get(number)
 
     def loaded(self, number: QueueId) -> TopicState | None:
         """The topic of a number, if it is in memory."""
@@ -147,13 +160,8 @@ class Topics:
                     forks=record.forks,
                 )
             wanted = (name, alias, content_type, partitions, settings)
-            if wanted != (
-                record.name,
-                record.alias,
-                record.content_type,
-                len(record.logs),
-                record.settings,
-            ):
+            has = (record.name, record.alias, record.content_type, len(record.logs))
+            if wanted != (*has, record.settings):
                 raise AlreadyExists(
                     f"topic {name!r} exists with other settings; change them with configure"
                 )
