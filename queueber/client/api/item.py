@@ -28,7 +28,7 @@ class Held:
     _lease: "LeasedItems | None"
 
 
-def held_by(item: Held) -> tuple[str, bytes]:
+def held_by(item: object) -> tuple[str, bytes]:
     """The queue and the lease that hold an item."""
     lease = item._lease if isinstance(item, Held) else None
     if lease is None:
@@ -66,7 +66,7 @@ class Item(Held):
         self.key = key
         self.attributes = attributes
         self.batch = batch
-        self._lease = lease
+        self._lease = lease  # type: ignore[misc]  # a slot of the base, which a dataclass hides
 
     @property
     def added_at(self) -> datetime:

@@ -16,7 +16,6 @@ from collections import deque
 from concurrent.futures import Future
 from functools import partial
 from operator import methodcaller
-from typing import Any
 
 import capnp
 
