@@ -15,7 +15,7 @@ from queueber.wire.messages import (
     write_published,
     write_slice,
 )
-from queueber.wire.topics import read_config, read_position, write_topic_info
+from queueber.wire.topics import read_config, read_partition, read_position, write_topic_info
 
 
 class TopicsMethods(Methods):
@@ -121,6 +121,25 @@ class TopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # capnp i
         self._session.answers.check()
         write_topic_info(context.results.init("topic"), self._service.topics.describe(self._topic))
         self._count(context)
+
+    @call
+    def trim_context(self, context: Any) -> Answer:
+        params = context.params
+        deleted = self._service.topics.trim(
+            self._topic, read_partition(params.partition), read_position(params.to)
+        )
+        return answer_with(context, "deleted", deleted)
+
+    @call
+    def fork_context(self, context: Any) -> Answer:
+        request = context.params.req
+        return self._service.topics.fork(
+            self._topic,
+            request.name,
+            read_config(request.config),
+            read_partition(request.partition),
+            request.offset,
+        )
 
     @call
     def close_context(self, context: Any) -> Answer:

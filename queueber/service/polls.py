@@ -104,14 +104,14 @@ class Polls:
         for waiter in self._waiters.take_all():
             waiter.answer(NOTHING_POLLED)
 
-    def swept(self, swept: Sweep) -> None:
+    def swept(self, queue: QueueState, swept: Sweep) -> None:
         """The sweeper has moved items of a queue."""
         if swept.expired or swept.promoted:
             _log.debug(
                 "swept", queue=swept.queue_name, expired=swept.expired, promoted=swept.promoted
             )
         # Whatever this slice did: a full disk may have cut short the one before it.
-        self._shell.after_write(self._shell.engine.queues.get(swept.queue_name))
+        self._shell.after_write(queue)
 
     # --- one poll ---------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Polls:
             # What became due since the sweeper last looked is ready now, whoever comes first.
             kernel, now_ms = shell.engine.kernel, shell.clock.now_ms()
             if kernel.agenda.due_ms(state.queue_id) <= now_ms:
-                self.swept(sweep_queue(kernel, state, now_ms))
+                self.swept(state, sweep_queue(kernel, state, now_ms))
             waiting = [call for call in calls if _may_answer(call.future, call.columns[0])]
             for _, group in groupby(waiting, lambda c: self._shared_terms(state, c.columns[0])):
                 self._take_group(state, list(group))

@@ -1,7 +1,7 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.queue.sweep import sweep_queue
+from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.durable_ends import DurableEnds
@@ -46,17 +46,21 @@ class Service:
             return True
         self.snapshots.expire_snapshots(now_ms)
         engine = self.shell.engine
-        number = engine.agenda.take_due(now_ms)
-        if number is None:
+        swept = sweep(engine.kernel, engine.queues, engine.topics, now_ms)
+        if swept is None:
             return False
-        if number in engine.queues.by_id:
-            self.polls.swept(sweep_queue(engine.kernel, engine.queues.by_id[number], now_ms))
+        if swept.queue is not None and swept.moved is not None:
+            self.polls.swept(swept.queue, swept.moved)
+        if swept.topic is not None and swept.topic.record.is_deleted:
+            self.shell.wakeups.fire(swept.topic)  # whoever waits finds that it is gone
+            self.shell.wake_reclaimer()
         return True
 
     def next_due_in_ms(self) -> int | None:
         """How long nothing will be due; None when nothing ever will, as things stand."""
-        shell = self.shell
-        due_ms = min(shell.engine.agenda.next_ms(), self.bound_leases.due_ms, self.snapshots.due_ms)
+        shell, engine = self.shell, self.shell.engine
+        swept_ms = next_due_ms(engine.kernel, engine.topics, shell.clock.now_ms())
+        due_ms = min(swept_ms, self.bound_leases.due_ms, self.snapshots.due_ms)
         shell.sweeper_sleeps_until(due_ms)
         return None if due_ms == NEVER_MS else max(0, due_ms - shell.clock.now_ms())
 

@@ -2,13 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.forks import fork
+from queueber.engine.topics.info import topic_info
 from queueber.engine.topics.read import find_id, find_sequence
 from queueber.engine.topics.topic_state import TopicState
+from queueber.engine.topics.trim import trim_topic
+from queueber.errors import InvalidArgument
 from queueber.limits import TOPIC_LIST_MAX
-from queueber.model import TopicConfig, TopicInfo
+from queueber.model import Position, TopicConfig, TopicInfo
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.publish import Publishing
 from queueber.service.session import Session
@@ -152,6 +157,32 @@ class Topics:
         self._ends.written(ends)
         return done
 
+    def trim(self, topic: TopicHandle, partition: int | None, to: Position) -> Awaitable[int]:
+        """Delete the messages before a position, of one partition or of all; how many went."""
+        state = self.alive(topic)
+        facts: dict[str, object] = {"partition": partition, "to": to}
+        return self._write(
+            state, topic.session, partial(_trim, state, partition, to), "topic_trimmed", facts
+        )
+
+    def fork(
+        self, topic: TopicHandle, name: str, config: TopicConfig, partition: int | None, offset: int
+    ) -> Awaitable[None]:
+        """Create a topic that shares the messages of this one up to an offset."""
+        check_new_topic_name(name)
+        check_config(config, is_new=False)
+        state, engine = self.alive(topic), self._shell.engine.topics
+        if config.partitions not in (0, state.partitions):
+            raise InvalidArgument(
+                f"partitions: {config.partitions} for a fork of a topic that has "
+                f"{state.partitions}; a fork has as many, give 0"
+            )
+
+        def make(tx: Transaction[Any]) -> None:
+            fork(tx, engine, state, name, config, partition, offset)
+
+        return self._write(state, topic.session, make, "topic_forked", {"fork": name})
+
     def find(self, topic: TopicHandle, message_id: bytes, sequence: int) -> tuple[int, int] | None:
         """Partition and offset of a message, by its id or else by its sequence."""
         state, store = self.alive(topic), self._shell.engine.store
@@ -180,27 +211,7 @@ class Topics:
         self._shell.wake_sweeper_for(self._shell.engine.agenda.next_ms())
 
 
-def topic_info(topic: TopicState, engine: Any) -> TopicInfo:
-    from queueber.db.records.keys import NEVER_MS
-    from queueber.model import PartitionInfo
-
-    record = topic.record
-    parent = engine.load(record.parent) if record.parent else None
-    heads = [topic.log(each).head for each in range(topic.partitions)]
-    return TopicInfo(
-        record.name,
-        TopicConfig(record.settings, topic.partitions, record.content_type, record.alias),
-        record.created_at_ms,
-        [
-            PartitionInfo(
-                topic.first_offset(at), head.next_offset, head.kept_bytes, 0, head.last_ms
-            )
-            for at, head in enumerate(heads)
-        ],
-        record.is_closed,
-        record.is_deleted,
-        record.forks,
-        parent.name if parent is not None else "",
-        [],
-        0 if topic.expires_at_ms == NEVER_MS else topic.expires_at_ms,
-    )
+def _trim(topic: TopicState, partition: int | None, to: Position, tx: Transaction[Any]) -> int:
+    if partition is not None:
+        topic.check_partition(partition)
+    return trim_topic(tx, topic, partition, to)
