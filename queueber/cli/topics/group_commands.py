@@ -75,7 +75,7 @@ def create_group(target: Target, name: str, group: str, **given: Any) -> None:
     are for groups of kind 'shared'. With --json: {"created": true}.
     """
     start = to_start(given, {})
-    own = {key: given.pop(key) for key in ("kind", "queue", "in_flight_max")}
+    own = {key: given.pop(key) for key in ("kind", "in_flight_max")} | {"queue": target.queue}
     named = {key: value for key, value in own.items() if value is not None}
     settings: Any = to_arguments(given, QueueSettings())
     with target.connect() as client:
