@@ -5,6 +5,7 @@ from typing import Any
 
 from queueber.model import Bounds, Published
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
+from queueber.rpc.group_handlers import GroupMethods
 from queueber.schema import wire
 from queueber.service.service import Service
 from queueber.service.topic_handle import TopicHandle
@@ -78,7 +79,7 @@ class TopicsMethods(Methods):
         return answer()
 
 
-class TopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
+class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
     """The capability of one topic, for one connection. Ends when its caller lets go of it."""
 
     def __init__(self, service: Service, topic: TopicHandle) -> None:

@@ -3,16 +3,19 @@
 from collections.abc import Awaitable
 from dataclasses import replace
 
+from queueber.engine.topics.groups import cursor, get_group
 from queueber.engine.topics.read import read, start_of
 from queueber.engine.topics.topic_state import TopicState
+from queueber.errors import InvalidArgument
 from queueber.limits import READ_ITEMS_MAX
-from queueber.model import Bounds, MessageSlice, Position
+from queueber.model import Bounds, MessageSlice, Position, Start
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.publish import Publishing
 from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.topics import Topics
 from queueber.service.unread_answers import AnswerMemory
+from queueber.service.validate.topics import check_group_name
 from queueber.service.waiting import keep_looking
 
 
@@ -44,7 +47,7 @@ class Reads:
         shell = self._shell
         self._publishing.written_first(topic.session)
         state = self._topics.alive(topic)
-        offset, missed = start_of(shell.engine.store, state, partition, position)
+        offset, missed = self._start(state, partition, position, group)
         cut = self.cut(bounds)
 
         def look() -> tuple[MessageSlice, bool]:
@@ -59,6 +62,25 @@ class Reads:
             return found, bool(found.packed) or is_over or found.next_offset < found.end_offset
 
         return keep_looking(shell, topic.session, state, look, look(), wait_ms=wait_ms)
+
+    def _start(
+        self, state: TopicState, partition: int, position: Position, group: str
+    ) -> tuple[int, int]:
+        """The offset to read from, and how many messages were missed before it."""
+        if position.start is Start.GROUP:
+            check_group_name(group)
+            found = get_group(state, group)
+            return cursor(state, found, partition), 0
+        if group:
+            raise InvalidArgument(
+                f"group: {group[:200]!r} is given, but the position is {position.start.value!r}; "
+                "only the position 'group' is that of one"
+            )
+        return start_of(self._shell.engine.store, state, partition, position)
+
+    def is_durable(self, state: TopicState, partition: int) -> bool:
+        """Whether all that was written to a partition is durable."""
+        return self._ends.end(state, partition) is None
 
     def cut(self, bounds: Bounds) -> Bounds:
         """The bounds, and those of the server."""

@@ -1,10 +1,12 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
 from queueber.db.records.keys import NEVER_MS
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.durable_ends import DurableEnds
+from queueber.service.groups import Groups
 from queueber.service.items import Items
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
@@ -14,6 +16,7 @@ from queueber.service.reads import Reads
 from queueber.service.results import Results
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
+from queueber.service.subscriptions import Subscriptions
 from queueber.service.topics import Topics
 
 
@@ -32,9 +35,26 @@ class Service:
         self.publishing = Publishing(shell, ends)
         self.topics = Topics(shell, self.publishing, ends)
         self.reads = Reads(shell, self.topics, self.publishing, ends)
+        self.groups = Groups(shell, self.topics, self.publishing)
+        self.subscriptions = Subscriptions(
+            shell, self.topics, self.groups, self.reads, self.items, self.bound_leases
+        )
+        shell.serve_waiting_polls = self._serve
+
+    # --- who is woken by what ---------------------------------------------------------------------
+
+    def _serve(self, queue: QueueState) -> None:
+        """Something may be ready in a queue, or in a shared group."""
+        self.polls.serve(queue)
+        self.subscriptions.queue_changed(queue)
 
     def _messages_came(self, topic: TopicState) -> None:
+        """Messages of a topic are durable, or it is closed or gone."""
         self.shell.wakeups.fire(topic)
+        self.subscriptions.messages_came(topic)
+        for group in topic.groups.values():
+            if (queue := group.opened_queue) is not None:
+                self._serve(queue)
 
     # --- time and shutdown ------------------------------------------------------------------------
 
@@ -52,7 +72,7 @@ class Service:
         if swept.queue is not None and swept.moved is not None:
             self.polls.swept(swept.queue, swept.moved)
         if swept.topic is not None and swept.topic.record.is_deleted:
-            self.shell.wakeups.fire(swept.topic)  # whoever waits finds that it is gone
+            self._messages_came(swept.topic)  # whoever waits finds that it is gone
             self.shell.wake_reclaimer()
         return True
 
@@ -69,6 +89,7 @@ class Service:
         self.shell.admission.close()
         self.polls.answer_all()
         self.shell.wakeups.fire_all()
+        self.subscriptions.server_stops()
         # Those that were just answered count as calls again after their next turn.
         await self.shell.next_turn()
         await self.shell.admission.wait_idle()

@@ -108,7 +108,7 @@ class Topics:
             return shell.durable(False)
         engine = shell.engine.topics
         done = self._write(topic, session, lambda tx: engine.delete(tx, topic), "topic_deleted", {})
-        shell.wakeups.fire(topic)  # whoever waits finds that it is gone
+        self._ends.tell(topic)  # whoever waits finds that it is gone
         shell.wake_reclaimer()
 
         async def answer() -> bool:

@@ -1,21 +1,26 @@
 """An engine on a real store with one topic, and time in the hands of the test."""
 
+import struct
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
 from queueber.db.store.rocks import RocksStore
-from queueber.engine.kernel.transaction import Kernel, Transaction
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.open import open_engine
 from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.queue.queues import Queues
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.groups import create_group
 from queueber.engine.topics.publish import publish
+from queueber.engine.topics.read import read
+from queueber.engine.topics.sweep import sweep
 from queueber.engine.topics.topic_state import TopicState
-from queueber.engine.topics.topics import Topics
 from queueber.ids import IdSource
+from queueber.limits import MIB
 from queueber.model import (
+    Bounds,
     GroupKind,
     GroupSettings,
     NewMessages,
@@ -43,10 +48,28 @@ class TopicRig:
 
     def _open(self) -> None:
         self.store = RocksStore(self.folder / "data")
-        self.kernel = Kernel(self.store, IdSource(self.random))
-        self.queues = Queues(self.kernel)
-        self.queues.read()
-        self.topics = Topics(self.kernel, self.queues.reclaim)
+        self.engine = open_engine(self.store, IdSource(self.random))
+        self.kernel, self.queues = self.engine.kernel, self.engine.queues
+        self.topics = self.engine.topics
+
+    def sweep(self) -> None:
+        """Do all that is due now."""
+        while sweep(self.kernel, self.queues, self.topics, self.now_ms) is not None:
+            pass
+
+    def read(self, partition: int = 0, start: int | None = None) -> list[tuple[int, bytes]]:
+        """The offsets and payloads that a reader finds."""
+        topic = self.topic
+        at = topic.first_offset(partition) if start is None else start
+        found: list[tuple[int, bytes]] = []
+        while at < topic.next_offset(partition):
+            page = read(self.store, topic, partition, at, Bounds(100, MIB))
+            for packed in page.packed:
+                ends = struct.unpack(f"<{packed.count}I", packed.ends)
+                payloads = [packed.payloads[a:b] for a, b in pairwise((0, *ends))]
+                found += enumerate(payloads, packed.offset)
+            at = page.next_offset
+        return found
 
     def reopen(self) -> None:
         self.store.close()

@@ -14,7 +14,8 @@ from queueber.engine.queue.add import add
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.remove import remove
 from queueber.engine.queue.settle import Outcomes, settle
-from queueber.engine.topics.groups import Group, acknowledge
+from queueber.engine.topics.group import Group
+from queueber.engine.topics.groups import acknowledge
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics

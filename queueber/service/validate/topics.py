@@ -8,13 +8,18 @@ from collections.abc import Sequence
 
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import (
+    CLIENT_NAME_BYTES_MAX,
     CONTENT_TYPE_BYTES_MAX,
+    CREDITS_MAX,
     DEDUP_ID_BYTES_MAX,
     DEDUP_WINDOW_MS_MAX,
     GROUP_NAME_BYTES_MAX,
+    HEARTBEAT_MS_MIN,
+    HOUR_MS,
     ID_BYTES,
     ITEM_WIRE_BYTES,
     KEY_BYTES_MAX,
+    LEASE_MS_MAX,
     MESSAGE_OVERHEAD_BYTES,
     PRODUCER_ID_BYTES_MAX,
     PUBLISH_MESSAGES_MAX,
@@ -28,6 +33,8 @@ from queueber.model import (
     GroupSettings,
     NewMessages,
     Publication,
+    Start,
+    Subscribing,
     TopicConfig,
     TopicSettings,
     largest_size,
@@ -41,7 +48,6 @@ RESERVED = "queue/"
 """The beginning of the names under which the results of queues are read."""
 
 _NAME = re.compile(rf"[A-Za-z0-9._/-]{{1,{TOPIC_NAME_BYTES_MAX}}}", re.ASCII)
-_UINT64_MAX = (1 << 64) - 1
 
 
 def check_topic_name(name: str, field: str = "name") -> None:
@@ -200,3 +206,25 @@ def check_group_settings(settings: GroupSettings, item_bytes_max: int) -> None:
             f"inFlightMax: {settings.in_flight_max} is given, but the group is "
             f"{settings.kind.value}; only a shared group leases messages"
         )
+
+
+# --- subscriptions --------------------------------------------------------------------------------
+
+
+def check_subscribing(asked: Subscribing, item_bytes_max: int) -> None:
+    if asked.group:
+        check_group_name(asked.group)
+        check_group_settings(asked.settings, item_bytes_max)
+    if asked.consumer:
+        check_text("consumer", asked.consumer, CLIENT_NAME_BYTES_MAX)
+        if not asked.consumer.isprintable():
+            raise InvalidArgument(
+                f"consumer: {asked.consumer!r} has characters that cannot be printed"
+            )
+    if asked.position.start is Start.GROUP:
+        raise InvalidArgument("from: a group goes on where it is; give where a new one begins")
+    check_range("credits", asked.credits, 0, CREDITS_MAX)
+    if asked.heartbeat_ms:
+        check_range("heartbeatMs", asked.heartbeat_ms, HEARTBEAT_MS_MIN, HOUR_MS)
+    if asked.lease_ms:
+        check_range("leaseMs", asked.lease_ms, 1, LEASE_MS_MAX)
