@@ -152,18 +152,23 @@ class AsyncSubscription:
         await wait_for_async(self._feed.close())
 
     async def __aiter__(self) -> AsyncIterator[AsyncReceived]:
-        while self._held or await self._fill(None):
+        while self._has_held() or await self._fill(None):
             yield self._take()
 
     async def next(self, wait: Seconds | None = None) -> AsyncReceived | None:
         """The next message; None if none came for `wait` seconds, or none will come."""
         wait_ms = None if wait is None else to_ms("wait", wait)
-        return self._take() if self._held or await self._fill(wait_ms) else None
+        return self._take() if self._has_held() or await self._fill(wait_ms) else None
 
     @property
     def is_over(self) -> bool:
         """Whether the topic is closed, or the subscription, and all that was delivered is read."""
         return self._feed.is_over and not self._held
+
+    def _has_held(self) -> bool:
+        if self._held and self._delivered is not None and self._delivered.stream.is_void:
+            self._held.clear()
+        return bool(self._held)
 
     def _take(self) -> AsyncReceived:
         message = self._held.popleft()

@@ -153,18 +153,23 @@ class Subscription:
         wait_for(self._feed.close())
 
     def __iter__(self) -> Iterator[Received]:
-        while self._held or self._fill(None):
+        while self._has_held() or self._fill(None):
             yield self._take()
 
     def next(self, wait: Seconds | None = None) -> Received | None:
         """The next message; None if none came for `wait` seconds, or none will come."""
         wait_ms = None if wait is None else to_ms("wait", wait)
-        return self._take() if self._held or self._fill(wait_ms) else None
+        return self._take() if self._has_held() or self._fill(wait_ms) else None
 
     @property
     def is_over(self) -> bool:
         """Whether the topic is closed, or the subscription, and all that was delivered is read."""
         return self._feed.is_over and not self._held
+
+    def _has_held(self) -> bool:
+        if self._held and self._delivered is not None and self._delivered.stream.is_void:
+            self._held.clear()
+        return bool(self._held)
 
     def _take(self) -> Received:
         message = self._held.popleft()

@@ -75,15 +75,14 @@ class Stream:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._grants: set[asyncio.Task[None]] = set()
         self.subscription: Any = None
-
-    @property
-    def is_live(self) -> bool:
-        return self._put is not None
+        self.is_void = False
+        """Whether its messages are delivered again, so that those here must not be handed out."""
 
     async def open(self, topic: RemoteQueue, link: Link) -> None:
         send = partial(_send_subscribe, self._terms, _Consumer(self))
         response = await topic.connection.answer(link, send, is_repeatable=True, of=topic.ref)
         self.subscription = response.subscription
+        self.use(0)  # deliveries may be here, and used, before the answer is
 
     async def wait_ended(self) -> None:
         """Until the server has delivered the last message of a closed topic; raises its error."""
@@ -106,8 +105,9 @@ class Stream:
         if self.subscription is not None:
             await self.subscription.close()
 
-    def forget(self) -> None:
+    def forget(self, *, is_void: bool) -> None:
         """The connection is lost, or nobody follows: what still comes is dropped."""
+        self.is_void = is_void
         self._put = None
         self.subscription = None
         for task in list(self._grants):

@@ -135,6 +135,8 @@ class Feed:
                     return
             except QueueberError as error:
                 if not error.retryable or not await retries.pause():
+                    self._error = error
+                    self._forget_streams()
                     self._end(error)
                     return
             finally:
@@ -182,11 +184,12 @@ class Feed:
 
     def _forget_streams(self) -> None:
         self.acks.stream = None
+        # What an ordered group has here is delivered again, to this consumer or another one.
+        is_void = self.is_ordered and (self._error is not None or not self.is_over)
         for stream in self._streams:
-            stream.forget()
+            stream.forget(is_void=is_void)
         self._streams.clear()
-        if self.is_ordered and not self.is_over:
-            # The server delivers these again, behind those that are not acknowledged.
+        if is_void:
             self._ready.clear()
 
     async def _close(self) -> None:
