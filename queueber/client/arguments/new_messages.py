@@ -9,6 +9,7 @@ from queueber.client.arguments.topic_names import to_topic_name
 from queueber.client.arguments.values import to_number, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
+    DEDUP_ID_BYTES_MAX,
     KEY_BYTES_MAX,
     PRODUCER_ID_BYTES_MAX,
     PUBLISH_MESSAGES_MAX,
@@ -157,5 +158,5 @@ def _to_row(at: int, message: Any) -> tuple[bytes, str, Mapping[str, str], str]:
         bytes(payload),
         to_text("key", "" if key is None else key, KEY_BYTES_MAX),
         to_mapping(attributes) if attributes else {},
-        to_text("dedup_id", "" if dedup_id is None else dedup_id, KEY_BYTES_MAX),
+        to_text("dedup_id", "" if dedup_id is None else dedup_id, DEDUP_ID_BYTES_MAX),
     )
