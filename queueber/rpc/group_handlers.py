@@ -5,7 +5,7 @@ from typing import Any
 
 from queueber.model import Delivery
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond
-from queueber.rpc.queue_handlers import QueueHandler
+from queueber.rpc.queue_handlers import GroupQueueHandler
 from queueber.schema import wire
 from queueber.service.service import Service
 from queueber.service.session import Session
@@ -76,7 +76,7 @@ class GroupMethods(Methods):
     async def group_context(self, context: Any) -> None:
         check_may_hold(self._session)
         queue = self._service.groups.open_group(self._topic, context.params.name)
-        context.results.queue = QueueHandler(self._service, queue)
+        context.results.queue = GroupQueueHandler(self._service, queue)
 
     @call
     def subscribe_context(self, context: Any) -> Answer:

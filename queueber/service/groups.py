@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics import groups
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.topic_state import TopicState
@@ -23,8 +25,6 @@ from queueber.service.validate.topics import check_group_name, check_group_setti
 T = TypeVar("T")
 
 Facts = dict[str, object]
-UNTIL_RESUMED_MS = (1 << 64) - 1
-
 Consumers = Callable[[TopicState, str], Sequence[str]]
 """The names of the consumers of a group."""
 
@@ -41,7 +41,15 @@ class _AllGroups:
 
 
 class Groups:
-    def __init__(self, shell: Shell, topics: Topics, publishing: Publishing) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        topics: Topics,
+        publishing: Publishing,
+        gone: Callable[[QueueState], None],
+    ) -> None:
+        """`gone` is called when a shared group was deleted."""
+        self._gone = gone
         self._shell = shell
         self._topics = topics
         self._publishing = publishing
@@ -84,6 +92,8 @@ class Groups:
             return True
 
         deleted = self._write(topic, name, delete, "group_deleted", lambda _: {})
+        if (queue := group.opened_queue) is not None:
+            self._gone(queue)
         self._shell.wake_reclaimer()
         return deleted
 
@@ -122,7 +132,7 @@ class Groups:
     def pause_group(self, topic: TopicHandle, name: str, for_ms: int) -> Awaitable[None]:
         """Give its consumers nothing for that long; 0: until it is resumed."""
         check_pause_ms(for_ms)
-        until_ms = self._shell.clock.now_ms() + for_ms if for_ms else UNTIL_RESUMED_MS
+        until_ms = self._shell.clock.now_ms() + for_ms if for_ms else NEVER_MS
         return self._pause(topic, name, until_ms, "group_paused", {"for_ms": for_ms})
 
     def resume_group(self, topic: TopicHandle, name: str) -> Awaitable[None]:

@@ -33,9 +33,9 @@ class Service:
         self.queues = Queues(shell, self.polls, self.snapshots)
         ends = DurableEnds(shell, self._messages_came)
         self.publishing = Publishing(shell, ends)
-        self.topics = Topics(shell, self.publishing, ends)
+        self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
         self.reads = Reads(shell, self.topics, self.publishing, ends)
-        self.groups = Groups(shell, self.topics, self.publishing)
+        self.groups = Groups(shell, self.topics, self.publishing, self._group_gone)
         self.subscriptions = Subscriptions(
             shell, self.topics, self.groups, self.reads, self.items, self.bound_leases
         )
@@ -56,6 +56,19 @@ class Service:
             if (queue := group.opened_queue) is not None:
                 self._serve(queue)
 
+    def _topic_gone(self, topic: TopicState) -> None:
+        """A topic was deleted, or has expired: whoever waits hears of it."""
+        for group in topic.groups.values():
+            if (queue := group.opened_queue) is not None:
+                self._group_gone(queue)
+        self.shell.wakeups.fire(topic)
+        self.subscriptions.messages_came(topic)
+        self.shell.wake_reclaimer()
+
+    def _group_gone(self, queue: QueueState) -> None:
+        queue.is_deleted = True
+        self.polls.queue_deleted(queue)
+
     # --- time and shutdown ------------------------------------------------------------------------
 
     def sweep(self) -> bool:
@@ -72,8 +85,7 @@ class Service:
         if swept.queue is not None and swept.moved is not None:
             self.polls.swept(swept.queue, swept.moved)
         if swept.topic is not None and swept.topic.record.is_deleted:
-            self._messages_came(swept.topic)  # whoever waits finds that it is gone
-            self.shell.wake_reclaimer()
+            self._topic_gone(swept.topic)
         return True
 
     def next_due_in_ms(self) -> int | None:
