@@ -1,7 +1,6 @@
 """A subscription: messages that the server pushes, and what becomes of each."""
 
 from collections import deque
-from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from typing import Any, Self
 
@@ -151,9 +150,13 @@ class AsyncSubscription:
         self._held.clear()
         await wait_for_async(self._feed.close())
 
-    async def __aiter__(self) -> AsyncIterator[AsyncReceived]:
-        while self._has_held() or await self._fill(None):
-            yield self._take()
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AsyncReceived:
+        if self._has_held() or await self._fill(None):
+            return self._take()
+        raise StopAsyncIteration
 
     async def next(self, wait: Seconds | None = None) -> AsyncReceived | None:
         """The next message; None if none came for `wait` seconds, or none will come."""

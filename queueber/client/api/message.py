@@ -45,6 +45,7 @@ class Message:
 
     @property
     def attributes(self) -> Mapping[str, str]:
+        """Metadata, as it was published."""
         return self._columns.attributes_of(self._at)
 
     @property

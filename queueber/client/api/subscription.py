@@ -2,7 +2,6 @@
 """A subscription: messages that the server pushes, and what becomes of each."""
 
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any, Self
 
@@ -152,9 +151,13 @@ class Subscription:
         self._held.clear()
         wait_for(self._feed.close())
 
-    def __iter__(self) -> Iterator[Received]:
-        while self._has_held() or self._fill(None):
-            yield self._take()
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Received:
+        if self._has_held() or self._fill(None):
+            return self._take()
+        raise StopIteration
 
     def next(self, wait: Seconds | None = None) -> Received | None:
         """The next message; None if none came for `wait` seconds, or none will come."""

@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
-from queueber import GroupKind, GroupSettings, InvalidArgument, QueueSettings
-from queueber import TopicConfig, TopicSettings
+from queueber import (
+    GroupKind,
+    GroupSettings,
+    InvalidArgument,
+    QueueSettings,
+    TopicConfig,
+    TopicSettings,
+)
 from queueber.client.arguments.topic_settings import to_group_settings, to_topic_config
 
 
