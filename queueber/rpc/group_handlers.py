@@ -83,7 +83,7 @@ class GroupMethods(Methods):
         params = context.params
         check_may_hold(self._session)
         begun = self._service.subscriptions.subscribe(
-            self._topic, read_subscribing(params.req), _Receiver(params.consumer)
+            self._topic, read_subscribing(params.req), ConsumerReceiver(params.consumer)
         )
 
         async def answer() -> None:
@@ -93,7 +93,7 @@ class GroupMethods(Methods):
         return answer()
 
 
-class _Receiver:
+class ConsumerReceiver:
     """The capability that a subscriber has given."""
 
     def __init__(self, consumer: Any) -> None:

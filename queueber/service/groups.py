@@ -55,6 +55,10 @@ class Groups:
         self._publishing = publishing
         self.consumers: Consumers = lambda _topic, _group: ()
         """Set by the subscriptions."""
+        self.check_consumer: Callable[[Session, TopicState, str, int], None] = (
+            lambda _session, _topic, _group, _partition: None
+        )
+        """Set by the subscriptions: refuses a caller if a partition has another consumer."""
         self.moved: Callable[[TopicState, str], None] = lambda _topic, _group: None
         """Set by the subscriptions: a group was reset, paused, resumed or deleted."""
 
@@ -193,7 +197,9 @@ class Groups:
     def ack(self, topic: TopicHandle, name: str, partition: int, offset: int) -> Awaitable[int]:
         """An ordered group is done with the messages before `offset`; where its cursor is."""
         state = self._topics.alive(topic)
-        return self.acknowledge(topic.session, state, self.find(state, name), partition, offset)
+        group = self.find(state, name)
+        self.check_consumer(topic.session, state, name, partition)
+        return self.acknowledge(topic.session, state, group, partition, offset)
 
     def acknowledge(
         self, session: Session, topic: TopicState, group: Group, partition: int, offset: int

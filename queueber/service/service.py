@@ -13,10 +13,12 @@ from queueber.service.polls import Polls
 from queueber.service.publish import Publishing
 from queueber.service.queues import Queues
 from queueber.service.reads import Reads
+from queueber.service.result_topics import ResultTopics
 from queueber.service.results import Results
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
 from queueber.service.subscriptions import Subscriptions
+from queueber.service.together import TogetherCalls
 from queueber.service.topics import Topics
 
 
@@ -36,8 +38,18 @@ class Service:
         self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
         self.reads = Reads(shell, self.topics, self.publishing, ends)
         self.groups = Groups(shell, self.topics, self.publishing, self._group_gone)
+        self.result_topics = ResultTopics(shell, self.queues)
         self.subscriptions = Subscriptions(
-            shell, self.topics, self.groups, self.reads, self.items, self.bound_leases
+            shell,
+            self.topics,
+            self.groups,
+            self.reads,
+            self.result_topics,
+            self.items,
+            self.bound_leases,
+        )
+        self.together = TogetherCalls(
+            shell, self.publishing, ends, self.subscriptions.check_consumer
         )
         shell.serve_waiting_polls = self._serve
 

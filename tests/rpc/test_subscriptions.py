@@ -259,10 +259,10 @@ def test_a_shared_group_is_a_queue_that_takes_no_items() -> None:
         assert told.startswith("FAILED_PRECONDITION: 't/g' is a group of a topic, which has no")
         stats = (await queue.stats()).stats
         assert (stats.inProgress, stats.ready) == (1, 0)
-        waiting = asyncio.ensure_future(refusal(poll_of(queue, timeoutMs=5000)))
+        refused = asyncio.ensure_future(refusal(poll_of(queue, timeoutMs=5000)))
         await asyncio.sleep(0.05)
         assert (await topic.deleteGroup("g")).deleted
-        assert (await waiting).startswith("NOT_FOUND: queue 't/g' was deleted")
+        assert (await refused).startswith("NOT_FOUND: queue 't/g' was deleted")
 
     with running_server() as server:
         with_service(server, scenario)

@@ -123,31 +123,14 @@ class FreshFront:
 
     def __init__(self, of: Positions, queue: QueueState, blocks: MessageReader) -> None:
         self._of = of
-        self._runs = self._read(queue, blocks)
         self._run: Run | None = None
         self._moved: dict[int, int] = {}
         self._missed: dict[int, int] = {}
         """Messages of each partition that the topic deleted before anybody had them."""
+        # Not a method: with a reference to this object neither would be freed at once.
+        self._runs = _read(of, queue, blocks, self._moved, self._missed)
         self._count = self._bytes = 0
         self.level = _LAST_LEVEL
-
-    def _read(self, queue: QueueState, blocks: MessageReader) -> Iterator[Run]:
-        topic, positions, store = self._of.topic, self._of.positions, self._of.store
-        total, first = topic.partitions, queue.counters.leases_total
-        for partition in [(first + each) % total for each in range(total)]:
-            at, end = positions.get(partition, 0), topic.next_offset(partition)
-            start = max(at, topic.first_offset(partition))
-            if start == end:
-                continue
-            self._missed[partition] = start - at
-            may_be_dead = has_dead_from(store, queue, partition, start)
-            for run in runs_from(store, topic, partition, start, blocks):
-                if may_be_dead:
-                    yield from without_dead(store, queue, run, blocks.sizes(run))
-                else:
-                    yield run
-            # Those behind the last one were replaced, or are dead letters.
-            self._moved[partition] = end
 
     @property
     def has_items(self) -> bool:
@@ -183,3 +166,29 @@ class FreshFront:
         counters.added_total += self._count + missed
         counters.cancelled_total += missed
         counters.contents_bytes += self._bytes
+
+
+def _read(
+    of: Positions,
+    queue: QueueState,
+    blocks: MessageReader,
+    moved: dict[int, int],
+    missed: dict[int, int],
+) -> Iterator[Run]:
+    """The messages that no consumer has had. Notes what was missed, and ends that are reached."""
+    topic, positions, store = of.topic, of.positions, of.store
+    total, first = topic.partitions, queue.counters.leases_total
+    for partition in [(first + each) % total for each in range(total)]:
+        at, end = positions.get(partition, 0), topic.next_offset(partition)
+        start = max(at, topic.first_offset(partition))
+        if start == end:
+            continue
+        missed[partition] = start - at
+        may_be_dead = has_dead_from(store, queue, partition, start)
+        for run in runs_from(store, topic, partition, start, blocks):
+            if may_be_dead:
+                yield from without_dead(store, queue, run, blocks.sizes(run))
+            else:
+                yield run
+        # Those behind the last one were replaced, or are dead letters.
+        moved[partition] = end

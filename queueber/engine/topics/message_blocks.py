@@ -23,6 +23,8 @@ from queueber.ids import ItemId
 from queueber.limits import PRIORITY_DEFAULT, TRIM_ACKNOWLEDGED_MS
 from queueber.model import TopicSettings
 
+_BLOCKS_AT_ONCE = 32
+
 
 class Messages(Owner, Protocol):
     """A topic, as far as its groups need to know it."""
@@ -143,12 +145,7 @@ def runs_from(
     """The messages of a partition from an offset on, as runs of a group that had none of them."""
     at = offset
     for prefix, _, end in topic.stretches(partition):
-        if at >= end:
-            continue
-        for key, value in store.walk(Family.LOG_BLOCKS, block_key(prefix, at), prefix_end(prefix)):
-            found = decode_log_block(key, value)
-            if found.first_offset >= end:
-                break
+        for found in _blocks_from(store, prefix, at, end):
             stop = min(found.end_offset, end)
             block_id = reference(partition, stop - 1)
             block, span = blocks.put(block_id, found), stop - found.first_offset
@@ -157,10 +154,28 @@ def runs_from(
             for a, b in stretches(block, first, span):
                 last = reference(partition, found.first_offset + b - 1)
                 yield make_run(last, b - a, a, span, block.size(a, b), mark)
-            at = stop
-            if at == end:
-                break
         at = max(at, end)
+
+
+def _blocks_from(store: Store, prefix: bytes, offset: int, end: int) -> Iterator[LogBlock]:
+    """The blocks of a log that have messages from one offset up to another.
+
+    They are read a few at a time, more and more: an iterator would pin files of the store for as
+    long as the caller does not ask for the next block.
+    """
+    at, wanted = offset, 1
+    while at < end:
+        start = block_key(prefix, at)
+        found = store.scan(Family.LOG_BLOCKS, start, prefix_end(prefix), wanted)
+        for key, value in found:
+            block = decode_log_block(key, value)
+            if block.first_offset >= end:
+                return
+            yield block
+            at = block.end_offset
+        if len(found) < wanted:
+            return
+        wanted = min(2 * wanted, _BLOCKS_AT_ONCE)
 
 
 def stretches(block: Block, start: int, stop: int) -> Iterator[tuple[int, int]]:

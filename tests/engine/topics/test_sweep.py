@@ -1,0 +1,100 @@
+"""What becomes due in topics, whether they are in memory or not."""
+
+import gc
+
+from queueber.db.families import Family
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.topics import topics as topics_module
+from queueber.engine.topics.sweep import next_due_ms
+from queueber.limits import AGENDA_SLACK_MS, HOUR_MS
+from queueber.model import TopicSettings
+from tests.support.topic_rig import TOPIC, TopicRig
+
+
+def noted(rig: TopicRig) -> int:
+    return len(rig.store.scan(Family.AGENDA, b"\1", b"\2", 100))
+
+
+def test_messages_are_deleted_at_their_age_to_the_millisecond() -> None:
+    rig = TopicRig(TopicSettings(retention_ms=5000))
+    try:
+        rig.publish(b"1")
+        rig.now_ms += 2000
+        rig.publish(b"2")
+        rig.now_ms += 2999
+        rig.sweep()
+        assert rig.read() == [(0, b"1"), (1, b"2")]
+        assert next_due_ms(rig.kernel, rig.topics, rig.now_ms) == rig.now_ms + 1
+
+        rig.now_ms += 1
+        rig.sweep()
+
+        assert rig.read() == [(1, b"2")]
+    finally:
+        rig.close()
+
+
+def test_a_topic_that_nobody_uses_after_a_restart_is_looked_at_within_the_slack() -> None:
+    rig = TopicRig(TopicSettings(retention_ms=HOUR_MS))
+    try:
+        rig.publish(b"1")
+        rig.reopen()
+        assert list(rig.topics) == []
+        rig.now_ms += HOUR_MS + AGENDA_SLACK_MS
+        assert next_due_ms(rig.kernel, rig.topics, rig.now_ms) <= rig.now_ms
+
+        rig.sweep()
+
+        assert rig.read() == []
+    finally:
+        rig.close()
+
+
+def test_a_busy_topic_is_noted_once_and_not_with_every_publish() -> None:
+    rig = TopicRig(TopicSettings(retention_messages=1))
+    try:
+        for number in range(20):
+            rig.publish(b"%d" % number)
+            rig.sweep()
+            rig.now_ms += 1000
+        assert noted(rig) == 1
+        assert rig.read() == [(19, b"19")]
+
+        rig.now_ms += 2 * AGENDA_SLACK_MS
+        rig.sweep()
+
+        assert noted(rig) == 0
+        assert next_due_ms(rig.kernel, rig.topics, rig.now_ms) == NEVER_MS
+    finally:
+        rig.close()
+
+
+def test_a_topic_expires_when_nobody_has_used_it_for_its_time_to_live() -> None:
+    rig = TopicRig(TopicSettings(ttl_ms=10_000))
+    try:
+        rig.now_ms += 9_000
+        rig.topic.use(rig.now_ms)
+        rig.now_ms += 9_999
+        rig.sweep()
+        assert rig.topic.name == TOPIC
+
+        rig.now_ms += 1
+        rig.sweep()
+
+        assert rig.topics.find(TOPIC) is None
+        assert rig.topics.count == 0
+    finally:
+        rig.close()
+
+
+def test_topics_that_nobody_uses_leave_memory(rig: TopicRig, monkeypatch: object) -> None:
+    monkeypatch.setattr(topics_module, "TOPICS_LOADED_MAX", 10)  # type: ignore[attr-defined]
+    for number in range(50):
+        rig.run(rig.topics.create, f"topic{number}", TopicSettings())
+    held = rig.topics.get("topic0", rig.now_ms)
+    for number in range(1, 50):
+        rig.topics.get(f"topic{number}", rig.now_ms)
+    gc.collect()
+
+    assert len(list(rig.topics)) == 11
+    assert rig.topics.get("topic0", rig.now_ms) is held
