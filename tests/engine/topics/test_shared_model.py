@@ -147,7 +147,7 @@ class SharedGroups(RuleBasedStateMachine):
         self.rig.sweep()
         self.rig.run_on(self.rig.shared(), redrive_first, 100)
         for place, message in self.messages.items():
-            if message.state is State.DEAD and self.is_kept(place):
+            if message.state is State.DEAD:
                 self.messages[place] = Message(State.WAITING)
 
     @rule(partition=st.sampled_from([None, 0, 1]), part=st.floats(0, 1))
