@@ -41,7 +41,7 @@ def _delete_all(tx: Transaction[Any], topics: Topics, family: Family, prefix: by
         return
     tx.batch.delete_range(family, prefix, prefix_end(prefix))
     if family is Family.LOG_BLOCKS:
-        topics.reclaim(tx, prefix)
+        topics.queues.reclaim(tx, prefix)
 
 
 def _few(store: Store, family: Family, prefix: bytes) -> list[bytes] | None:

@@ -70,7 +70,7 @@ def create_group(
         for partition, offset in offsets.items():
             _put_cursor(tx, topic, group, partition, offset)
     if settings.kind is GroupKind.QUEUE:
-        tx.look_at(group, tx.now_ms)
+        tx.look_at(topic, tx.now_ms)
     return group, True
 
 
@@ -193,7 +193,7 @@ def reset_group(
     for each, offset in offsets.items():
         _put_cursor(tx, topic, group, each, offset)
     if group.kind is GroupKind.QUEUE:
-        tx.look_at(group, tx.now_ms)
+        tx.look_at(topic, tx.now_ms)
 
 
 def pause_group(tx: Transaction[Any], topic: TopicState, group: Group, until_ms: int) -> None:
@@ -203,7 +203,7 @@ def pause_group(tx: Transaction[Any], topic: TopicState, group: Group, until_ms:
         return
     group.change(tx, paused_until_ms=until_ms)
     if group.kind is GroupKind.QUEUE:
-        tx.look_at(group, max(tx.now_ms, until_ms))
+        tx.look_at(topic, max(tx.now_ms, until_ms))
 
 
 def delete_group(tx: Transaction[Any], topics: Topics, topic: TopicState, group: Group) -> None:
@@ -217,7 +217,7 @@ def delete_group(tx: Transaction[Any], topics: Topics, topic: TopicState, group:
             log = topic.log(partition)
             tx.batch.delete(Family.LOGS, reader_key(log.prefix, group.name))
             tx.after_write(log.readers.pop, group.name, None)
-    if group.kind is not GroupKind.ORDERED:
+    if group.kind is GroupKind.SHARED:
         group.noted.clear(tx)
         topics.forget(tx, group)
     tx.after_write(topic.groups.pop, group.name, None)

@@ -23,7 +23,7 @@ from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from queueber.ids import ItemId, ids_up_to, shifted
-from queueber.model import Added, IdRuns, NewItems, NewMessages, Publication, Published
+from queueber.model import Added, GroupKind, IdRuns, NewItems, NewMessages, Publication, Published
 
 
 def publish(
@@ -277,7 +277,9 @@ def _append_to(
         topic.compaction.replace(
             tx.join(topic), partition, messages, before.next_offset, topic.settings.tombstone_ms
         )
-    tx.look_at(topic, topic.trim_due_ms(partition, tx.now_ms, head))
+    is_bridged = any(each.kind is GroupKind.QUEUE for each in topic.groups.values())
+    due_ms = tx.now_ms if is_bridged else topic.trim_due_ms(partition, tx.now_ms, head)
+    tx.look_at(topic, due_ms)
     return before.next_offset
 
 
