@@ -1,6 +1,9 @@
 """Steps over topics and queues that all happen, or none."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -116,15 +119,16 @@ def test_wrong_steps_are_refused_with_a_reason(
     with topic.subscribe() as subscription:
         without_group = received(subscription)
     with client.together() as step:
-        for wrong, told in (
-            (lambda: step.ack(topic.read()[0]), "message: .* is not one of a subscription"),  # type: ignore[arg-type]
-            (lambda: step.ack(without_group), "message: its subscription has no group"),
-            (lambda: step.complete(queueber.Item(b"\0" * 16, b"")), "item: .* is not an item"),
-            (lambda: step.publish("a b", b"x"), "topic: 'a b' is not the name of a topic"),
-            (lambda: step.add(queue.name, "text"), "contents: str is text"),  # type: ignore[arg-type]
-        ):
+        wrong_steps: list[tuple[Callable[[Any], object], Any, str]] = [
+            (step.ack, topic.read()[0], "message: .* is not one of a subscription"),
+            (step.ack, without_group, "message: its subscription has no group"),
+            (step.complete, queueber.Item(b"\0" * 16, b""), "item: .* is not an item of a lease"),
+            (partial(step.publish, "a b"), b"x", "topic: 'a b' is not the name of a topic"),
+            (partial(step.add, queue.name), "text", "contents: str is text"),
+        ]
+        for wrong, argument, told in wrong_steps:
             with pytest.raises(queueber.InvalidArgument, match=told):
-                wrong()
+                wrong(argument)
 
     with client.together() as sent:
         sent.publish(topic.name, b"b")
