@@ -94,8 +94,11 @@ class Service:
         swept = sweep(engine.kernel, engine.queues, engine.topics, now_ms)
         if swept is None:
             return False
-        if swept.queue is not None and swept.moved is not None:
-            self.polls.swept(swept.queue, swept.moved)
+        if swept.queue is not None:
+            if swept.moved is not None:
+                self.polls.swept(swept.queue, swept.moved)
+            else:
+                self.shell.after_write(swept.queue)  # a bridge has added items
         if swept.topic is not None and swept.topic.record.is_deleted:
             self._topic_gone(swept.topic)
         return True

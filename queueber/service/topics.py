@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.describe import topic_info
 from queueber.engine.topics.forks import fork
-from queueber.engine.topics.info import topic_info
 from queueber.engine.topics.read import find_id, find_sequence
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.trim import trim_topic
