@@ -114,7 +114,7 @@ def new_result(
 
 
 def publish(result: Result, file: Path, show: Callable[[Result], None]) -> None:
-    """Print the result, and write it to its file."""
-    show(result)
+    """Write the result to its file, and print it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(result.shown(), indent=1) + "\n")
+    show(result)

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.markdown import Markdown
 
-from bench.measure import Shape
+from bench.measure import Shape, stdout
 from bench.peers.contest import CALLERS, SIZES, column
 from bench.peers.results import AS_BEFORE, NOW, OURS, Result
 from bench.peers.tables import (
@@ -39,7 +38,7 @@ _DEEP = (
 
 
 def show(result: Result) -> None:
-    Console().print(Markdown(render(result)))
+    stdout().print(Markdown(render(result)))
 
 
 def write_page(result: Result) -> None:
