@@ -20,6 +20,8 @@ from bench.topics.kafka_server import KafkaServer
 from bench.topics.peer import Reader, Subscription, Topics
 
 _ANSWER_SECONDS_MAX = 60.0
+_ERRORS_ALONE = 3
+"""The client's log, which else tells on standard error what it discards when it is closed."""
 
 
 @dataclass
@@ -31,7 +33,7 @@ class Kafka(KafkaServer):
         requests_max = 1 if self.is_synced else 1_000_000
         producer = Producer(
             {
-                "bootstrap.servers": address, "acks": "all", "linger.ms": 0,
+                **_settings(address), "acks": "all", "linger.ms": 0,
                 "max.in.flight.requests.per.connection": requests_max,
             }
         )  # fmt: skip
@@ -71,12 +73,12 @@ class _Topics:
         self._producer = producer
 
     async def create(self, names: Sequence[str]) -> None:
-        admin = AdminClient({"bootstrap.servers": self._address})
+        admin = AdminClient(_settings(self._address))
         wanted = [NewTopic(name, num_partitions=1, replication_factor=1) for name in names]
         await _settled(admin.create_topics(wanted, operation_timeout=_ANSWER_SECONDS_MAX))
 
     async def delete(self, names: Sequence[str]) -> None:
-        admin = AdminClient({"bootstrap.servers": self._address})
+        admin = AdminClient(_settings(self._address))
         await _settled(admin.delete_topics(list(names), operation_timeout=_ANSWER_SECONDS_MAX))
 
     async def publish(self, topic: str, messages: Sequence[bytes]) -> None:
@@ -146,14 +148,16 @@ async def _consumer(
     address: str, topic: str, group: str, *, commits: bool
 ) -> AsyncIterator[Consumer]:
     # Assigned, not subscribed: a group's only consumer need not wait for others to join.
-    consumer = Consumer(
-        {"bootstrap.servers": address, "group.id": group, "enable.auto.commit": commits}
-    )
+    consumer = Consumer({**_settings(address), "group.id": group, "enable.auto.commit": commits})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     try:
         yield consumer
     finally:
         await asyncio.to_thread(consumer.close)
+
+
+def _settings(address: str) -> dict[str, Any]:
+    return {"bootstrap.servers": address, "log_level": _ERRORS_ALONE}
 
 
 async def _settled(answers: dict[str, Any]) -> None:
