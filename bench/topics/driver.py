@@ -27,7 +27,7 @@ class TopicDriver:
 
     - `create` and `delete` some topics: how many, if they are several.
     - `publish`: to how many topics, one of which each call chooses by chance; 0 for one topic.
-    - `read`: the messages in the topic. A reader reads them all, and then the next one does.
+    - `read`: how many messages. A reader reads them from the start, and then the next one does.
     - `push`: the same, for a consumer in place of a reader.
     - `latency`: how many calls a second to publish. A consumer takes them meanwhile.
     - `lag`: none. Publishes while a consumer takes a second for a message.
@@ -68,12 +68,11 @@ class TopicDriver:
 
     async def _publish(self, topics: Topics) -> None:
         order, tally, names = self._order, self._tally, self._names()
-        if order.count:
-            await self._greet(topics, names)
+        await self._greet(topics, names)
 
         async def call() -> None:
             while not tally.is_over(order.seconds):
-                topic = random.choice(names) if order.count else order.name
+                topic = random.choice(names)
                 began_ns = time.perf_counter_ns()
                 await topics.publish(topic, self._messages)
                 tally.count(order.items, began_ns)
@@ -81,7 +80,8 @@ class TopicDriver:
         await self._side_by_side(call)
 
     async def _greet(self, topics: Topics, names: Sequence[str]) -> None:
-        """Publish to each topic once: some clients look for a topic when they first use it."""
+        """Publish to each topic once, uncounted: some clients connect and look for a topic when
+        they first use it."""
         coming = iter(names)
 
         async def call() -> None:

@@ -109,7 +109,8 @@ def test_publishing_goes_on_until_its_time_is_over(memory: Memory, driver: Topic
 
     tally = driver.run(Order("publish", "t", 10, items=3, callers=4, seconds=0.2))
 
-    assert tally.items == len(memory.topics["t"]) > 0
+    # Each topic gets an uncounted call first.
+    assert tally.items == len(memory.topics["t"]) - 3 > 0
     assert len(tally.samples_ns) == tally.items / 3
     assert {len(each) for each in memory.topics["t"]} == {10}
 
@@ -179,5 +180,6 @@ def test_a_slow_consumer_takes_a_message_at_a_time(
 
     tally = driver.run(Order("lag", "t", 10, items=10, callers=4, seconds=0.3))
 
-    assert tally.items == len(memory.topics["t"]) - 1
+    # One message shows that the consumer is there, and an uncounted call that the topic is.
+    assert tally.items == len(memory.topics["t"]) - 11
     assert 1 < memory.acked <= 8
