@@ -176,10 +176,10 @@ class TopicDriver:
     # --- both -------------------------------------------------------------------------------------
 
     async def _latency(self, topics: Topics) -> None:
-        tally, is_published = self._tally, asyncio.Event()
+        tally, is_over = self._tally, asyncio.Event()
 
         async def consume(subscription: Subscription) -> None:
-            while not is_published.is_set() or len(tally.samples_ns) < tally.items:
+            while not is_over.is_set() or len(tally.samples_ns) < tally.items:
                 messages = await subscription.receive()
                 now_ns = time.perf_counter_ns()
                 if messages:
@@ -187,25 +187,32 @@ class TopicDriver:
                     tally.samples_ns += [now_ns - stamp for stamp in stamps]
                     await subscription.ack(len(messages))
 
-        async with self._consumed(topics, consume) as consumer:
+        async with self._consumed(topics, consume, is_over):
             await self._publish_stamped(topics)
-            is_published.set()
-            await asyncio.wait_for(consumer, _PATIENCE_SECONDS)
 
     async def _lag(self, topics: Topics) -> None:
+        is_over = asyncio.Event()
+
         async def consume(subscription: Subscription) -> None:
-            while True:
+            while not is_over.is_set():
                 for _ in await subscription.receive():
-                    await asyncio.sleep(_SLOW_SECONDS)
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_SLOW_SECONDS):
+                            await is_over.wait()
+                    if is_over.is_set():
+                        return
                     await subscription.ack(1)
 
-        async with self._consumed(topics, consume):
+        async with self._consumed(topics, consume, is_over):
             await self._publish(topics)
 
     @contextlib.asynccontextmanager
     async def _consumed(
-        self, topics: Topics, consume: Callable[[Subscription], Awaitable[None]]
-    ) -> AsyncIterator[asyncio.Future[None]]:
+        self,
+        topics: Topics,
+        consume: Callable[[Subscription], Awaitable[None]],
+        is_over: asyncio.Event,
+    ) -> AsyncIterator[None]:
         """Run a consumer, which has got its first message before anything is measured."""
         order = self._order
         await topics.publish(order.name, [bytes(order.content_bytes)])
@@ -213,8 +220,7 @@ class TopicDriver:
             await subscription.ack(len(await self._first(subscription.receive)))
             self._tally.started_ns = time.perf_counter_ns()
             consumer = asyncio.ensure_future(consume(subscription))
-            yield consumer
-            # It may wait for more. If it has failed, it tells.
-            consumer.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await consumer
+            yield
+            # Told, not cancelled: a client that is cancelled in a call may go on regardless.
+            is_over.set()
+            await asyncio.wait_for(consumer, _PATIENCE_SECONDS)
