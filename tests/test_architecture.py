@@ -26,6 +26,10 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
+    "engine/queue/fronts": "engine/queue/test_selection",
+    "engine/topics/group": "engine/topics/test_groups",
+    "engine/topics/group_entries": "engine/topics/test_shared_groups",
+    "engine/topics/group_fronts": "engine/topics/test_shared_groups",
     "db/store/options": "db/store/test_rocks",
     "db/store/snapshot": "db/store/test_contract",
     "engine/loads/staging": "engine/loads/test_loads",
