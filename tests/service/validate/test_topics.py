@@ -134,7 +134,7 @@ def test_a_call_has_limits_on_all_its_publications_together() -> None:
         check_publications([PLAIN] * (PUBLISH_TOPICS_MAX + 1), **room)
     with pytest.raises(InvalidArgument, match="publications: the call has none"):
         check_publications([], **room)
-    with pytest.raises(ResourceExhausted, match="payloads: the call has .* bytes; the limit is 1"):
+    with pytest.raises(ResourceExhausted, match=r"payloads: the call has .* bytes; the limit is 1"):
         check_publications([half], payload_bytes_max=100, message_bytes_max=1)
 
 
@@ -200,5 +200,5 @@ def test_ids_and_names_of_groups() -> None:
     check_group_name("g" * 255)
     with pytest.raises(InvalidArgument, match="group: it is empty; give 1 to 255 bytes"):
         check_group_name("")
-    with pytest.raises(InvalidArgument, match="group: .* cannot be printed"):
+    with pytest.raises(InvalidArgument, match=r"group: .* cannot be printed"):
         check_group_name("a\nb")
