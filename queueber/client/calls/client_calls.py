@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from functools import partial
 from threading import Lock
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
@@ -13,7 +13,8 @@ from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import GroupRef, Link, QueueRef, TopicRef
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.client.transport.remote_queue import Batcher
+from queueber.model import Publication, QueueSettings, ServerInfo, Stats
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
 
 
@@ -25,7 +26,9 @@ class ClientCalls:
         self._queues: dict[QueueRef | GroupRef, QueueCalls] = {}
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
+        self._publishes: WeakSet[Batcher[Publication]] = WeakSet()
         self.topic_list = TopicList(connection)
+        connection.senders.append(self)
         self._lock = Lock()
 
     def queue(self, name: str, *, must_exist: bool) -> QueueCalls:
@@ -40,6 +43,7 @@ class ClientCalls:
             found = self._topics.get(ref)
             if found is None:
                 found = self._topics[ref] = TopicCalls(self.connection, ref)
+                self._publishes.add(found.publishes.batcher)
             return found
 
     def group(self, topic: TopicRef, name: str) -> QueueCalls:
@@ -52,6 +56,21 @@ class ClientCalls:
             if ref not in self._queues:
                 self._queues[ref] = QueueCalls(self.connection, name, ref)
             return self._queues[ref]
+
+    # --- when the client closes, see `Sender` -----------------------------------------------------
+
+    def close(self) -> None:
+        for batcher in list(self._publishes):
+            batcher.close()
+
+    @property
+    def is_releasing(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
+
+    # --- calls to the server ----------------------------------------------------------------------
 
     def describe(self) -> "Future[ServerInfo]":
         return self.connection.ask(
