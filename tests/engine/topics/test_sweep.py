@@ -4,10 +4,13 @@ import gc
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.remove import remove
 from queueber.engine.topics import topics as topics_module
+from queueber.engine.topics.groups import acknowledge
 from queueber.engine.topics.sweep import next_due_ms
-from queueber.limits import AGENDA_SLACK_MS, HOUR_MS
-from queueber.model import TopicSettings
+from queueber.limits import AGENDA_SLACK_MS, BRIDGE_RETRY_MS, HOUR_MS, MIB
+from queueber.model import GroupKind, QueueSettings, TopicSettings
 from tests.support.topic_rig import TOPIC, TopicRig
 
 
@@ -98,3 +101,54 @@ def test_topics_that_nobody_uses_leave_memory(rig: TopicRig, monkeypatch: object
 
     assert len(list(rig.topics)) == 11
     assert rig.topics.get("topic0", rig.now_ms) is held
+
+
+def test_messages_that_all_groups_have_acknowledged_are_deleted() -> None:
+    rig = TopicRig(TopicSettings(deletes_acknowledged=True))
+    try:
+        one, two = rig.create_group("one"), rig.create_group("two")
+        rig.publish(b"1")
+        rig.publish(b"2")
+        rig.run(acknowledge, rig.topic, one, 0, 2)
+        rig.now_ms += 2000
+        rig.sweep()
+        assert rig.read() == [(0, b"1"), (1, b"2")]
+
+        rig.run(acknowledge, rig.topic, two, 0, 1)
+        rig.now_ms += 2000
+        rig.sweep()
+
+        assert rig.read() == [(1, b"2")]
+    finally:
+        rig.close()
+
+
+def test_a_bridge_adds_what_is_published_and_waits_while_its_queue_is_full(rig: TopicRig) -> None:
+    rig.run(rig.queues.create, "work", QueueSettings(items_max=3))
+    rig.create_group("bridge", GroupKind.QUEUE, queue="work")
+    rig.publish(b"a", b"b", partition=0)
+    rig.publish(b"c", b"d", partition=1)
+    rig.sweep()
+    queue = rig.queues.get("work")
+    assert queue.counters.ready == 3
+
+    polled = rig.run_on(queue, lambda tx: poll(tx, [3], lease_ms=1000, answer_bytes_max=MIB)[0])
+    rig.run_on(queue, remove, polled.ids, [polled.lease_id] * 3)
+    rig.now_ms += BRIDGE_RETRY_MS
+    rig.sweep()
+
+    again = rig.run_on(queue, lambda tx: poll(tx, [3], lease_ms=1000, answer_bytes_max=MIB)[0])
+    assert sorted([*polled.contents, *again.contents]) == [b"a", b"b", b"c", b"d"]
+    keys = [*polled.details.keys, *again.details.keys]
+    assert sorted(keys) == ["t/0/0", "t/0/1", "t/1/0", "t/1/1"]
+
+
+def test_a_bridge_goes_on_after_a_restart(rig: TopicRig) -> None:
+    rig.run(rig.queues.create, "work", QueueSettings())
+    rig.create_group("bridge", GroupKind.QUEUE, queue="work")
+    rig.publish(b"a", partition=0)
+    rig.reopen()
+    rig.now_ms += AGENDA_SLACK_MS
+    rig.sweep()
+
+    assert rig.queues.get("work").counters.ready == 1
