@@ -28,6 +28,7 @@ class ClientCalls:
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
         self.topic_list = TopicList(connection)
+        connection.senders.append(self)
         self._lock = Lock()
 
     def queue(self, name: str, *, must_exist: bool) -> QueueCalls:
@@ -54,6 +55,20 @@ class ClientCalls:
             if ref not in self._queues:
                 self._queues[ref] = QueueCalls(self.connection, name, ref)
             return self._queues[ref]
+
+    # --- when the client closes, see `Sender` -----------------------------------------------------
+
+    def close(self) -> None:
+        self._publishes.batcher.close()
+
+    @property
+    def is_releasing(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
+
+    # --- calls to the server ----------------------------------------------------------------------
 
     def describe(self) -> "Future[ServerInfo]":
         return self.connection.ask(
