@@ -7,7 +7,7 @@ from queueber.model import Bounds
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
 from queueber.rpc.group_handlers import ConsumerReceiver, SubscriptionHandler
 from queueber.schema import wire
-from queueber.service.result_topics import ResultsHandle
+from queueber.service.result_messages import ResultsHandle
 from queueber.service.service import Service
 from queueber.wire.lists import read_columns
 from queueber.wire.messages import write_slice

@@ -8,7 +8,7 @@ from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hol
 from queueber.rpc.group_handlers import GroupMethods
 from queueber.rpc.results_topic_handlers import ResultsTopicHandler
 from queueber.schema import wire
-from queueber.service.result_topics import queue_of
+from queueber.service.result_messages import queue_of
 from queueber.service.service import Service
 from queueber.service.topic_handle import TopicHandle
 from queueber.wire.lists import read_columns

@@ -12,6 +12,7 @@ from queueber.engine.topics.group import Group
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import QueueberError
 from queueber.model import GroupInfo, GroupSettings, Position
+from queueber.service.consumers import Consumers
 from queueber.service.loop import fail
 from queueber.service.publish import Publishing
 from queueber.service.session import QueueHandle, Session
@@ -25,8 +26,6 @@ from queueber.service.validate.topics import check_group_name, check_group_setti
 T = TypeVar("T")
 
 Facts = dict[str, object]
-Consumers = Callable[[TopicState, str], Sequence[str]]
-"""The names of the consumers of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ class Groups:
         shell: Shell,
         topics: Topics,
         publishing: Publishing,
+        consumers: Consumers,
         gone: Callable[[QueueState], None],
     ) -> None:
         """`gone` is called when a shared group was deleted."""
@@ -53,14 +53,13 @@ class Groups:
         self._shell = shell
         self._topics = topics
         self._publishing = publishing
-        self.consumers: Consumers = lambda _topic, _group: ()
-        """Set by the subscriptions."""
-        self.check_consumer: Callable[[Session, TopicState, str, int], None] = (
-            lambda _session, _topic, _group, _partition: None
-        )
-        """Set by the subscriptions: refuses a caller if a partition has another consumer."""
-        self.moved: Callable[[TopicState, str], None] = lambda _topic, _group: None
-        """Set by the subscriptions: a group was reset, paused, resumed or deleted."""
+        self._consumers = consumers
+        self.consumers: Callable[[TopicState, str], Sequence[str]] = lambda _topic, _group: ()
+        """Set by the subscriptions: the names of the consumers of a group."""
+        self.changed: Callable[[TopicState, str], None] = lambda _topic, _group: None
+        """Set by the subscriptions: a group was paused, resumed or deleted."""
+        self.moved: Callable[[TopicState, str, int | None], None] = lambda _topic, _group, _at: None
+        """Set by the subscriptions: a group was reset, in one partition or in all."""
 
     # --- the set of them --------------------------------------------------------------------------
 
@@ -131,7 +130,9 @@ class Groups:
             groups.reset_group(tx, state, group, partition, to)
 
         facts: Facts = {"partition": partition, "to": to}
-        return self._write(topic, name, reset, "group_reset", lambda _: facts)
+        done = self._write(topic, name, reset, "group_reset", lambda _: facts)
+        self.moved(state, name, partition)
+        return done
 
     def pause_group(self, topic: TopicHandle, name: str, for_ms: int) -> Awaitable[None]:
         """Give its consumers nothing for that long; 0: until it is resumed."""
@@ -188,7 +189,7 @@ class Groups:
             shell.log_topic(topic.session, event, topic.name, {"group": name, **told})
         if queue is not None and not queue.is_deleted:
             shell.after_write(queue)
-        self.moved(topic.state, name)
+        self.changed(topic.state, name)
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         return answer
 
@@ -198,7 +199,7 @@ class Groups:
         """An ordered group is done with the messages before `offset`; where its cursor is."""
         state = self._topics.alive(topic)
         group = self.find(state, name)
-        self.check_consumer(topic.session, state, name, partition)
+        self._consumers.check(topic.session, state, name, partition)
         return self.acknowledge(topic.session, state, group, partition, offset)
 
     def acknowledge(

@@ -3,7 +3,8 @@
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import FailedPrecondition, InvalidArgument
 from queueber.model import Bounds, Delivery
-from queueber.service.result_topics import ResultsHandle, ResultTopics
+from queueber.service.result_messages import ResultsHandle
+from queueber.service.result_topics import ResultTopics
 from queueber.service.session import deleted
 from queueber.service.shell import Shell
 

@@ -6,10 +6,8 @@ more, which begin with `queueber.`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from queueber.db.records.blocks import pack_attributes
 from queueber.engine.log import Log, block_at, reader_offset
 from queueber.engine.queue.queue_state import QueueState, live_view
 from queueber.engine.queue.results import ack_results, drop_reader, results_of
@@ -21,62 +19,30 @@ from queueber.model import (
     GroupKind,
     GroupSettings,
     MessageSlice,
-    PackedMessages,
     PartitionInfo,
     Position,
-    Result,
     Start,
     TopicConfig,
     TopicInfo,
     TopicSettings,
 )
+from queueber.service.consumers import Consumers
 from queueber.service.queues import Queues
-from queueber.service.session import QueueHandle, Session
+from queueber.service.result_messages import ResultsHandle, messages_of
+from queueber.service.session import Session
 from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.items import check_reader
-from queueber.service.validate.topics import RESERVED
 from queueber.service.waiting import keep_looking
-
-_END = "/results"
-
-
-def queue_of(name: str) -> str | None:
-    """The queue whose results the name is that of; None if it is that of a topic."""
-    if not name.startswith(RESERVED) or not name.endswith(_END):
-        return None
-    return name.removeprefix(RESERVED).removesuffix(_END)
-
-
-@dataclass(frozen=True, slots=True)
-class ResultsHandle:
-    """The results of a queue as one session holds them."""
-
-    queue: QueueHandle
-
-    @property
-    def session(self) -> Session:
-        return self.queue.session
-
-    @property
-    def name(self) -> str:
-        return f"{RESERVED}{self.queue.name}{_END}"
-
-    @property
-    def log(self) -> Log:
-        return self.queue.state.results
 
 
 class ResultTopics:
-    def __init__(self, shell: Shell, queues: Queues) -> None:
+    def __init__(self, shell: Shell, queues: Queues, consumers: Consumers) -> None:
+        self._consumers = consumers
         self._shell = shell
         self._queues = queues
         self.consumers: Callable[[QueueState, str], Sequence[str]] = lambda _queue, _group: ()
         """Set by the subscriptions: the names of the consumers of a group."""
-        self.check_consumer: Callable[[Session, QueueState, str, int], None] = (
-            lambda _session, _queue, _group, _partition: None
-        )
-        """Set by the subscriptions: refuses a caller if a group has another consumer."""
 
     def open(self, queue: str, session: Session) -> ResultsHandle:
         return ResultsHandle(self._queues.handle(queue, session))
@@ -174,7 +140,7 @@ class ResultTopics:
             results = kept
         head = state.results.head
         return MessageSlice(
-            0, _pieces(results), next_offset, head.first_offset, head.next_offset, found.missed
+            0, messages_of(results), next_offset, head.first_offset, head.next_offset, found.missed
         )
 
     # --- what there is ----------------------------------------------------------------------------
@@ -266,7 +232,7 @@ class ResultTopics:
         check_reader(name)
         _check_partition(topic, partition)
         self.check_known(topic, name)
-        self.check_consumer(topic.session, topic.queue.state, name, partition)
+        self._consumers.check(topic.session, topic.queue.state, name, partition)
         return self.acknowledge(topic, name, offset)
 
     def acknowledge(self, topic: ResultsHandle, name: str, offset: int) -> Awaitable[int]:
@@ -285,28 +251,3 @@ async def _then(done: Awaitable[object], answer: int) -> int:
 def _check_partition(topic: ResultsHandle, partition: int) -> None:
     if partition:
         raise InvalidArgument(f"partition is {partition}; topic {topic.name!r} has only 0")
-
-
-def _pieces(results: Sequence[Result]) -> list[PackedMessages]:
-    """One for each result: their ids are those of items, which do not follow each other."""
-    return [
-        PackedMessages(
-            each.offset,
-            1,
-            each.completed_at_ms,
-            each.id,
-            0,
-            len(each.result).to_bytes(4, "little"),
-            each.result,
-            [each.key.encode()],
-            [pack_attributes(_attributes(each))],
-        )
-        for each in results
-    ]
-
-
-def _attributes(result: Result) -> dict[str, str]:
-    own = {"queueber.id": result.id.hex(), "queueber.attempt": str(result.attempt)}
-    if result.batch:
-        own["queueber.batch"] = result.batch
-    return {**result.attributes, **own}

@@ -5,6 +5,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.consumers import Consumers
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.groups import Groups
 from queueber.service.items import Items
@@ -37,20 +38,20 @@ class Service:
         self.publishing = Publishing(shell, ends)
         self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
         self.reads = Reads(shell, self.topics, self.publishing, ends)
-        self.groups = Groups(shell, self.topics, self.publishing, self._group_gone)
-        self.result_topics = ResultTopics(shell, self.queues)
+        consumers = Consumers()
+        self.groups = Groups(shell, self.topics, self.publishing, consumers, self._group_gone)
+        self.result_topics = ResultTopics(shell, self.queues, consumers)
         self.subscriptions = Subscriptions(
             shell,
             self.topics,
             self.groups,
             self.reads,
             self.result_topics,
+            consumers,
             self.items,
             self.bound_leases,
         )
-        self.together = TogetherCalls(
-            shell, self.publishing, ends, self.subscriptions.check_consumer
-        )
+        self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
         shell.serve_waiting_polls = self._serve
 
     # --- who is woken by what ---------------------------------------------------------------------
@@ -94,8 +95,11 @@ class Service:
         swept = sweep(engine.kernel, engine.queues, engine.topics, now_ms)
         if swept is None:
             return False
-        if swept.queue is not None and swept.moved is not None:
-            self.polls.swept(swept.queue, swept.moved)
+        if swept.queue is not None:
+            if swept.moved is not None:
+                self.polls.swept(swept.queue, swept.moved)
+            else:
+                self.shell.after_write(swept.queue)  # a bridge has added items
         if swept.topic is not None and swept.topic.record.is_deleted:
             self._topic_gone(swept.topic)
         return True

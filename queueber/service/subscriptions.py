@@ -1,8 +1,4 @@
-"""Subscriptions: who gets the messages of which topic, and who takes over from whom.
-
-A partition of an ordered group has one consumer. A new one takes over: the one before it is told,
-gets nothing more, and cannot acknowledge any more. The new one goes on at the cursor.
-"""
+"""Subscriptions: who gets the messages of which topic, and what wakes them."""
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
@@ -13,27 +9,25 @@ from queueber.engine.topics import groups
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.read import start_of
 from queueber.engine.topics.topic_state import TopicState
-from queueber.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted
+from queueber.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from queueber.limits import SUBSCRIPTIONS_OF_CONNECTION_MAX
 from queueber.model import GroupKind, Position, Settlement, Start, Subscribing
 from queueber.service.bound_leases import BoundLeases
-from queueber.service.feeds import LeaseFeed, LogFeed
+from queueber.service.consumers import Consumers
 from queueber.service.groups import Groups
 from queueber.service.items import Items
+from queueber.service.lease_feed import LeaseFeed
+from queueber.service.log_feed import LogFeed
 from queueber.service.reads import Reads
 from queueber.service.result_feed import ResultsFeed
-from queueber.service.result_topics import ResultsHandle, ResultTopics
+from queueber.service.result_messages import ResultsHandle
+from queueber.service.result_topics import ResultTopics
 from queueber.service.session import Session
 from queueber.service.shell import Shell
 from queueber.service.subscription import Feed, Receiver, Subscription
 from queueber.service.topic_handle import TopicHandle
 from queueber.service.topics import Topics
 from queueber.service.validate.topics import check_subscribing
-
-Owner = TopicState | QueueState
-"""What has groups: a topic, or a queue whose results are read."""
-Place = tuple[Owner, str, int]
-"""A partition of a group."""
 
 
 class Subscriptions:
@@ -44,6 +38,7 @@ class Subscriptions:
         groups: Groups,
         reads: Reads,
         results: ResultTopics,
+        consumers: Consumers,
         items: Items,
         bound: BoundLeases,
     ) -> None:
@@ -57,12 +52,11 @@ class Subscriptions:
         self._of_session: dict[Session, dict[Subscription, None]] = {}
         self._of_key: dict[Any, dict[Subscription, None]] = {}
         """By their topic, by topic and group, and by the queue of a shared group."""
-        self._consumers: dict[Place, Subscription] = {}
-        """The consumer of each partition of an ordered group."""
+        self._consumers = consumers
         self._count = 0
         groups.consumers = self.consumers
+        groups.changed = self.group_changed
         groups.moved = self.group_moved
-        groups.check_consumer = results.check_consumer = self.check_consumer
         results.consumers = self.consumers
 
     # --- subscribing ------------------------------------------------------------------------------
@@ -85,7 +79,7 @@ class Subscriptions:
             if isinstance(feed, LeaseFeed):
                 keys.append(group.queue)
             else:
-                self._take_over(state, group.name, feed.partitions, subscription)
+                self._consumers.take_over(state, group.name, feed.partitions, subscription)
         return self._begin(subscription, keys, asked.credits)
 
     def subscribe_results(
@@ -107,7 +101,7 @@ class Subscriptions:
         keys: list[object] = [state]
         if name:
             keys.append((state, name))
-            self._take_over(state, name, [0], subscription)
+            self._consumers.take_over(state, name, [0], subscription)
         return self._begin(subscription, keys, asked.credits)
 
     def _new(
@@ -167,27 +161,6 @@ class Subscriptions:
             starts = {each: groups.cursor(state, group, each) for each in partitions}
         return LogFeed(self._shell, self._reads, state, group, chosen, starts)
 
-    def _take_over(
-        self, owner: Owner, group: str, partitions: Sequence[int], subscription: Subscription
-    ) -> None:
-        places = [(owner, group, partition) for partition in partitions]
-        for place in places:
-            before = self._consumers.get(place)
-            if before is not None:
-                before.end(
-                    Aborted(
-                        f"consumer {subscription.name!r} has taken over partition {place[2]} of "
-                        f"group {group!r}"
-                    )
-                )
-            self._consumers[place] = subscription
-        subscription.when_over.append(partial(self._let_go, places, subscription))
-
-    def _let_go(self, places: Sequence[Place], subscription: Subscription) -> None:
-        for place in places:
-            if self._consumers.get(place) is subscription:
-                del self._consumers[place]
-
     def _put(
         self, index: dict[Any, dict[Subscription, None]], key: object, subscription: Subscription
     ) -> None:
@@ -232,16 +205,6 @@ class Subscriptions:
             subscription.session, feed.topic, feed.group, partition, offset
         )
 
-    def check_consumer(self, session: Session, owner: Owner, group: str, partition: int) -> None:
-        """Refuse a caller if a partition of an ordered group has another consumer: what the caller
-        has of it was taken over."""
-        active = self._consumers.get((owner, group, partition))
-        if active is not None and active.session is not session:
-            raise Aborted(
-                f"consumer {active.name!r} has partition {partition} of group {group!r}, and "
-                "only its connection may acknowledge"
-            )
-
     def settle(self, subscription: Subscription, settlement: Settlement) -> Awaitable[list[bool]]:
         """Of a shared group; for each message whether the lease held it."""
         subscription.check_active()
@@ -264,14 +227,18 @@ class Subscriptions:
         for subscription in list(self._of_key.get(key, ())):
             subscription.wake()
 
-    def group_moved(self, topic: TopicState, group: str) -> None:
-        """A group was reset, paused, resumed or deleted."""
+    def group_changed(self, topic: TopicState, group: str) -> None:
+        """A group was paused, resumed or deleted."""
+        self._wake((topic, group))
+
+    def group_moved(self, topic: TopicState, group: str, partition: int | None) -> None:
+        """A group was reset, in one partition or in all."""
         for subscription in list(self._of_key.get((topic, group), ())):
-            if isinstance(subscription.feed, LogFeed) and group in topic.groups:
-                subscription.feed.moved()
+            if isinstance(subscription.feed, LogFeed):
+                subscription.feed.moved(partition)
             subscription.wake()
 
-    def consumers(self, topic: Owner, group: str) -> list[str]:
+    def consumers(self, topic: TopicState | QueueState, group: str) -> list[str]:
         """The names of the consumers of a group."""
         return [each.name for each in self._of_key.get((topic, group), ())]
 

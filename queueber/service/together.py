@@ -152,14 +152,14 @@ class TogetherCalls:
         check_ids("fail.ids", s.failed)
         check_ids("fail.leases", s.failed_leases)
         outcomes = Outcomes()
-        if s.completed or s.results:
+        if s.completed or s.completed_leases or s.results:
             outcomes.completed = s.completed
             outcomes.completed_leases = one_for_each(
                 "complete.leases", s.completed_leases, len(s.completed)
             )
             check_results(s.results, len(s.completed), self._shell.limits.item_bytes_max)
             outcomes.results = s.results
-        if s.failed or s.errors:
+        if s.failed or s.failed_leases or s.errors or s.delays_ms:
             count = len(s.failed)
             outcomes.failed = s.failed
             outcomes.failed_leases = one_for_each("fail.leases", s.failed_leases, count)

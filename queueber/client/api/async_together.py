@@ -62,7 +62,7 @@ class AsyncTogether:
             steps.cursors[place] = max(steps.cursors.get(place, 0), message.offset + 1)
 
     def add(self, queue: str, contents: Contents, **options: Unpack[AddOptions]) -> None:
-        """As `AsyncQueue.add`. All adds to one queue have the same batch."""
+        """As `AsyncQueue.add`, to a queue that exists. All adds to one queue have one batch."""
         items = to_new_items(contents, **options)
         if items.origin is not None:
             raise InvalidArgument("origin: items of a load are added by themselves")

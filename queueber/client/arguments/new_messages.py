@@ -45,7 +45,7 @@ class MessageLike(Protocol):
 
 AnyMessage = bytes | tuple[bytes, str] | MessageLike
 """A payload, a payload and its key, or a `NewMessage`."""
-AnyMessages = bytes | MessageLike | Iterable[AnyMessage]
+AnyMessages = AnyMessage | Iterable[AnyMessage]
 AnyProducer = Producer | tuple[str, int, int]
 """The id of a producer, its epoch, and the number of the call, from 1 on."""
 

@@ -69,11 +69,15 @@ def _expire(tx: Transaction[Any], topics: Topics, topic: TopicState, _max: int) 
 
 
 def _forget(tx: Transaction[Any], _topics: Topics, topic: TopicState, count: int) -> Done:
-    return topic.retention.forget(tx, count)
+    return topic.memory.retention.forget(tx, count)
+
+
+def _compact_due_ms(topic: TopicState, _now_ms: int) -> int:
+    return topic.memory.compaction.due_ms if topic.settings.keeps_last_per_key else NEVER_MS
 
 
 def _compact(tx: Transaction[Any], _topics: Topics, topic: TopicState, count: int) -> Done:
-    return Done(topic.compaction.compact(tx, topic.partitions, count))
+    return Done(topic.memory.compaction.compact(tx, topic.partitions, count))
 
 
 def _bridge(tx: Transaction[Any], topics: Topics, topic: TopicState, count: int) -> Done:
@@ -89,11 +93,11 @@ TOPIC_DUTIES = [
     TopicDuty("trim", _trim_due_ms, _trim),
     TopicDuty(
         "forget",
-        lambda topic, _: topic.retention.due_ms(topic.counters.forget_due_ms),
+        lambda topic, _: topic.counters.forget_due_ms,
         _forget,
         counts=True,
     ),
-    TopicDuty("compact", lambda topic, _: topic.compaction.due_ms, _compact),
+    TopicDuty("compact", _compact_due_ms, _compact),
     TopicDuty("bridge", bridge_due_ms, _bridge),
 ]
 """The work that may become due in a topic, in the order in which a sweep does it."""

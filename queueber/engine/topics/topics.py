@@ -109,7 +109,7 @@ class Topics:
         """The topic of a number, if it is in memory."""
         return self._loaded.get(number)
 
-    def _state(self, number: QueueId, record: TopicRecord) -> TopicState:
+    def _state(self, number: QueueId, record: TopicRecord, *, is_new: bool = False) -> TopicState:
         return TopicState(self._store, self.times, number, record, self._group_opened)
 
     def _group_opened(self, queue: QueueState) -> None:
@@ -198,7 +198,7 @@ class Topics:
         """Write a new topic. Its first log has its own number, so a small topic needs only one."""
         first = self._kernel.numbers.take(tx, partitions)
         record = record._replace(logs=tuple(range(first, first + partitions)))
-        topic = self._state(first, record)
+        topic = self._state(first, record, is_new=True)
         tx.batch.put(Family.TOPICS, topic.prefix, encode_topic(record))
         for name in filter(None, (record.name, record.alias)):
             self._take_name(tx, name, topic)

@@ -43,10 +43,10 @@ def test_a_group_goes_on_where_it_acknowledged(topic: queueber.Topic) -> None:
                 break
 
     with topic.subscribe(group="billing") as subscription:
-        message = subscription.next(10)
-        assert message is not None
-        assert message.offset == 5
-        message.ack_soon()
+        after = subscription.next(10)
+        assert after is not None
+        assert after.offset == 5
+        after.ack_soon()
 
     info = topic.describe_group("billing")
     assert (info.cursors, info.lag, topic.describe().groups) == ([6], 4, ["billing"])
@@ -169,7 +169,7 @@ def test_wrong_terms_are_refused_with_a_reason(topic: queueber.Topic) -> None:
         ({"heartbeat": -1}, "heartbeat: -1 is not a number of seconds"),
     ):
         with pytest.raises(queueber.InvalidArgument) as refused:
-            topic.subscribe(**given)  # type: ignore[arg-type]
+            topic.subscribe(**given)
         assert told in str(refused.value)
 
 

@@ -303,8 +303,22 @@ def test_messages_that_all_groups_acknowledged_are_known() -> None:
     assert groups.acknowledged(rig.topic, 0) == 0
     rig.run(groups.acknowledge, rig.topic, ordered, 0, 3)
     assert groups.acknowledged(rig.topic, 0) == 2
-    assert rig.kernel.agenda.due_ms(rig.topic.queue_id) <= rig.now_ms + 1000
+    rig.remove(rig.poll())
+    rig.now_ms += 1000
+    rig.sweep()
+    assert (rig.topic.first_offset(0), rig.topic.next_offset(0)) == (3, 3)
     rig.close()
+
+
+def test_a_deleted_topic_leaves_nothing_of_its_groups(rig: TopicRig) -> None:
+    rig.publish(b"a", b"b", b"c", partition=0)
+    rig.create_group("ordered")
+    rig.create_group(kind=SHARED, leases=QUICK)
+    rig.create_group("bridge", GroupKind.QUEUE, queue="q")
+    rig.fail(rig.poll(2), (0, 0))
+    rig.run(rig.topics.delete, rig.topic)
+    rig.sweep()
+    assert {name: entries for name, entries in rig.dump().items() if entries}.keys() == {"default"}
 
 
 # --- forks ----------------------------------------------------------------------------------------
