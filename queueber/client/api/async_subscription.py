@@ -163,6 +163,18 @@ class AsyncSubscription:
         wait_ms = None if wait is None else to_ms("wait", wait)
         return self._take() if self._has_held() or await self._fill(wait_ms) else None
 
+    async def batch(self, wait: Seconds | None = None) -> list[AsyncReceived]:
+        """The messages of the next delivery that were not handed out, which costs less than one by
+        one; none if none came for `wait` seconds, or none will come."""
+        wait_ms = None if wait is None else to_ms("wait", wait)
+        if not self._has_held() and not await self._fill(wait_ms):
+            return []
+        taken = list(self._held)
+        self._held.clear()
+        self._uncounted += len(taken)
+        self._count()
+        return taken
+
     @property
     def is_over(self) -> bool:
         """Whether the topic is closed, or the subscription, and all that was delivered is read."""
