@@ -11,6 +11,7 @@ from queueber.db.families import Family
 from queueber.db.records.blocks import unpack_attributes
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine, open_engine
 from queueber.engine.topics.forks import fork
@@ -60,9 +61,7 @@ class Seen:
 
     @classmethod
     def of(cls, message: MessageModel) -> "Seen":
-        return cls(
-            message.offset, message.payload, message.key, message.attributes, message.at_ms
-        )
+        return cls(message.offset, message.payload, message.key, message.attributes, message.at_ms)
 
 
 class TopicRig:
@@ -260,6 +259,7 @@ class TopicRig:
     # --- what is the same after each --------------------------------------------------------------
 
     def check(self) -> None:
+        assert check_store(self.store) == []
         assert self.engine.topics.sequence == self.model.sequence
         alive = [
             topic for topic in self.model.by_name.values() if not topic.is_expired(self.now_ms)
@@ -347,9 +347,9 @@ def test_topics_do_what_the_model_says(seed: int) -> None:
         rig.sweep()
         rig.now_ms += HOUR_MS
         rig.sweep()
-        assert {family: rig_keys(rig, family) for family in Family if family is not Family.DEFAULT} == {
-            family: [] for family in Family if family is not Family.DEFAULT
-        }
+        assert {
+            family: rig_keys(rig, family) for family in Family if family is not Family.DEFAULT
+        } == {family: [] for family in Family if family is not Family.DEFAULT}
         assert rig.engine.topics.count == 0
         assert next_due_ms(rig.engine.kernel, rig.engine.topics, rig.now_ms) == NEVER_MS
     finally:
