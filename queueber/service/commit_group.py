@@ -117,8 +117,8 @@ class CommitGroup:
         """Begin a sync, if there is something to sync after `before_sync`."""
         if not self._is_syncing:
             self._is_syncing = True
-            # Not at once: what else runs in this turn of the loop joins the same sync.
-            self._loop.call_soon(self._request_sync)
+            # Not at once: what runs in this turn of the loop, and in the next, joins the same sync.
+            self._loop.call_soon(self._loop.call_soon, self._request_sync)
 
     def close(self) -> None:
         """End the thread, after the sync under way. Whoever still waits is not answered."""

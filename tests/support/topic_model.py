@@ -204,9 +204,7 @@ class TopicsModel:
         ):
             log = topic.partitions[each]
             log.messages.append(
-                MessageModel(
-                    log.next, payload, key, tuple(sorted(own.items())), now_ms, ends[each]
-                )
+                MessageModel(log.next, payload, key, tuple(sorted(own.items())), now_ms, ends[each])
             )
             places.append((each, log.next))
             log.next += 1

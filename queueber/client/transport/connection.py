@@ -170,12 +170,13 @@ class Connection(ABC):
                 with contextlib.suppress(RuntimeError):  # the loop is closed already
                     self.loop.call_soon_threadsafe(withdraw or task.cancel)
 
-        def never_began(_: "asyncio.Task[None]") -> None:
+        def ended(done: "asyncio.Task[None]") -> None:
             # A task that is cancelled before its first turn never starts its coroutine.
-            coroutine.close()
-            fail_future(future, Unavailable(CLOSED_UNSENT))
+            if done.cancelled():
+                coroutine.close()
+                fail_future(future, Unavailable(CLOSED_UNSENT))
 
-        task.add_done_callback(never_began)
+        task.add_done_callback(ended)
         future.add_done_callback(cancel_task)
         return task
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import capnp
 import sniffio
+import uvloop
 
 from queueber.client.transport.connection import CLOSED, Connection
 from queueber.client.transport.futures import answer_future, fail_future, wait_for, wait_for_async
@@ -76,7 +77,7 @@ class ThreadConnection(Connection):
         self._began = threading.Event()
         self._process_id = os.getpid()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._main()),
+            target=self._run,
             name=f"queueber-client-{target.address}",
             daemon=True,
         )
@@ -120,6 +121,11 @@ class ThreadConnection(Connection):
         inbox = self._inbox
         for _ in range(len(inbox)):
             inbox.popleft()()
+
+    def _run(self) -> None:
+        # uvloop's loop, as in the server: a call costs less than on asyncio's own.
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._main())
 
     async def _main(self) -> None:
         self.loop = asyncio.get_running_loop()

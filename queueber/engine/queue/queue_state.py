@@ -5,6 +5,7 @@ queue through a view, so the same code serves live queues and snapshots.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from queueber.db.families import Family
 from queueber.db.records.keys import level_part, prefix_end, queue_prefix, split_queue_prefix
@@ -30,11 +31,18 @@ _WHOLE_RANGES = (Family.DELAYED, Family.LEASES, Family.DEAD)
 _POINTS = (Family.ITEMS, Family.ATTEMPTS, Family.BATCHES, Family.BATCH_NAMES)
 
 
+class Fresh(Protocol):
+    """The messages of a topic that no consumer of a group has had."""
+
+    def count(self) -> int:
+        """How many there are."""
+
+
 class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "__weakref__", "batches", "blocks", "counters", "created_at_ms", "dead_letters",
+        "__weakref__", "batches", "blocks", "counters", "created_at_ms", "dead_letters", "fresh",
         "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms", "prefix", "producers",
         "queue_id", "ready", "results", "retention", "settings",
     )  # fmt: skip
@@ -60,6 +68,8 @@ class QueueState:
         self.paused_until_ms = paused_until_ms
         self.is_deleted = False
         self.noted: Noted | None = None
+        self.fresh: Fresh | None = None
+        """Of a group that shares the messages of a topic: those that no consumer has had."""
         self.blocks = Blocks(store, self.prefix, recent)
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows

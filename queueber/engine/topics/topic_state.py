@@ -7,6 +7,7 @@ its record says in which logs they are.
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, queue_prefix
@@ -17,14 +18,20 @@ from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.noted_times import NotedTime, NotedTimes
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import Limits, Log, block_from, open_log, trim_due_ms
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.records.dedup_keys import DedupKeys
 from queueber.engine.records.producers import Producers
 from queueber.engine.records.retention import Retention
 from queueber.engine.topics.compaction import Compaction
+from queueber.engine.topics.group import Group, read_groups
+from queueber.engine.topics.shared_groups import open_shared
 from queueber.errors import InvalidArgument, invariant
 from queueber.ids import QueueId
 from queueber.limits import TTL_SLACK_PART
 from queueber.model import TopicSettings
+
+OpenedGroups = WeakValueDictionary[QueueId, QueueState]
+"""The groups of all topics that share messages and are in memory."""
 
 
 class Stretch(NamedTuple):
@@ -39,14 +46,22 @@ class TopicState:
     """One topic. Only a transaction that is written replaces its record and counters."""
 
     __slots__ = (
-        "__weakref__", "_logs", "_store", "compaction", "counters", "keys", "noted", "prefix",
-        "producers", "queue_id", "record", "retention", "used_at_ms",
+        "__weakref__", "_groups", "_logs", "_opened", "_store", "_times", "compaction", "counters",
+        "keys", "noted", "prefix", "producers", "queue_id", "record", "retention", "used_at_ms",
     )  # fmt: skip
 
     def __init__(
-        self, store: Store, times: NotedTimes, number: QueueId, record: TopicRecord
+        self,
+        store: Store,
+        times: NotedTimes,
+        number: QueueId,
+        record: TopicRecord,
+        opened: OpenedGroups,
     ) -> None:
         self._store = store
+        self._times = times
+        self._opened = opened
+        self._groups: dict[str, Group] | None = None
         self.queue_id = number
         self.prefix = queue_prefix(number)
         self.record = record
@@ -170,6 +185,22 @@ class TopicState:
             else:
                 low = min(block.end_offset, stretch.end)
         return low
+
+    # --- its groups -------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """By name; read when they are first asked for."""
+        if self._groups is None:
+            self._groups = read_groups(self._store, self)
+        return self._groups
+
+    def noted_of(self, group: Group) -> NotedTime:
+        return NotedTime(self._times, self._store, group.queue_id, self.queue_id)
+
+    def open_queue(self, group: Group) -> QueueState:
+        queue = self._opened[group.queue_id] = open_shared(self._store, self, group)
+        return queue
 
     # --- what becomes due -------------------------------------------------------------------------
 

@@ -16,11 +16,12 @@ from queueber.db.records.topics import TopicRecord, decode_topic, encode_topic
 from queueber.engine.kernel.noted_times import NotedTimes
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.topics.topic_state import TopicState
+from queueber.engine.topics.group import Group
+from queueber.engine.topics.topic_state import OpenedGroups, TopicState
 from queueber.errors import AlreadyExists, InvalidArgument, NotFound, StorageCorrupt
 from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, TOPICS_LOADED_MAX
-from queueber.model import TopicSettings
+from queueber.model import GroupKind, TopicSettings
 
 PUBLISHED_KEY = b"published"
 """The last sequence (8 bytes), and the last id of a message."""
@@ -41,8 +42,8 @@ class Topics:
         self.times = NotedTimes(store)
         self._loaded: WeakValueDictionary[QueueId, TopicState] = WeakValueDictionary()
         self._by_name: WeakValueDictionary[str, TopicState] = WeakValueDictionary()
-        self._groups: WeakValueDictionary[QueueId, QueueState] = WeakValueDictionary()
         self._recent: OrderedDict[QueueId, TopicState] = OrderedDict()
+        self._groups: OpenedGroups = WeakValueDictionary()
         published = store.get(Family.DEFAULT, PUBLISHED_KEY) or bytes(8 + ID_BYTES)
         self.sequence = int.from_bytes(published[:8])
         """That of the last message that was published in any topic."""
@@ -92,7 +93,7 @@ class Topics:
             if record is None:
                 return None
             try:
-                topic = TopicState(self._store, self.times, number, decode_topic(record))
+                topic = self._state(number, decode_topic(record))
             except Exception as error:
                 raise StorageCorrupt(
                     f"the record of topic number {number} cannot be read; run 'queueber verify', "
@@ -103,17 +104,27 @@ class Topics:
         self._used(topic)
         return topic
 
-    def loaded_group(self, number: QueueId) -> QueueState | None:
-        """The queue of a shared group, if it is in memory."""
-        return self._groups.get(number)
-
-    def group_queue(self, topic: QueueId, number: QueueId) -> QueueState | None:
-        """The queue of a shared group; None if there is none."""
-        return self._groups.get(number)
-
     def loaded(self, number: QueueId) -> TopicState | None:
         """The topic of a number, if it is in memory."""
         return self._loaded.get(number)
+
+    def _state(self, number: QueueId, record: TopicRecord) -> TopicState:
+        return TopicState(self._store, self.times, number, record, self._groups)
+
+    def loaded_group(self, number: QueueId) -> QueueState | None:
+        """The group of a number that shares messages, if it is in memory."""
+        return self._groups.get(number)
+
+    def group_queue(self, topic_number: QueueId, number: QueueId) -> QueueState | None:
+        """The group of a topic that has the number; None if there is none that shares messages."""
+        group = self.group_of(topic_number, number)
+        return group.queue if group is not None and group.kind is GroupKind.SHARED else None
+
+    def group_of(self, topic_number: QueueId, number: QueueId) -> Group | None:
+        """The group of a topic that has the number; None if there is none."""
+        topic = self.load(topic_number)
+        groups = topic.groups.values() if topic is not None else ()
+        return next((each for each in groups if each.queue_id == number), None)
 
     def _used(self, topic: TopicState) -> None:
         self._recent[topic.queue_id] = topic
@@ -181,7 +192,7 @@ class Topics:
         """Write a new topic. Its first log has its own number, so a small topic needs only one."""
         first = self._kernel.numbers.take(tx, partitions)
         record = record._replace(logs=tuple(range(first, first + partitions)))
-        topic = TopicState(self._store, self.times, first, record)
+        topic = self._state(first, record)
         tx.batch.put(Family.TOPICS, topic.prefix, encode_topic(record))
         for name in filter(None, (record.name, record.alias)):
             self._take_name(tx, name, topic)
@@ -307,6 +318,20 @@ class Topics:
         topic = self._by_name.get(name)
         if topic is not None and (topic.record.is_deleted or name != topic.record.name):
             del self._by_name[name]
+
+    def forget(self, tx: Transaction[Any], group: Group) -> None:
+        """A group is deleted: look at it no more, and refuse what is left of its leases."""
+        tx.after_write(self._group_deleted, group)
+
+    def _group_deleted(self, group: Group) -> None:
+        self._kernel.agenda.forget(group.queue_id)
+        self._groups.pop(group.queue_id, None)
+        if group.opened_queue is not None:
+            group.opened_queue.is_deleted = True
+
+    def take_number(self, tx: Transaction[Any]) -> QueueId:
+        """A number for a new group."""
+        return self._kernel.numbers.take(tx)
 
     def dropped(self, topic: TopicState) -> None:
         """Nothing of the topic is left in the store."""

@@ -64,7 +64,7 @@ class Seen:
         return cls(message.offset, message.payload, message.key, message.attributes, message.at_ms)
 
 
-class TopicRig:
+class ModelRig:
     """An engine on a real store, and the model of its topics."""
 
     def __init__(self, seed: int) -> None:
@@ -231,7 +231,8 @@ class TopicRig:
                 tx, self.engine.topics, self.topic(name), new, TopicConfig(settings), 0, offset
             )
             tx.commit()
-            assert is_new and made.record.parent == self.topic(name).queue_id
+            assert is_new
+            assert made.record.parent == self.topic(name).queue_id
 
         def model() -> None:
             topic = self.model.get(name, self.now_ms)
@@ -332,7 +333,7 @@ def unpacked(packed: PackedMessages) -> Iterator[Seen]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_topics_do_what_the_model_says(seed: int) -> None:
-    rig = TopicRig(seed)
+    rig = ModelRig(seed)
     try:
         for _ in range(120):
             rig.step()
@@ -356,5 +357,5 @@ def test_topics_do_what_the_model_says(seed: int) -> None:
         rig.close()
 
 
-def rig_keys(rig: TopicRig, family: Family) -> list[bytes]:
+def rig_keys(rig: ModelRig, family: Family) -> list[bytes]:
     return [key for key, _ in rig.store.walk(family, b"", b"\xff" * 40)]

@@ -1,0 +1,84 @@
+"""Together: acknowledge, publish, add, complete and fail in one transaction.
+
+So a program reads messages or items, works on them, and writes what came of it, over queues and
+topics alike. All of that has happened or nothing, whenever the program or the server dies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from queueber.db.records.messages import reference
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.add import add
+from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.queue.remove import remove
+from queueber.engine.queue.settle import Outcomes, settle
+from queueber.engine.topics.group import Group
+from queueber.engine.topics.groups import acknowledge
+from queueber.engine.topics.publish import publish
+from queueber.engine.topics.topic_state import TopicState
+from queueber.engine.topics.topics import Topics
+from queueber.errors import FailedPrecondition
+from queueber.model import Added, FailOutcome, NewItems, Publication, Published
+
+
+@dataclass(slots=True)
+class Acknowledgement:
+    """A group is done with messages of a partition: those before `offset`, or under a lease those
+    at `offsets`."""
+
+    topic: TopicState
+    group: Group
+    partition: int
+    offset: int = 0
+    lease: bytes = b""
+    offsets: Sequence[int] = ()
+
+
+@dataclass(slots=True)
+class QueueStep:
+    """What happens in one queue."""
+
+    queue: QueueState
+    add: NewItems | None = None
+    outcomes: Outcomes = field(default_factory=Outcomes)
+
+
+@dataclass(slots=True)
+class TogetherDone:
+    """The answers, in the order of the steps. One of `added` and `failed` for each queue."""
+
+    published: list[Published]
+    added: list[Added | None]
+    failed: list[list[FailOutcome]]
+
+
+def together(
+    tx: Transaction[Any],
+    topics: Topics,
+    publications: Sequence[tuple[TopicState, Publication]],
+    acks: Sequence[Acknowledgement],
+    queues: Sequence[QueueStep],
+) -> TogetherDone:
+    """Do all steps. Each queue and each shared group is named once at most."""
+    for ack in acks:
+        _acknowledge(tx, ack)
+    failed = [settle(tx.join(step.queue), step.outcomes) for step in queues]
+    added = [None if step.add is None else add(tx.join(step.queue), step.add) for step in queues]
+    return TogetherDone(publish(tx, topics, publications), added, failed)
+
+
+def _acknowledge(tx: Transaction[Any], ack: Acknowledgement) -> None:
+    if not ack.lease:
+        acknowledge(tx, ack.topic, ack.group, ack.partition, ack.offset)
+        return
+    ids = [reference(ack.partition, offset) for offset in ack.offsets]
+    queue = ack.group.queue
+    held = remove(tx.join(queue), ids, [ack.lease] * len(ids))
+    if not all(held):
+        lost = ack.offsets[held.index(False)]
+        raise FailedPrecondition(
+            f"offset {lost} of partition {ack.partition} of topic {ack.topic.name!r} is not in the "
+            f"lease that group {ack.group.name!r} was named; nothing was done"
+        )
