@@ -107,6 +107,10 @@ TOPIC_NAME_BYTES_MAX = 255
 TOPIC_PARTITIONS_MAX = 256
 CONTENT_TYPE_BYTES_MAX = 255
 GROUP_NAME_BYTES_MAX = 255
+GROUP_RESET_MAX = 100_000
+"""Messages that are leased or to be retried, when a shared group is reset: one write drops them."""
+BRIDGE_BYTES_MAX = 4 * MIB
+"""What a bridge adds to its queue in one write, unless a single message is larger."""
 GROUPS_MAX = 100
 """Groups of one topic: all their records are read when the topic is first used."""
 FORKS_MAX = 10_000
@@ -125,12 +129,12 @@ PAYLOAD_BYTES_MAX = 4 * MIB
 """The default of `payload_bytes_max`."""
 RETENTION_MS_MAX = 3660 * DAY_MS
 TOMBSTONE_MS = DAY_MS
-COMPACT_AFTER_MS = 10 * SECOND_MS
-"""How long a message that was replaced by a later one may still be read. All that were replaced
-meanwhile leave their blocks together."""
 TRIM_ACKNOWLEDGED_MS = SECOND_MS
 """How long messages that all groups have acknowledged wait for their deletion: those of a second
 are deleted together."""
+COMPACT_AFTER_MS = 10 * SECOND_MS
+"""How long a message that was replaced by a later one may still be read. All that were replaced
+meanwhile leave their blocks together."""
 TTL_SLACK_PART = 16
 """The time of a topic's last use is written at most so often within its time to live."""
 AGENDA_SLACK_MS = MINUTE_MS

@@ -7,12 +7,17 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from queueber.db.records.messages import reference, split_reference
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import open_engine
-from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.queue.fail import fail
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.engine.queue.release import release
+from queueber.engine.queue.remove import remove
 from queueber.engine.topics.group import Group
-from queueber.engine.topics.groups import create_group
+from queueber.engine.topics.groups import create_group, get_group
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.read import read
 from queueber.engine.topics.sweep import sweep
@@ -21,9 +26,11 @@ from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import (
     Bounds,
+    FailOutcome,
     GroupKind,
     GroupSettings,
     NewMessages,
+    Polled,
     Position,
     Publication,
     Published,
@@ -37,11 +44,16 @@ START_MS = 1_700_000_000_000
 TOPIC = "t"
 T = TypeVar("T")
 
+Place = tuple[int, int]
+"""Partition and offset."""
+
 
 class TopicRig:
     def __init__(self, settings: TopicSettings | None = None, *, partitions: int = 1) -> None:
         self.folder: Path = quick_folder()
         self.now_ms = START_MS
+        self.name = TOPIC
+        """Of the topic that the operations below are about."""
         self.random = Random(1)
         self._open()
         self.run(self.topics.create, TOPIC, settings or TopicSettings(), partitions=partitions)
@@ -54,8 +66,7 @@ class TopicRig:
 
     def sweep(self) -> None:
         """Do all that is due now."""
-        while sweep(self.kernel, self.queues, self.topics, self.now_ms) is not None:
-            pass
+        self.sweep_all()
 
     def read(self, partition: int = 0, start: int | None = None) -> list[tuple[int, bytes]]:
         """The offsets and payloads that a reader finds."""
@@ -81,7 +92,7 @@ class TopicRig:
 
     @property
     def topic(self) -> TopicState:
-        return self.topics.get(TOPIC, self.now_ms)
+        return self.topics.get(self.name, self.now_ms)
 
     def run(self, operation: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """An operation in a transaction of its own, which it gets first."""
@@ -100,7 +111,7 @@ class TopicRig:
     def publish(
         self, *payloads: bytes, partition: int | None = None, keys: Sequence[str] = ()
     ) -> Published:
-        publication = Publication(TOPIC, NewMessages(payloads, keys), partition)
+        publication = Publication(self.name, NewMessages(payloads, keys), partition)
         return self.run(publish, self.topics, [(self.topic, publication)])[0]
 
     def create_group(
@@ -117,5 +128,53 @@ class TopicRig:
         where = position or Position()
         return self.run(create_group, self.topics, self.topic, name, settings, where)[0]
 
+    # --- of a group that shares messages ----------------------------------------------------------
+
+    def shared(self, name: str = "g") -> QueueState:
+        return get_group(self.topic, name).queue
+
+    def poll(self, count: int = 1, *, name: str = "g", lease_ms: int = 1000) -> Polled:
+        return self.poll_many([count], name=name, lease_ms=lease_ms)[0]
+
+    def poll_many(
+        self, counts: Sequence[int], *, name: str = "g", lease_ms: int = 1000
+    ) -> list[Polled]:
+        def operation(tx: QueueTx) -> list[Polled]:
+            return poll(tx, counts, lease_ms=lease_ms, answer_bytes_max=MIB)
+
+        return self.run_on(self.shared(name), operation)
+
+    def remove(self, polled: Polled, *places: Place, name: str = "g") -> list[bool]:
+        """Acknowledge messages of a poll; all of them, if none are named."""
+        ids = _chosen(polled, places)
+        return self.run_on(self.shared(name), remove, ids, [polled.lease_id] * len(ids))
+
+    def release(self, polled: Polled, *places: Place) -> list[bool]:
+        ids = _chosen(polled, places)
+        return self.run_on(self.shared(), release, ids, [polled.lease_id] * len(ids))
+
+    def fail(
+        self, polled: Polled, *places: Place, delay_ms: int | None = None
+    ) -> list[FailOutcome]:
+        ids = _chosen(polled, places)
+        count = len(ids)
+        errors, delays = ["it failed"] * count, [delay_ms] * count
+        return self.run_on(self.shared(), fail, ids, [polled.lease_id] * count, errors, delays)
+
+    def sweep_all(self) -> None:
+        """All that is due now."""
+        for _ in range(10_000):
+            if sweep(self.kernel, self.queues, self.topics, self.now_ms) is None:
+                return
+        raise AssertionError("the sweep does not end")
+
     def dump(self) -> Dump:
         return dump(self.store)
+
+
+def places(polled: Polled) -> list[Place]:
+    return [split_reference(each) for each in polled.ids]
+
+
+def _chosen(polled: Polled, chosen: Sequence[Place]) -> list[bytes]:
+    return [reference(*each) for each in chosen] if chosen else list(polled.ids)

@@ -5,7 +5,6 @@ queue through a view, so the same code serves live queues and snapshots.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from queueber.db.families import Family
 from queueber.db.records.keys import level_part, prefix_end, queue_prefix, split_queue_prefix
@@ -16,6 +15,7 @@ from queueber.engine.kernel.transaction import Noted, Transaction
 from queueber.engine.log import Limits, Log, open_log, trim_due_ms
 from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.dead_letters import DeadLetters
+from queueber.engine.queue.fronts import Fresh
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.ready_index import ReadyIndex
 from queueber.engine.queue.recent_blocks import RecentBlocks
@@ -31,13 +31,6 @@ _WHOLE_RANGES = (Family.DELAYED, Family.LEASES, Family.DEAD)
 _POINTS = (Family.ITEMS, Family.ATTEMPTS, Family.BATCHES, Family.BATCH_NAMES)
 
 
-class Fresh(Protocol):
-    """The messages of a topic that no consumer of a group has had."""
-
-    def count(self) -> int:
-        """How many there are."""
-
-
 class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
@@ -50,7 +43,7 @@ class QueueState:
     def __init__(
         self,
         store: Store,
-        recent: RecentBlocks,
+        blocks: Blocks,
         queue_id: QueueId,
         counters: Counters,
         name: str,
@@ -58,7 +51,7 @@ class QueueState:
         settings: QueueSettings,
         paused_until_ms: int = 0,
     ) -> None:
-        """The last four as in the queue's record."""
+        """`blocks` has the contents of its items; the last four as in the queue's record."""
         self.queue_id = queue_id
         self.prefix = queue_prefix(queue_id)
         self.name = name
@@ -70,7 +63,7 @@ class QueueState:
         self.noted: Noted | None = None
         self.fresh: Fresh | None = None
         """Of a group that shares the messages of a topic: those that no consumer has had."""
-        self.blocks = Blocks(store, self.prefix, recent)
+        self.blocks = blocks
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows
         self.leases = Leases(store, self.prefix, self.blocks)
@@ -119,7 +112,8 @@ def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentBlocks)
     number = split_queue_prefix(prefix)
     try:
         counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
-        return QueueState(store, recent, number, counters, *decode_queue(record))
+        blocks = Blocks(store, prefix, recent)
+        return QueueState(store, blocks, number, counters, *decode_queue(record))
     except Exception as error:
         raise unreadable_queue(number) from error
 
@@ -142,12 +136,13 @@ class View:
     dead_low: ItemId
     """No dead letter has a lower id."""
     batches: BatchNames
+    blocks: Blocks
 
 
 def live_view(store: Store, queue: QueueState) -> View:
     """The queue as it is. For one read: it may or may not see later changes."""
     low, names = queue.dead_letters.low, queue.batches.names
-    return View(store, queue.prefix, queue.counters, queue.results, low, names)
+    return View(store, queue.prefix, queue.counters, queue.results, low, names, queue.blocks)
 
 
 def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:
@@ -164,7 +159,8 @@ def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:
     ranges.append((Family.LOG_BLOCKS, block_key(log.prefix, log.head.next_offset)))
     snapshot = store.snapshot(ranges, _POINTS)
     names = BatchNames(snapshot, prefix)
-    return View(snapshot, prefix, counters, results, queue.dead_letters.low, names), snapshot
+    low, blocks = queue.dead_letters.low, queue.blocks
+    return View(snapshot, prefix, counters, results, low, names, blocks), snapshot
 
 
 def level_end(prefix: bytes, level: int) -> bytes:

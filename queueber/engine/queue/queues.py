@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.keys import prefix_end, split_due_part
+from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
 from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Kernel, Transaction
+from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
 from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
@@ -86,8 +87,9 @@ class Queues:
             raise ResourceExhausted(
                 f"the server has {QUEUES_MAX} queues, the limit; delete one first"
             )
-        store, recent, queue_id = self._kernel.store, self._recent, self._numbers.take(tx)
-        queue = QueueState(store, recent, queue_id, Counters(), name, tx.now_ms, settings)
+        store, queue_id = self._kernel.store, self._numbers.take(tx)
+        blocks = Blocks(store, queue_prefix(queue_id), self._recent)
+        queue = QueueState(store, blocks, queue_id, Counters(), name, tx.now_ms, settings)
         tx.batch.put(Family.QUEUES, queue.prefix, encode_queue(name, tx.now_ms, settings))
         tx.batch.put(Family.COUNTERS, queue.prefix, encode_counters(queue.counters))
         tx.after_write(self._opened, queue)
@@ -158,6 +160,9 @@ def configure(tx: QueueTx, settings: QueueSettings) -> None:
 
 def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
     counters, head = queue.counters, queue.results.head
+    counted = {name: getattr(counters, name) for name in _COUNTED}
+    if queue.fresh is not None:
+        counted["ready"] += queue.fresh.count()
     return Stats(
         name=queue.name,
         settings=queue.settings,
@@ -167,7 +172,7 @@ def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
         paused_until_ms=queue.paused_until_ms if queue.is_paused(now_ms) else 0,
         results=head.next_offset - head.first_offset,
         result_bytes=head.kept_bytes,
-        **{name: getattr(counters, name) for name in _COUNTED},
+        **counted,
     )
 
 

@@ -35,8 +35,20 @@ def _trim(tx: QueueTx, _: int) -> Done:
     return Done(trim(tx, queue.results, queue.result_limits(queue.settings)))
 
 
+def _lost_due_ms(queue: QueueState, now_ms: int) -> int:
+    fresh = queue.fresh
+    return NEVER_MS if fresh is None or not fresh.has_lost() else now_ms
+
+
+def _drop_lost(tx: QueueTx, items_max: int) -> Done:
+    """Only groups that share the messages of a topic lose some: see `Fresh`."""
+    fresh = tx.queue.fresh
+    return Done(0) if fresh is None else fresh.drop_lost(tx, items_max)
+
+
 DUTIES = [
     Duty("expire", lambda queue, _: queue.counters.lease_due_ms, expire),
+    Duty("drop lost", _lost_due_ms, _drop_lost),
     Duty("promote", lambda queue, _: queue.counters.delayed_due_ms, promote),
     Duty(
         "forget",

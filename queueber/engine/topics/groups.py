@@ -18,6 +18,7 @@ from queueber.db.store.contract import Reads
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.topics import shared_groups
 from queueber.engine.topics.group import Group
+from queueber.engine.topics.message_blocks import look_at_acknowledged
 from queueber.engine.topics.read import start_of
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
@@ -29,7 +30,7 @@ from queueber.errors import (
     OutOfRange,
     ResourceExhausted,
 )
-from queueber.limits import GROUP_NAME_BYTES_MAX, GROUPS_MAX, TRIM_ACKNOWLEDGED_MS
+from queueber.limits import GROUP_NAME_BYTES_MAX, GROUPS_MAX
 from queueber.model import GroupInfo, GroupKind, GroupSettings, Position
 
 # --- creating and finding -------------------------------------------------------------------------
@@ -107,7 +108,7 @@ def cursor(topic: TopicState, group: Group, partition: int) -> int:
     """
     topic.check_partition(partition)
     if group.kind is GroupKind.SHARED:
-        return shared_groups.floor(topic, group, partition)
+        return shared_groups.floor(group, partition)
     return topic.log(partition).readers.get(group.name, 0)
 
 
@@ -167,13 +168,6 @@ def _put_cursor(
     look_at_acknowledged(tx, topic)
 
 
-def look_at_acknowledged(tx: Transaction[Any], topic: TopicState) -> None:
-    """A group has moved: have messages deleted that all groups have acknowledged, if the topic
-    does so."""
-    if topic.settings.deletes_acknowledged:
-        tx.look_at(topic, tx.now_ms + TRIM_ACKNOWLEDGED_MS)
-
-
 # --- changing -------------------------------------------------------------------------------------
 
 
@@ -193,7 +187,7 @@ def reset_group(
     chosen = range(topic.partitions) if partition is None else [partition]
     offsets = {each: _start(tx, topic, each, position) for each in chosen}
     if group.kind is GroupKind.SHARED:
-        shared_groups.reset(tx.join(group.queue), group, offsets)
+        shared_groups.reset(tx, group, offsets)
         look_at_acknowledged(tx, topic)
         return
     for each, offset in offsets.items():
@@ -204,10 +198,11 @@ def reset_group(
 
 def pause_group(tx: Transaction[Any], topic: TopicState, group: Group, until_ms: int) -> None:
     """Give consumers nothing until that time; 0: go on."""
-    group.change(tx, paused_until_ms=until_ms)
     if group.kind is GroupKind.SHARED:
         shared_groups.pause(tx, group, until_ms)
-    elif group.kind is GroupKind.QUEUE:
+        return
+    group.change(tx, paused_until_ms=until_ms)
+    if group.kind is GroupKind.QUEUE:
         tx.look_at(group, max(tx.now_ms, until_ms))
 
 
@@ -248,7 +243,7 @@ def group_info(reads: Reads, topic: TopicState, group: Group, now_ms: int) -> Gr
     if group.kind is GroupKind.SHARED:
         counters = group.queue.counters
         leased, dead = counters.leased, counters.dead
-        lag = shared_groups.lag(group.queue)
+        lag = shared_groups.lag(group)
     waiting = [each for each in range(topic.partitions) if floors[each] < ends[each]]
     oldest_ms = _oldest_ms(reads, topic, [(each, floors[each]) for each in waiting], now_ms)
     return GroupInfo(

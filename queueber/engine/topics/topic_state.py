@@ -7,7 +7,6 @@ its record says in which logs they are.
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, queue_prefix
@@ -30,8 +29,8 @@ from queueber.ids import QueueId
 from queueber.limits import TTL_SLACK_PART
 from queueber.model import TopicSettings
 
-OpenedGroups = WeakValueDictionary[QueueId, QueueState]
-"""The groups of all topics that share messages and are in memory."""
+WhenOpened = Callable[[QueueState], None]
+"""Called with each group that shares messages, when it is read from the store."""
 
 
 class Stretch(NamedTuple):
@@ -46,8 +45,9 @@ class TopicState:
     """One topic. Only a transaction that is written replaces its record and counters."""
 
     __slots__ = (
-        "__weakref__", "_groups", "_logs", "_opened", "_store", "_times", "compaction", "counters",
-        "keys", "noted", "prefix", "producers", "queue_id", "record", "retention", "used_at_ms",
+        "__weakref__", "_groups", "_logs", "_store", "_times", "_when_opened", "compaction",
+        "counters", "keys", "noted", "prefix", "producers", "queue_id", "record", "retention",
+        "used_at_ms",
     )  # fmt: skip
 
     def __init__(
@@ -56,11 +56,11 @@ class TopicState:
         times: NotedTimes,
         number: QueueId,
         record: TopicRecord,
-        opened: OpenedGroups,
+        when_opened: WhenOpened,
     ) -> None:
         self._store = store
         self._times = times
-        self._opened = opened
+        self._when_opened = when_opened
         self._groups: dict[str, Group] | None = None
         self.queue_id = number
         self.prefix = queue_prefix(number)
@@ -199,7 +199,8 @@ class TopicState:
         return NotedTime(self._times, self._store, group.queue_id, self.queue_id)
 
     def open_queue(self, group: Group) -> QueueState:
-        queue = self._opened[group.queue_id] = open_shared(self._store, self, group)
+        queue = open_shared(self._store, self, group)
+        self._when_opened(queue)
         return queue
 
     # --- what becomes due -------------------------------------------------------------------------

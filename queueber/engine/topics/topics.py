@@ -16,8 +16,9 @@ from queueber.db.records.topics import TopicRecord, decode_topic, encode_topic
 from queueber.engine.kernel.noted_times import NotedTimes
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.queue.sweep import first_due_ms
 from queueber.engine.topics.group import Group
-from queueber.engine.topics.topic_state import OpenedGroups, TopicState
+from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import AlreadyExists, InvalidArgument, NotFound, StorageCorrupt
 from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, TOPICS_LOADED_MAX
@@ -43,7 +44,7 @@ class Topics:
         self._loaded: WeakValueDictionary[QueueId, TopicState] = WeakValueDictionary()
         self._by_name: WeakValueDictionary[str, TopicState] = WeakValueDictionary()
         self._recent: OrderedDict[QueueId, TopicState] = OrderedDict()
-        self._groups: OpenedGroups = WeakValueDictionary()
+        self._groups: WeakValueDictionary[QueueId, QueueState] = WeakValueDictionary()
         published = store.get(Family.DEFAULT, PUBLISHED_KEY) or bytes(8 + ID_BYTES)
         self.sequence = int.from_bytes(published[:8])
         """That of the last message that was published in any topic."""
@@ -109,7 +110,12 @@ class Topics:
         return self._loaded.get(number)
 
     def _state(self, number: QueueId, record: TopicRecord) -> TopicState:
-        return TopicState(self._store, self.times, number, record, self._groups)
+        return TopicState(self._store, self.times, number, record, self._group_opened)
+
+    def _group_opened(self, queue: QueueState) -> None:
+        self._groups[queue.queue_id] = queue
+        self._kernel.ids.continue_after(queue.counters.last_id)
+        self._kernel.agenda.schedule(queue.queue_id, first_due_ms(queue, 0))
 
     def loaded_group(self, number: QueueId) -> QueueState | None:
         """The group of a number that shares messages, if it is in memory."""
