@@ -178,6 +178,8 @@ async def _run_server(
                 poll_items_max=config.poll_items_max,
                 poll_wait_ms_max=config.poll_wait_ms_max,
                 waiting_polls_max=config.waiting_polls_max,
+                payload_bytes_max=config.payload_bytes_max,
+                auto_create_topics=config.auto_create_topics,
             ),
             commits=commits if config.durability == "sync" else None,
             wake_sweeper=partial(bridge.call_in_trio, sweeper.wake),

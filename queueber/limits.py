@@ -105,6 +105,7 @@ LOAD_KEEP_MS = 30 * DAY_MS
 
 TOPIC_NAME_BYTES_MAX = 255
 TOPIC_PARTITIONS_MAX = 256
+DEDUP_ID_BYTES_MAX = 256
 CONTENT_TYPE_BYTES_MAX = 255
 GROUP_NAME_BYTES_MAX = 255
 GROUP_RESET_MAX = 100_000
@@ -140,6 +141,18 @@ TTL_SLACK_PART = 16
 AGENDA_SLACK_MS = MINUTE_MS
 """The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
 long as the topic is there."""
+
+CREDITS_MAX = 1_000_000
+"""Messages that a subscriber may grant and has not got yet."""
+DELIVERY_MESSAGES_MAX = 1000
+DELIVERY_BYTES = 256 * KIB
+"""Messages and bytes of one delivery; a message that is larger is delivered alone."""
+DELIVERIES_MAX = 4
+"""Deliveries of one subscription that its consumer has not answered."""
+DELIVERY_BYTES_MAX = MIB
+"""With so many bytes of them unanswered, no further one is sent."""
+SUBSCRIPTIONS_OF_CONNECTION_MAX = 1000
+HEARTBEAT_MS_MIN = 100
 
 LOG_READERS_MAX = 100
 READ_ITEMS_MAX = 10_000

@@ -1,0 +1,277 @@
+"""Where the messages of subscriptions come from: partitions in order, or leases of a group."""
+
+import contextlib
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from itertools import groupby
+
+from queueber.db.records.messages import reference, split_reference
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.release import release_lease
+from queueber.engine.topics import groups
+from queueber.engine.topics.group import Group
+from queueber.engine.topics.read import read
+from queueber.engine.topics.topic_state import TopicState
+from queueber.errors import FailedPrecondition, InvalidArgument, NotFound, Unavailable
+from queueber.model import (
+    Bounds,
+    Delivery,
+    FailOutcome,
+    MessageSlice,
+    Outcome,
+    PackedMessages,
+    Polled,
+    Settlement,
+)
+from queueber.service.bound_leases import BoundLeases
+from queueber.service.items import Items
+from queueber.service.polls import ready_count
+from queueber.service.reads import Reads
+from queueber.service.session import QueueHandle
+from queueber.service.shell import Shell
+from queueber.service.topic_handle import TopicHandle, check_topic_alive
+from queueber.service.validate.arguments import one_for_each
+from queueber.service.validate.items import BACKOFF_DELAY_MS
+
+_NO_LIMIT = 1 << 62
+_REFUSED_RETRY_MS = 1000
+"""When to look again for messages that its connection holds too much for."""
+
+
+class LogFeed:
+    """The messages of some partitions from an offset of each on, one partition after the other.
+
+    Of an ordered group it begins at the cursor; without a group it remembers only in memory how far
+    it is.
+    """
+
+    def __init__(
+        self,
+        shell: Shell,
+        reads: Reads,
+        topic: TopicState,
+        group: Group | None,
+        partitions: Sequence[int],
+        starts: dict[int, int],
+    ) -> None:
+        """`partitions` is empty for all, also for those that are added later."""
+        self._shell = shell
+        self._reads = reads
+        self.topic = topic
+        self.group = group
+        self._partitions = partitions
+        self._offsets = starts
+        self._turn = 0
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        return self._partitions or range(self.topic.partitions)
+
+    def offset(self, partition: int) -> int:
+        """Up to where a partition was delivered."""
+        found = self._offsets.get(partition)
+        if found is None:  # a partition that was added since
+            found = self._offsets[partition] = self._cursor(partition)
+        return found
+
+    def _cursor(self, partition: int) -> int:
+        return 0 if self.group is None else groups.cursor(self.topic, self.group, partition)
+
+    def check_delivered(self, partition: int, offset: int) -> None:
+        """Refuse to acknowledge what was not delivered."""
+        if partition not in self.partitions:
+            raise InvalidArgument(f"partition: {partition} is not one of this subscription")
+        if offset > self.offset(partition):
+            raise FailedPrecondition(
+                f"offset: {offset} was not delivered; this subscription is at "
+                f"{self.offset(partition)} of partition {partition}",
+                next=self.offset(partition),
+            )
+
+    def moved(self) -> None:
+        """The group was reset: go on at its cursors."""
+        for partition in self.partitions:
+            self._offsets[partition] = self._cursor(partition)
+
+    # --- as a feed --------------------------------------------------------------------------------
+
+    async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
+        topic, now_ms = self.topic, self._shell.clock.now_ms()
+        check_topic_alive(topic, now_ms)
+        group = self.group
+        if group is not None:
+            if topic.groups.get(group.name) is not group:
+                raise group_deleted(topic, group)
+            if group.is_paused(now_ms):
+                return []
+        partitions = self.partitions
+        bounds = Bounds(messages_max, bytes_max)
+        for _ in partitions:
+            self._turn = (self._turn + 1) % len(partitions)
+            partition = partitions[self._turn]
+            offset = self.offset(partition)
+            if offset >= topic.next_offset(partition):
+                continue
+            found = self._reads.slice(topic, partition, offset, bounds)
+            self._offsets[partition] = found.next_offset
+            if found.packed:
+                if topic.use(now_ms):
+                    self._shell.run(None, topic.note_use)
+                return [Delivery(found, missed=found.missed)]
+        return []
+
+    @property
+    def is_over(self) -> bool:
+        topic = self.topic
+        return topic.record.is_closed and all(
+            self.offset(each) >= topic.next_offset(each) and self._reads.is_durable(topic, each)
+            for each in self.partitions
+        )
+
+    @property
+    def look_again_ms(self) -> int | None:
+        group = self.group
+        if group is not None and group.is_paused(self._shell.clock.now_ms()):
+            return group.record.paused_until_ms
+        return None
+
+    def give_back(self) -> None:
+        """Nothing is held: the next consumer goes on at the cursor."""
+
+
+class LeaseFeed:
+    """Messages that a shared group leases to this consumer; the leases end with its connection."""
+
+    def __init__(
+        self,
+        shell: Shell,
+        bound: BoundLeases,
+        topic: TopicHandle,
+        group: Group,
+        lease_ms: int,
+    ) -> None:
+        self._shell = shell
+        self._bound = bound
+        self._session = topic.session
+        self.topic = topic.state
+        self.group = group
+        self._queue = QueueHandle(group.queue, topic.session)
+        self._lease_ms = lease_ms
+        self._left: dict[bytes, int] = {}
+        """How many messages of each lease are not settled."""
+        self._is_refused = False
+        """There are messages, but none for this consumer now."""
+
+    async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
+        shell, queue = self._shell, self._queue.state
+        check_topic_alive(self.topic, shell.clock.now_ms())
+        self._check_group()
+        self._is_refused = False
+        if not ready_count(queue) or queue.is_paused(shell.clock.now_ms()):
+            return []
+        shell.write_gathered(queue)
+        lease = partial(
+            poll,
+            lease_ms=self._lease_ms,
+            answer_bytes_max=shell.limits.slice_bytes_max,
+            holder=self._bound.held_together(queue, self._session),
+        )
+        (polled,) = shell.run(queue, lease, [messages_max])
+        if not polled.packed:
+            self._is_refused = True
+            return []
+        self._left[polled.lease_id] = polled.count
+        self._bound.add(self._session, queue, [polled.lease_id])
+        shell.wake_sweeper_for(shell.engine.agenda.next_ms())
+        if self.topic.use(shell.clock.now_ms()):
+            shell.run(None, self.topic.note_use)
+        deliveries = self._deliveries(polled)
+        await shell.durable(None)
+        return deliveries
+
+    def _check_group(self) -> None:
+        if self.topic.groups.get(self.group.name) is not self.group:
+            raise group_deleted(self.topic, self.group)
+
+    def _deliveries(self, polled: Polled) -> list[Delivery]:
+        """One for each partition that the lease has messages of."""
+        store, topic, attempts = self._shell.engine.store, self.topic, polled.details.attempts
+        deliveries = []
+        at = 0
+        for partition, runs in groupby(polled.packed, lambda run: split_reference(run.last)[0]):
+            pieces: list[PackedMessages] = []
+            begin = at
+            for run in runs:
+                end = split_reference(run.last)[1] + 1
+                bounds = Bounds(run.count, _NO_LIMIT, end)
+                pieces += read(store, topic, partition, end - run.count, bounds).packed
+                at += run.count
+            found = MessageSlice(
+                partition,
+                pieces,
+                pieces[-1].offset + pieces[-1].count,
+                topic.first_offset(partition),
+                topic.next_offset(partition),
+            )
+            deliveries.append(Delivery(found, polled.lease_id, attempts[begin:at]))
+        return deliveries
+
+    def settle(self, items: Items, settlement: Settlement) -> Awaitable[list[bool]]:
+        s, queue = settlement, self._queue
+        self._check_group()
+        if s.outcome is Outcome.EXTENDED:
+            lease_ms = self._lease_ms if s.delay_ms is None else s.delay_ms
+            return items.extend(queue, [s.lease], [lease_ms])
+        partitions = one_for_each("partitions", s.partitions, len(s.offsets))
+        ids = [reference(p, o) for p, o in zip(partitions, s.offsets, strict=True)]
+        if s.outcome is Outcome.ACKNOWLEDGED:
+            settled = items.remove(queue, ids, [s.lease])
+        elif s.outcome is Outcome.RELEASED:
+            settled = items.release(queue, ids, [s.lease])
+        else:
+            delay_ms = BACKOFF_DELAY_MS if s.delay_ms is None else s.delay_ms
+            failed = items.fail(queue, ids, [s.lease], [s.error], [delay_ms])
+            settled = _are_held(failed)
+        return self._count(settled, s.lease)
+
+    async def _count(self, settled: Awaitable[list[bool]], lease: bytes) -> list[bool]:
+        done = await settled
+        left = self._left.get(lease, 0) - sum(done)
+        if left > 0:
+            self._left[lease] = left
+        else:
+            self._left.pop(lease, None)
+        return done
+
+    # --- as a feed --------------------------------------------------------------------------------
+
+    @property
+    def is_over(self) -> bool:
+        """All messages of a closed topic are acknowledged, or dead letters."""
+        queue = self._queue.state
+        counters = queue.counters
+        is_busy = ready_count(queue) or counters.leased or counters.delayed
+        return self.topic.record.is_closed and not is_busy
+
+    @property
+    def look_again_ms(self) -> int | None:
+        return self._shell.clock.now_ms() + _REFUSED_RETRY_MS if self._is_refused else None
+
+    def give_back(self) -> None:
+        queue = self._queue.state
+        leases, self._left = self._left, {}
+        if not leases or self.topic.groups.get(self.group.name) is not self.group:
+            return
+        for lease in leases:
+            # If the disk is full, the lease ends when it expires.
+            with contextlib.suppress(Unavailable):
+                self._shell.run(queue, release_lease, lease)
+        self._shell.after_write(queue)
+
+
+async def _are_held(failed: Awaitable[list[FailOutcome]]) -> list[bool]:
+    return [each is not FailOutcome.REFUSED for each in await failed]
+
+
+def group_deleted(topic: TopicState, group: Group) -> NotFound:
+    return NotFound(f"group {group.name!r} of topic {topic.name!r} was deleted")

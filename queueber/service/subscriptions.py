@@ -1,0 +1,254 @@
+"""Subscriptions: who gets the messages of which topic, and who takes over from whom.
+
+A partition of an ordered group has one consumer. A new one takes over: the one before it is told,
+gets nothing more, and cannot acknowledge any more. The new one goes on at the cursor.
+"""
+
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from typing import Any
+
+from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.topics import groups
+from queueber.engine.topics.group import Group
+from queueber.engine.topics.read import start_of
+from queueber.engine.topics.topic_state import TopicState
+from queueber.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted
+from queueber.limits import SUBSCRIPTIONS_OF_CONNECTION_MAX
+from queueber.model import GroupKind, Settlement, Subscribing
+from queueber.service.bound_leases import BoundLeases
+from queueber.service.feeds import LeaseFeed, LogFeed
+from queueber.service.groups import Groups
+from queueber.service.items import Items
+from queueber.service.reads import Reads
+from queueber.service.session import Session
+from queueber.service.shell import Shell
+from queueber.service.subscription import Receiver, Subscription
+from queueber.service.topic_handle import TopicHandle
+from queueber.service.topics import Topics
+from queueber.service.validate.topics import check_subscribing
+
+
+class Subscriptions:
+    def __init__(
+        self,
+        shell: Shell,
+        topics: Topics,
+        groups: Groups,
+        reads: Reads,
+        items: Items,
+        bound: BoundLeases,
+    ) -> None:
+        self._shell = shell
+        self._items = items
+        self._bound = bound
+        self._topics = topics
+        self._groups = groups
+        self._reads = reads
+        self._of_session: dict[Session, dict[Subscription, None]] = {}
+        self._of_key: dict[Any, dict[Subscription, None]] = {}
+        """By their topic, by topic and group, and by the queue of a shared group."""
+        self._consumers: dict[tuple[TopicState, str, int], Subscription] = {}
+        """The consumer of each partition of an ordered group."""
+        self._count = 0
+        groups.consumers = self.consumers
+        groups.moved = self.group_moved
+
+    # --- subscribing ------------------------------------------------------------------------------
+
+    def subscribe(
+        self, topic: TopicHandle, asked: Subscribing, receiver: Receiver
+    ) -> Awaitable[Subscription]:
+        """The subscription, which delivers as soon as there are credits."""
+        check_subscribing(asked, self._shell.limits.item_bytes_max)
+        self._check_count(topic.session)
+        state = self._topics.alive(topic)
+        for partition in asked.partitions:
+            state.check_partition(partition)
+        group = self._group(topic, asked) if asked.group else None
+        feed = self._feed(topic, group, asked)
+        subscription = Subscription(
+            self._shell,
+            topic.session,
+            receiver,
+            feed,
+            name=asked.consumer or topic.session.name or topic.session.address,
+            heartbeat_ms=asked.heartbeat_ms,
+            messages_max=asked.batch_messages_max,
+        )
+        if group is not None and isinstance(feed, LogFeed):
+            self._take_over(state, group, feed.partitions, subscription)
+        self._add(subscription, state, group)
+        subscription.grant(asked.credits)
+        return self._begin(subscription)
+
+    def _check_count(self, session: Session) -> None:
+        own = len(self._of_session.get(session, ()))
+        if own >= SUBSCRIPTIONS_OF_CONNECTION_MAX:
+            raise ResourceExhausted(
+                f"this connection has {own} subscriptions, the limit; close some of them"
+            )
+        if self._count >= self._shell.limits.waiting_polls_max:
+            raise ResourceExhausted(
+                f"there are {self._count} subscriptions, the limit; subscribe again later"
+            )
+
+    def _group(self, topic: TopicHandle, asked: Subscribing) -> Group:
+        """The group, created if there is none."""
+        state, name = topic.state, asked.group
+        if name not in state.groups:
+            self._groups.create(topic, name, asked.settings, asked.position)
+        group = groups.get_group(state, name)
+        if group.kind is GroupKind.QUEUE:
+            raise FailedPrecondition(
+                f"group {name!r} adds its messages to queue {group.settings.queue!r}; poll that"
+            )
+        if group.kind is GroupKind.SHARED and asked.partitions:
+            raise InvalidArgument(
+                f"partitions: group {name!r} is shared, and its consumers have all partitions; "
+                "give none"
+            )
+        return group
+
+    def _feed(
+        self, topic: TopicHandle, group: Group | None, asked: Subscribing
+    ) -> LogFeed | LeaseFeed:
+        state = topic.state
+        if group is not None and group.kind is GroupKind.SHARED:
+            lease_ms = asked.lease_ms or group.settings.leases.lease_ms
+            return LeaseFeed(self._shell, self._bound, topic, group, lease_ms)
+        chosen = sorted(set(asked.partitions))
+        partitions = chosen or range(state.partitions)
+        if group is None:
+            store = self._shell.engine.store
+            starts = {each: start_of(store, state, each, asked.position)[0] for each in partitions}
+        else:
+            starts = {each: groups.cursor(state, group, each) for each in partitions}
+        return LogFeed(self._shell, self._reads, state, group, chosen, starts)
+
+    def _take_over(
+        self,
+        topic: TopicState,
+        group: Group,
+        partitions: Sequence[int],
+        subscription: Subscription,
+    ) -> None:
+        for partition in partitions:
+            place = topic, group.name, partition
+            before = self._consumers.get(place)
+            if before is not None:
+                before.end(
+                    Aborted(
+                        f"consumer {subscription.name!r} has taken over partition {partition} of "
+                        f"group {group.name!r}"
+                    )
+                )
+            self._consumers[place] = subscription
+        subscription.when_over.append(
+            partial(self._let_go, topic, group.name, partitions, subscription)
+        )
+
+    def _let_go(
+        self,
+        topic: TopicState,
+        group: str,
+        partitions: Sequence[int],
+        subscription: Subscription,
+    ) -> None:
+        for partition in partitions:
+            if self._consumers.get((topic, group, partition)) is subscription:
+                del self._consumers[topic, group, partition]
+
+    def _add(self, subscription: Subscription, topic: TopicState, group: Group | None) -> None:
+        self._count += 1
+        self._put(self._of_session, subscription.session, subscription)
+        self._put(self._of_key, topic, subscription)
+        if group is not None:
+            self._put(self._of_key, (topic, group.name), subscription)
+            if group.kind is GroupKind.SHARED:
+                self._put(self._of_key, group.queue, subscription)
+        subscription.when_over.append(self._one_less)
+
+    def _put(
+        self, index: dict[Any, dict[Subscription, None]], key: object, subscription: Subscription
+    ) -> None:
+        index.setdefault(key, {})[subscription] = None
+        subscription.when_over.append(partial(_remove, index, key, subscription))
+
+    def _one_less(self) -> None:
+        self._count -= 1
+
+    async def _begin(self, subscription: Subscription) -> Subscription:
+        # A new group is durable before its consumer has anything of it.
+        await self._shell.durable(None)
+        self._shell.loop.create_task(subscription.run())
+        return subscription
+
+    # --- one of them ------------------------------------------------------------------------------
+
+    def ack(self, subscription: Subscription, partition: int, offset: int) -> Awaitable[int]:
+        """Of an ordered group; where its cursor is."""
+        subscription.check_active()
+        feed = subscription.feed
+        if not isinstance(feed, LogFeed) or feed.group is None:
+            raise FailedPrecondition(
+                "the subscription has no ordered group; only those acknowledge up to an offset"
+            )
+        feed.check_delivered(partition, offset)
+        return self._groups.acknowledge(
+            subscription.session, feed.topic, feed.group, partition, offset
+        )
+
+    def settle(self, subscription: Subscription, settlement: Settlement) -> Awaitable[list[bool]]:
+        """Of a shared group; for each message whether the lease held it."""
+        subscription.check_active()
+        feed = subscription.feed
+        if not isinstance(feed, LeaseFeed):
+            raise FailedPrecondition("the subscription has no shared group; only those have leases")
+        return feed.settle(self._items, settlement)
+
+    # --- what happens -----------------------------------------------------------------------------
+
+    def messages_came(self, topic: TopicState) -> None:
+        """Messages of the topic are durable, or it is closed or gone."""
+        self._wake(topic)
+
+    def queue_changed(self, queue: QueueState) -> None:
+        """Messages of a shared group may have become ready."""
+        self._wake(queue)
+
+    def _wake(self, key: object) -> None:
+        for subscription in list(self._of_key.get(key, ())):
+            subscription.wake()
+
+    def group_moved(self, topic: TopicState, group: str) -> None:
+        """A group was reset, paused, resumed or deleted."""
+        for subscription in list(self._of_key.get((topic, group), ())):
+            if isinstance(subscription.feed, LogFeed) and group in topic.groups:
+                subscription.feed.moved()
+            subscription.wake()
+
+    def consumers(self, topic: TopicState, group: str) -> list[str]:
+        """The names of the consumers of a group."""
+        return [each.name for each in self._of_key.get((topic, group), ())]
+
+    def connection_ended(self, session: Session) -> None:
+        """Its consumers are gone. Their leases end with the connection."""
+        for subscription in list(self._of_session.get(session, ())):
+            subscription.lost()
+
+    def server_stops(self) -> None:
+        """Have every subscription tell its consumer."""
+        for of_session in list(self._of_session.values()):
+            for subscription in list(of_session):
+                subscription.wake()
+
+
+def _remove(
+    index: dict[Any, dict[Subscription, None]], key: object, subscription: Subscription
+) -> None:
+    found = index.get(key)
+    if found is not None:
+        found.pop(subscription, None)
+        if not found:
+            del index[key]
