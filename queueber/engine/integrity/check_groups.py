@@ -5,9 +5,19 @@ from collections.abc import Iterator, Sequence
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end, queue_prefix
 from queueber.db.records.log import LogHead, decode_offset
-from queueber.db.records.topics import GroupRecord, TopicRecord, decode_group, split_group_key
+from queueber.db.records.queues import Counters, decode_counters
+from queueber.db.records.topics import (
+    GroupRecord,
+    Inherited,
+    TopicRecord,
+    agenda_key,
+    decode_group,
+    split_group_key,
+)
 from queueber.db.store.contract import Store
-from queueber.engine.integrity.queue_entries import Violation, readable
+from queueber.engine.integrity.check_shared import SharedCheck, TopicBlocks
+from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation, readable
+from queueber.engine.integrity.records import RecordsCheck
 from queueber.limits import GROUPS_MAX
 from queueber.model import GroupKind
 
@@ -32,7 +42,7 @@ class GroupsCheck:
             yield from self._check_cursors(partition, head)
         for name, group in self._groups.items():
             if group.settings.kind is GroupKind.SHARED:
-                yield from self._check_positions(name, group)
+                yield from self._check_shared(name, group)
 
     def _broken(self, text: str) -> Violation:
         return Violation("I17", self._name, text)
@@ -71,11 +81,37 @@ class GroupsCheck:
             text = f"group {group} is at {offset} of partition {partition}, which ends at "
             yield self._broken(f"{text}{head.next_offset}")
 
-    def _check_positions(self, name: bytes, group: GroupRecord) -> Iterator[Violation]:
+    def _check_shared(self, name: bytes, group: GroupRecord) -> Iterator[Violation]:
         prefix = queue_prefix(group.number)
+        positions: list[int | None] = [None] * len(self._heads)
         for key, value in self._store.walk(Family.POSITIONS, prefix, prefix_end(prefix)):
             partition = int.from_bytes(key[PREFIX_BYTES:])
             if partition >= len(self._heads):
                 yield self._broken(f"group {name!r} is in partition {partition}, which is none")
                 continue
             yield from self._check_offset(f"{name!r}", partition, value, self._heads[partition])
+            positions[partition] = readable(decode_offset, value)
+        stored = self._store.get(Family.COUNTERS, prefix)
+        counters = Counters() if stored is None else decode_counters(stored)
+        queue = CheckedQueue(self._name, QueueEntries(self._store, prefix), counters)
+        yield from SharedCheck(queue, self._blocks(), positions).run()
+        yield from RecordsCheck(queue).run({})
+        is_busy = counters.leases or counters.delayed or counters.forgets
+        if is_busy and self._store.get(Family.AGENDA, agenda_key(group.number)) is None:
+            text = f"group {name!r} has something to do, and no noted time"
+            yield Violation("I18", self._name, text)
+
+    def _blocks(self) -> TopicBlocks:
+        return topic_blocks(self._store, self._record, self._heads)
+
+
+def topic_blocks(store: Store, record: TopicRecord, heads: Sequence[LogHead]) -> TopicBlocks:
+    """The messages of a topic, its own and those that it shares."""
+    stretches = [
+        [
+            *(each for each in record.inherited if each.partition == partition),
+            Inherited(partition, record.logs[partition], head.first_offset, head.next_offset),
+        ]
+        for partition, head in enumerate(heads)
+    ]
+    return TopicBlocks(store, stretches, keeps_last=record.settings.keeps_last_per_key)

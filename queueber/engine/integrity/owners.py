@@ -81,7 +81,8 @@ FAMILIES_OF = {
     Kind.QUEUE: frozenset(QUEUE_FAMILIES),
     Kind.TOPIC: frozenset(TOPIC_FAMILIES),
     Kind.LOG: frozenset(LOG_FAMILIES),
-    Kind.SHARED: frozenset(GROUP_FAMILIES) - {Family.QUEUES},
+    Kind.SHARED: frozenset(GROUP_FAMILIES)
+    - {Family.QUEUES, Family.ITEMS, Family.LEFTOVERS, Family.LOADS},
 }
 
 
