@@ -110,6 +110,8 @@ CONTENT_TYPE_BYTES_MAX = 255
 GROUP_NAME_BYTES_MAX = 255
 GROUP_RESET_MAX = 100_000
 """Messages that are leased or to be retried, when a shared group is reset: one write drops them."""
+BRIDGE_RETRY_MS = SECOND_MS
+"""When a bridge whose queue had no room tries again."""
 BRIDGE_BYTES_MAX = 4 * MIB
 """What a bridge adds to its queue in one write, unless a single message is larger."""
 GROUPS_MAX = 100

@@ -33,6 +33,6 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
     for queue in queues:
         kernel.agenda.schedule(queue.queue_id, first_due_ms(queue, queue.results.head.last_ms))
     finish_commits(kernel, loads)
-    topics = Topics(kernel, queues.reclaim)
+    topics = Topics(kernel, queues)
     topics.when_loaded = partial(schedule, kernel)
     return Engine(kernel, queues, loads, topics)

@@ -5,7 +5,7 @@ from typing import Any
 
 from queueber.model import Delivery
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond
-from queueber.rpc.queue_handlers import QueueHandler
+from queueber.rpc.queue_handlers import GroupQueueHandler
 from queueber.schema import wire
 from queueber.service.service import Service
 from queueber.service.session import Session
@@ -76,14 +76,14 @@ class GroupMethods(Methods):
     async def group_context(self, context: Any) -> None:
         check_may_hold(self._session)
         queue = self._service.groups.open_group(self._topic, context.params.name)
-        context.results.queue = QueueHandler(self._service, queue)
+        context.results.queue = GroupQueueHandler(self._service, queue)
 
     @call
     def subscribe_context(self, context: Any) -> Answer:
         params = context.params
         check_may_hold(self._session)
         begun = self._service.subscriptions.subscribe(
-            self._topic, read_subscribing(params.req), _Receiver(params.consumer)
+            self._topic, read_subscribing(params.req), ConsumerReceiver(params.consumer)
         )
 
         async def answer() -> None:
@@ -93,7 +93,7 @@ class GroupMethods(Methods):
         return answer()
 
 
-class _Receiver:
+class ConsumerReceiver:
     """The capability that a subscriber has given."""
 
     def __init__(self, consumer: Any) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Awaitable
 from typing import Any
 
 from queueber.model import Bounds, Published
-from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
+from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond_with
 from queueber.rpc.group_handlers import GroupMethods
+from queueber.rpc.results_topic_handlers import ResultsTopicHandler
 from queueber.schema import wire
+from queueber.service.result_messages import queue_of
 from queueber.service.service import Service
 from queueber.service.topic_handle import TopicHandle
 from queueber.wire.lists import read_columns
@@ -16,6 +18,7 @@ from queueber.wire.messages import (
     write_published,
     write_slice,
 )
+from queueber.wire.together import read_together, write_together_done
 from queueber.wire.topics import read_config, read_partition, read_position, write_topic_info
 
 
@@ -26,6 +29,10 @@ class TopicsMethods(Methods):
     def topic_context(self, context: Any) -> Answer:
         params = context.params
         check_may_hold(self._session)
+        queue = queue_of(params.name)
+        if queue is not None:
+            results = self._service.result_topics.open(queue, self._session)
+            return _give(context, ResultsTopicHandler(self._service, results))
         found = self._service.topics.open_topic(
             params.name, self._session, must_exist=params.mustExist
         )
@@ -77,6 +84,11 @@ class TopicsMethods(Methods):
                 write_published(listed[at], each)
 
         return answer()
+
+    @call
+    def together_context(self, context: Any) -> Answer:
+        done = self._service.together.together(self._session, read_together(context.params.req))
+        return respond_with(context, "resp", done, write_together_done)
 
 
 class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
@@ -153,6 +165,10 @@ class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # ca
         if found is not None:
             results.found = True
             results.partition, results.offset = found
+
+
+async def _give(context: Any, topic: object) -> None:
+    context.results.topic = topic
 
 
 async def _write_first(context: Any, published: Awaitable[list[Published]]) -> None:

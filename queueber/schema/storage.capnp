@@ -135,10 +135,10 @@ struct TopicRecord {
   deletesAcknowledged @14 :Bool;
   refusesWhenFull @15 :Bool;
   keepsLastPerKey @16 :Bool;
-  tombstoneMs @17 :UInt64;
+  tombstoneMs @17 :UInt64 = 86400000;
   ttlMs @18 :UInt64;
   expiresAtMs @19 :UInt64;
-  dedupWindowMs @20 :UInt64;
+  dedupWindowMs @20 :UInt64 = 120000;
 }
 
 struct GroupRecord {

@@ -51,10 +51,6 @@ class DurableEnds:
         for topic in topics:
             self._came(topic)
 
-    def tell(self, topic: TopicState) -> None:
-        """Have whoever waits for messages of the topic look again."""
-        self._came(topic)
-
     def end(self, topic: TopicState, partition: int) -> int | None:
         """Where the durable messages end; None if all are."""
         starts = self._starts.get((topic, partition))

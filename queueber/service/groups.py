@@ -4,12 +4,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics import groups
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import QueueberError
 from queueber.model import GroupInfo, GroupSettings, Position
+from queueber.service.consumers import Consumers
 from queueber.service.loop import fail
 from queueber.service.publish import Publishing
 from queueber.service.session import QueueHandle, Session
@@ -23,10 +26,6 @@ from queueber.service.validate.topics import check_group_name, check_group_setti
 T = TypeVar("T")
 
 Facts = dict[str, object]
-UNTIL_RESUMED_MS = (1 << 64) - 1
-
-Consumers = Callable[[TopicState, str], Sequence[str]]
-"""The names of the consumers of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,26 @@ class _AllGroups:
 
 
 class Groups:
-    def __init__(self, shell: Shell, topics: Topics, publishing: Publishing) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        topics: Topics,
+        publishing: Publishing,
+        consumers: Consumers,
+        gone: Callable[[QueueState], None],
+    ) -> None:
+        """`gone` is called when a shared group was deleted."""
+        self._gone = gone
         self._shell = shell
         self._topics = topics
         self._publishing = publishing
-        self.consumers: Consumers = lambda _topic, _group: ()
-        """Set by the subscriptions."""
-        self.moved: Callable[[TopicState, str], None] = lambda _topic, _group: None
-        """Set by the subscriptions: a group was reset, paused, resumed or deleted."""
+        self._consumers = consumers
+        self.consumers: Callable[[TopicState, str], Sequence[str]] = lambda _topic, _group: ()
+        """Set by the subscriptions: the names of the consumers of a group."""
+        self.changed: Callable[[TopicState, str], None] = lambda _topic, _group: None
+        """Set by the subscriptions: a group was paused, resumed or deleted."""
+        self.moved: Callable[[TopicState, str, int | None], None] = lambda _topic, _group, _at: None
+        """Set by the subscriptions: a group was reset, in one partition or in all."""
 
     # --- the set of them --------------------------------------------------------------------------
 
@@ -84,6 +95,8 @@ class Groups:
             return True
 
         deleted = self._write(topic, name, delete, "group_deleted", lambda _: {})
+        if (queue := group.opened_queue) is not None:
+            self._gone(queue)
         self._shell.wake_reclaimer()
         return deleted
 
@@ -117,12 +130,14 @@ class Groups:
             groups.reset_group(tx, state, group, partition, to)
 
         facts: Facts = {"partition": partition, "to": to}
-        return self._write(topic, name, reset, "group_reset", lambda _: facts)
+        done = self._write(topic, name, reset, "group_reset", lambda _: facts)
+        self.moved(state, name, partition)
+        return done
 
     def pause_group(self, topic: TopicHandle, name: str, for_ms: int) -> Awaitable[None]:
         """Give its consumers nothing for that long; 0: until it is resumed."""
         check_pause_ms(for_ms)
-        until_ms = self._shell.clock.now_ms() + for_ms if for_ms else UNTIL_RESUMED_MS
+        until_ms = self._shell.clock.now_ms() + for_ms if for_ms else NEVER_MS
         return self._pause(topic, name, until_ms, "group_paused", {"for_ms": for_ms})
 
     def resume_group(self, topic: TopicHandle, name: str) -> Awaitable[None]:
@@ -174,7 +189,7 @@ class Groups:
             shell.log_topic(topic.session, event, topic.name, {"group": name, **told})
         if queue is not None and not queue.is_deleted:
             shell.after_write(queue)
-        self.moved(topic.state, name)
+        self.changed(topic.state, name)
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         return answer
 
@@ -183,7 +198,9 @@ class Groups:
     def ack(self, topic: TopicHandle, name: str, partition: int, offset: int) -> Awaitable[int]:
         """An ordered group is done with the messages before `offset`; where its cursor is."""
         state = self._topics.alive(topic)
-        return self.acknowledge(topic.session, state, self.find(state, name), partition, offset)
+        group = self.find(state, name)
+        self._consumers.check(topic.session, state, name, partition)
+        return self.acknowledge(topic.session, state, group, partition, offset)
 
     def acknowledge(
         self, session: Session, topic: TopicState, group: Group, partition: int, offset: int

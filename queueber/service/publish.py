@@ -15,7 +15,6 @@ import structlog
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.topic_state import TopicState
-from queueber.engine.topics.topics import Topics as EngineTopics
 from queueber.errors import InvalidArgument, QueueberError
 from queueber.model import NewMessages, Publication, Published, TopicSettings
 from queueber.service.durable_ends import DurableEnds
@@ -100,7 +99,7 @@ class Publishing:
     def _write_together(self, calls: Sequence[Call]) -> None:
         shell = self._shell
         topics, answers = shell.run(None, self._publish_calls, calls)
-        self._ends.written(_starts(topics, answers))
+        self._ends.written(starts_of(topics, answers))
         for call, own in zip(calls, answers, strict=True):
             shell.answer(call, own)
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
@@ -114,8 +113,8 @@ class Publishing:
         topics: list[list[TopicState]] = []
         for call in calls:
             to: list[To] = call.columns[0]
-            own = [self._topic(tx, engine, topic, each) for topic, each in to]
-            _check_once(own, [each for _, each in to])
+            own = [self.topic_of(tx, each, topic) for topic, each in to]
+            check_once(own, [each for _, each in to])
             for topic, (_, publication) in zip(own, to, strict=True):
                 joined.add(topic, publication)
             topics.append(own)
@@ -123,13 +122,12 @@ class Publishing:
         answers = [[next(published) for _ in own] for own in topics]
         return topics, answers
 
-    def _topic(
-        self,
-        tx: Transaction[None],
-        engine: EngineTopics,
-        topic: TopicState | None,
-        publication: Publication,
+    def topic_of(
+        self, tx: Transaction[Any], publication: Publication, topic: TopicState | None = None
     ) -> TopicState:
+        """The topic of a publication, found by its name unless it is given; created if there is
+        none and the server may."""
+        engine = self._shell.engine.topics
         if topic is None:
             topic = engine.find(publication.topic, tx)
             is_gone = topic is None or topic.expires_at_ms <= tx.now_ms
@@ -155,7 +153,7 @@ def _is_plain(publication: Publication) -> bool:
     )
 
 
-def _check_once(topics: Sequence[TopicState], publications: Sequence[Publication]) -> None:
+def check_once(topics: Sequence[TopicState], publications: Sequence[Publication]) -> None:
     """The engine looks up producers and dedup ids once for each topic of a call."""
     if len(set(topics)) == len(topics) or all(map(_is_plain, publications)):
         return
@@ -167,7 +165,7 @@ def _check_once(topics: Sequence[TopicState], publications: Sequence[Publication
             )
 
 
-def _starts(
+def starts_of(
     topics: Sequence[Sequence[TopicState]], answers: Sequence[Sequence[Published]]
 ) -> list[tuple[TopicState, int, int]]:
     """The first new offset of each partition that has messages, or was closed."""

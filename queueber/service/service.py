@@ -5,6 +5,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.consumers import Consumers
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.groups import Groups
 from queueber.service.items import Items
@@ -13,10 +14,12 @@ from queueber.service.polls import Polls
 from queueber.service.publish import Publishing
 from queueber.service.queues import Queues
 from queueber.service.reads import Reads
+from queueber.service.result_topics import ResultTopics
 from queueber.service.results import Results
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
 from queueber.service.subscriptions import Subscriptions
+from queueber.service.together import TogetherCalls
 from queueber.service.topics import Topics
 
 
@@ -33,12 +36,22 @@ class Service:
         self.queues = Queues(shell, self.polls, self.snapshots)
         ends = DurableEnds(shell, self._messages_came)
         self.publishing = Publishing(shell, ends)
-        self.topics = Topics(shell, self.publishing, ends)
+        self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
         self.reads = Reads(shell, self.topics, self.publishing, ends)
-        self.groups = Groups(shell, self.topics, self.publishing)
+        consumers = Consumers()
+        self.groups = Groups(shell, self.topics, self.publishing, consumers, self._group_gone)
+        self.result_topics = ResultTopics(shell, self.queues, consumers)
         self.subscriptions = Subscriptions(
-            shell, self.topics, self.groups, self.reads, self.items, self.bound_leases
+            shell,
+            self.topics,
+            self.groups,
+            self.reads,
+            self.result_topics,
+            consumers,
+            self.items,
+            self.bound_leases,
         )
+        self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
         shell.serve_waiting_polls = self._serve
 
     # --- who is woken by what ---------------------------------------------------------------------
@@ -56,6 +69,19 @@ class Service:
             if (queue := group.opened_queue) is not None:
                 self._serve(queue)
 
+    def _topic_gone(self, topic: TopicState) -> None:
+        """A topic was deleted, or has expired: whoever waits hears of it."""
+        for group in topic.groups.values():
+            if (queue := group.opened_queue) is not None:
+                self._group_gone(queue)
+        self.shell.wakeups.fire(topic)
+        self.subscriptions.messages_came(topic)
+        self.shell.wake_reclaimer()
+
+    def _group_gone(self, queue: QueueState) -> None:
+        queue.is_deleted = True
+        self.polls.queue_deleted(queue)
+
     # --- time and shutdown ------------------------------------------------------------------------
 
     def sweep(self) -> bool:
@@ -69,11 +95,13 @@ class Service:
         swept = sweep(engine.kernel, engine.queues, engine.topics, now_ms)
         if swept is None:
             return False
-        if swept.queue is not None and swept.moved is not None:
-            self.polls.swept(swept.queue, swept.moved)
+        if swept.queue is not None:
+            if swept.moved is not None:
+                self.polls.swept(swept.queue, swept.moved)
+            else:
+                self.shell.after_write(swept.queue)  # a bridge has added items
         if swept.topic is not None and swept.topic.record.is_deleted:
-            self._messages_came(swept.topic)  # whoever waits finds that it is gone
-            self.shell.wake_reclaimer()
+            self._topic_gone(swept.topic)
         return True
 
     def next_due_in_ms(self) -> int | None:

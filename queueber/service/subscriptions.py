@@ -1,8 +1,4 @@
-"""Subscriptions: who gets the messages of which topic, and who takes over from whom.
-
-A partition of an ordered group has one consumer. A new one takes over: the one before it is told,
-gets nothing more, and cannot acknowledge any more. The new one goes on at the cursor.
-"""
+"""Subscriptions: who gets the messages of which topic, and what wakes them."""
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
@@ -13,17 +9,22 @@ from queueber.engine.topics import groups
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.read import start_of
 from queueber.engine.topics.topic_state import TopicState
-from queueber.errors import Aborted, FailedPrecondition, InvalidArgument, ResourceExhausted
+from queueber.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from queueber.limits import SUBSCRIPTIONS_OF_CONNECTION_MAX
-from queueber.model import GroupKind, Settlement, Subscribing
+from queueber.model import GroupKind, Position, Settlement, Start, Subscribing
 from queueber.service.bound_leases import BoundLeases
-from queueber.service.feeds import LeaseFeed, LogFeed
+from queueber.service.consumers import Consumers
 from queueber.service.groups import Groups
 from queueber.service.items import Items
+from queueber.service.lease_feed import LeaseFeed
+from queueber.service.log_feed import LogFeed
 from queueber.service.reads import Reads
+from queueber.service.result_feed import ResultsFeed
+from queueber.service.result_messages import ResultsHandle
+from queueber.service.result_topics import ResultTopics
 from queueber.service.session import Session
 from queueber.service.shell import Shell
-from queueber.service.subscription import Receiver, Subscription
+from queueber.service.subscription import Feed, Receiver, Subscription
 from queueber.service.topic_handle import TopicHandle
 from queueber.service.topics import Topics
 from queueber.service.validate.topics import check_subscribing
@@ -36,10 +37,13 @@ class Subscriptions:
         topics: Topics,
         groups: Groups,
         reads: Reads,
+        results: ResultTopics,
+        consumers: Consumers,
         items: Items,
         bound: BoundLeases,
     ) -> None:
         self._shell = shell
+        self._results = results
         self._items = items
         self._bound = bound
         self._topics = topics
@@ -48,11 +52,12 @@ class Subscriptions:
         self._of_session: dict[Session, dict[Subscription, None]] = {}
         self._of_key: dict[Any, dict[Subscription, None]] = {}
         """By their topic, by topic and group, and by the queue of a shared group."""
-        self._consumers: dict[tuple[TopicState, str, int], Subscription] = {}
-        """The consumer of each partition of an ordered group."""
+        self._consumers = consumers
         self._count = 0
         groups.consumers = self.consumers
+        groups.changed = self.group_changed
         groups.moved = self.group_moved
+        results.consumers = self.consumers
 
     # --- subscribing ------------------------------------------------------------------------------
 
@@ -67,20 +72,50 @@ class Subscriptions:
             state.check_partition(partition)
         group = self._group(topic, asked) if asked.group else None
         feed = self._feed(topic, group, asked)
-        subscription = Subscription(
+        subscription = self._new(topic.session, receiver, feed, asked)
+        keys: list[object] = [state]
+        if group is not None:
+            keys.append((state, group.name))
+            if isinstance(feed, LeaseFeed):
+                keys.append(group.queue)
+            else:
+                self._consumers.take_over(state, group.name, feed.partitions, subscription)
+        return self._begin(subscription, keys, asked.credits)
+
+    def subscribe_results(
+        self, topic: ResultsHandle, asked: Subscribing, receiver: Receiver
+    ) -> Awaitable[Subscription]:
+        """As `subscribe`, to the results of a queue. Its group is a reader of them."""
+        check_subscribing(asked, self._shell.limits.item_bytes_max)
+        self._check_count(topic.session)
+        topic.queue.check_alive()
+        if any(asked.partitions):
+            raise InvalidArgument(f"partitions: topic {topic.name!r} has only partition 0")
+        results, name, state = self._results, asked.group, topic.queue.state
+        if name and name not in topic.log.readers:
+            results.create(topic, name, asked.settings, asked.position)
+        position = Position(Start.GROUP) if name else asked.position
+        offset, _ = results.start(topic, position, name)
+        feed = ResultsFeed(self._shell, results, topic, name, offset)
+        subscription = self._new(topic.session, receiver, feed, asked)
+        keys: list[object] = [state]
+        if name:
+            keys.append((state, name))
+            self._consumers.take_over(state, name, [0], subscription)
+        return self._begin(subscription, keys, asked.credits)
+
+    def _new(
+        self, session: Session, receiver: Receiver, feed: Feed, asked: Subscribing
+    ) -> Subscription:
+        return Subscription(
             self._shell,
-            topic.session,
+            session,
             receiver,
             feed,
-            name=asked.consumer or topic.session.name or topic.session.address,
+            name=asked.consumer or session.name or session.address,
             heartbeat_ms=asked.heartbeat_ms,
             messages_max=asked.batch_messages_max,
         )
-        if group is not None and isinstance(feed, LogFeed):
-            self._take_over(state, group, feed.partitions, subscription)
-        self._add(subscription, state, group)
-        subscription.grant(asked.credits)
-        return self._begin(subscription)
 
     def _check_count(self, session: Session) -> None:
         own = len(self._of_session.get(session, ()))
@@ -126,49 +161,6 @@ class Subscriptions:
             starts = {each: groups.cursor(state, group, each) for each in partitions}
         return LogFeed(self._shell, self._reads, state, group, chosen, starts)
 
-    def _take_over(
-        self,
-        topic: TopicState,
-        group: Group,
-        partitions: Sequence[int],
-        subscription: Subscription,
-    ) -> None:
-        for partition in partitions:
-            place = topic, group.name, partition
-            before = self._consumers.get(place)
-            if before is not None:
-                before.end(
-                    Aborted(
-                        f"consumer {subscription.name!r} has taken over partition {partition} of "
-                        f"group {group.name!r}"
-                    )
-                )
-            self._consumers[place] = subscription
-        subscription.when_over.append(
-            partial(self._let_go, topic, group.name, partitions, subscription)
-        )
-
-    def _let_go(
-        self,
-        topic: TopicState,
-        group: str,
-        partitions: Sequence[int],
-        subscription: Subscription,
-    ) -> None:
-        for partition in partitions:
-            if self._consumers.get((topic, group, partition)) is subscription:
-                del self._consumers[topic, group, partition]
-
-    def _add(self, subscription: Subscription, topic: TopicState, group: Group | None) -> None:
-        self._count += 1
-        self._put(self._of_session, subscription.session, subscription)
-        self._put(self._of_key, topic, subscription)
-        if group is not None:
-            self._put(self._of_key, (topic, group.name), subscription)
-            if group.kind is GroupKind.SHARED:
-                self._put(self._of_key, group.queue, subscription)
-        subscription.when_over.append(self._one_less)
-
     def _put(
         self, index: dict[Any, dict[Subscription, None]], key: object, subscription: Subscription
     ) -> None:
@@ -178,7 +170,18 @@ class Subscriptions:
     def _one_less(self) -> None:
         self._count -= 1
 
-    async def _begin(self, subscription: Subscription) -> Subscription:
+    def _begin(
+        self, subscription: Subscription, keys: Sequence[object], credits: int
+    ) -> Awaitable[Subscription]:
+        self._count += 1
+        subscription.when_over.append(self._one_less)
+        self._put(self._of_session, subscription.session, subscription)
+        for key in keys:
+            self._put(self._of_key, key, subscription)
+        subscription.grant(credits)
+        return self._start(subscription)
+
+    async def _start(self, subscription: Subscription) -> Subscription:
         # A new group is durable before its consumer has anything of it.
         await self._shell.durable(None)
         self._shell.loop.create_task(subscription.run())
@@ -190,6 +193,9 @@ class Subscriptions:
         """Of an ordered group; where its cursor is."""
         subscription.check_active()
         feed = subscription.feed
+        if isinstance(feed, ResultsFeed) and feed.group:
+            feed.check_delivered(partition, offset)
+            return self._results.acknowledge(feed.topic, feed.group, offset)
         if not isinstance(feed, LogFeed) or feed.group is None:
             raise FailedPrecondition(
                 "the subscription has no ordered group; only those acknowledge up to an offset"
@@ -221,14 +227,18 @@ class Subscriptions:
         for subscription in list(self._of_key.get(key, ())):
             subscription.wake()
 
-    def group_moved(self, topic: TopicState, group: str) -> None:
-        """A group was reset, paused, resumed or deleted."""
+    def group_changed(self, topic: TopicState, group: str) -> None:
+        """A group was paused, resumed or deleted."""
+        self._wake((topic, group))
+
+    def group_moved(self, topic: TopicState, group: str, partition: int | None) -> None:
+        """A group was reset, in one partition or in all."""
         for subscription in list(self._of_key.get((topic, group), ())):
-            if isinstance(subscription.feed, LogFeed) and group in topic.groups:
-                subscription.feed.moved()
+            if isinstance(subscription.feed, LogFeed):
+                subscription.feed.moved(partition)
             subscription.wake()
 
-    def consumers(self, topic: TopicState, group: str) -> list[str]:
+    def consumers(self, topic: TopicState | QueueState, group: str) -> list[str]:
         """The names of the consumers of a group."""
         return [each.name for each in self._of_key.get((topic, group), ())]
 

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.describe import topic_info
 from queueber.engine.topics.forks import fork
-from queueber.engine.topics.info import topic_info
 from queueber.engine.topics.read import find_id, find_sequence
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.trim import trim_topic
@@ -31,7 +31,15 @@ T = TypeVar("T")
 
 
 class Topics:
-    def __init__(self, shell: Shell, publishing: Publishing, ends: DurableEnds) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        publishing: Publishing,
+        ends: DurableEnds,
+        gone: Callable[[TopicState], None],
+    ) -> None:
+        """`gone` is called when a topic was deleted."""
+        self._gone = gone
         self._shell = shell
         self._publishing = publishing
         self._ends = ends
@@ -108,8 +116,7 @@ class Topics:
             return shell.durable(False)
         engine = shell.engine.topics
         done = self._write(topic, session, lambda tx: engine.delete(tx, topic), "topic_deleted", {})
-        self._ends.tell(topic)  # whoever waits finds that it is gone
-        shell.wake_reclaimer()
+        self._gone(topic)
 
         async def answer() -> bool:
             await done

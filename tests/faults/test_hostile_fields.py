@@ -11,7 +11,7 @@ import pytest
 from faults.hostile import messages
 from faults.hostile.raw import Raw
 from queueber.testing import running_server
-from tests.support.field_limits import METHODS, OPTIONS, Limit, Rule
+from tests.support.field_limits import KEPT, MADE, METHODS, OPTIONS, Limit, Rule
 
 
 def fields_of(schema: Any, at: str = "") -> Iterator[str]:
@@ -45,7 +45,11 @@ def with_field(params: dict[str, Any], path: str, value: object) -> dict[str, An
     at: Any = changed
     *parents, last = re.findall(r"\w+|\[\]", path)
     for step, then in pairwise([*parents, last]):
-        at = at[0] if step == "[]" else at.setdefault(step, [None] if then == "[]" else {})
+        if step == "[]":
+            at[0] = {} if at[0] is None else at[0]
+            at = at[0]
+        else:
+            at = at.setdefault(step, [None] if then == "[]" else {})
     at[0 if last == "[]" else last] = value
     return changed
 
@@ -71,7 +75,7 @@ class Caller:
                 self._raw.send(messages.finish(self._question))
                 if answer.which() == "exception":
                     return str(answer.exception.reason)
-                if method == "queue":
+                if method in {"queue", "topic"}:
                     return {}  # a capability, of which no more is to be seen
                 known = messages.METHODS[method][2]
                 return answer.results.content.as_struct(known.result_type).to_dict()
@@ -91,7 +95,8 @@ class Caller:
         for queue in queues:
             queue.pop("oldestClaimableAgeMs", None)
         loads = [each["name"] for each in self.ask("listLoads", {}).get("loads", [])]
-        return queues, loads, self.ask("listReaders", {})
+        topics = self.ask("listTopics", {})
+        return queues, loads, topics, self.ask("listReaders", {})
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +104,7 @@ def caller() -> Iterator[Caller]:
     with running_server(*OPTIONS) as server, Raw(server.address) as raw:
         caller = Caller(raw)
         assert caller.code("beginLoad", METHODS["beginLoad"].valid) == ""
+        assert caller.code("createTopic", {"name": KEPT}) == ""
         yield caller
 
 
@@ -132,6 +138,7 @@ def test_fields_at_their_limit_are_taken(caller: Caller, method: str) -> None:
     told = {}
     for path, rule in METHODS[method].fields.items():
         told[path] = caller.code(method, with_field(valid, path, expected(rule)[0]))
-        assert caller.code("deleteQueue", {"name": "made"}) == ""
+        assert caller.code("deleteQueue", {"name": MADE}) == ""
+        assert caller.code("deleteTopic", {"name": MADE}) == ""
 
     assert told == {path: expected(rule)[1] for path, rule in METHODS[method].fields.items()}

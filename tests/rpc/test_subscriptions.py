@@ -3,10 +3,11 @@
 import asyncio
 from typing import Any
 
-from queueber.model import Delivery, Subscribing
+from queueber.model import Delivery, GroupKind, GroupSettings, QueueSettings, Subscribing
 from queueber.schema import wire
 from queueber.testing import running_server
 from queueber.wire.subscriptions import read_delivery, write_subscribing
+from queueber.wire.topics import read_group_info
 from tests.rpc.test_server import open_service, refusal, with_service
 from tests.rpc.test_topics import payloads_of, publish
 
@@ -173,3 +174,99 @@ def test_letting_go_of_a_subscription_ends_it() -> None:
 
     with running_server() as server:
         with_service(server, scenario)
+
+
+def test_consumers_of_a_shared_group_share_its_messages_and_settle_each() -> None:
+    async def scenario(service: Any) -> None:
+        topic, one, two = service.topic("t").topic, Consumer(), Consumer()
+        await publish(topic, b"0", b"1", b"2", b"3")
+        settings = GroupSettings(GroupKind.SHARED, leases=QueueSettings(backoff_ms=(0,)))
+        first = await subscribe(topic, one, group="g", consumer="one", settings=settings, credits=2)
+        assert await one.until_got(2) == [b"0", b"1"]
+        second = await subscribe(topic, two, group="g", consumer="two", credits=10)
+        assert await two.until_got(2) == [b"2", b"3"]
+        info = read_group_info((await topic.describeGroup("g")).group)
+        assert (info.leased, info.lag, list(info.consumers)) == (4, 4, ["one", "two"])
+
+        lease = one.deliveries[0].lease
+        settle = {"lease": lease, "partitions": [0], "offsets": [0, 7], "outcome": "acknowledged"}
+        assert list((await first.settle(req=settle)).resp.settled) == [True, False]
+        failed = {**settle, "offsets": [1], "outcome": "failed", "error": "it broke"}
+        assert list((await first.settle(req=failed)).resp.settled) == [True]
+        assert await two.until_got(3) == [b"2", b"3", b"1"]
+        assert list(two.deliveries[-1].attempts) == [2]
+
+        # What a consumer has not settled when it closes goes to another.
+        await second.close()
+        await first.grant(3)
+        assert sorted((await one.until_got(5))[2:]) == [b"1", b"2", b"3"]
+        for delivery in one.deliveries[1:]:
+            offsets = [p.offset + n for p in delivery.slice.packed for n in range(p.count)]
+            done = {"lease": delivery.lease, "partitions": [0], "offsets": offsets}
+            assert all((await first.settle(req=done)).resp.settled)
+        info = read_group_info((await topic.describeGroup("g")).group)
+        assert (info.leased, info.lag, list(info.cursors)) == (0, 0, [4])
+        await topic.close()
+        await one.until(lambda: one.errors)
+        assert (one.errors, two.errors) == ([""], [])
+
+    with running_server() as server:
+        with_service(server, scenario)
+
+
+def test_messages_of_a_consumer_that_is_lost_go_to_another() -> None:
+    with running_server() as server:
+
+        async def scenario(service: Any) -> None:
+            topic, gone, there = service.topic("t").topic, Consumer(), Consumer()
+            await publish(topic, b"0", b"1")
+            stream, other = await open_service(server.address)
+            settings = GroupSettings(GroupKind.SHARED, leases=QueueSettings(backoff_ms=(0,)))
+            elsewhere = other.topic("t").topic
+            lost = await subscribe(elsewhere, gone, group="g", settings=settings, credits=2)
+            await gone.until_got(2)
+            held = await subscribe(topic, there, group="g", credits=10)
+
+            stream.close()
+
+            assert sorted(await there.until_got(2)) == [b"0", b"1"]
+            del lost, held
+
+        with_service(server, scenario)
+
+
+def test_a_shared_group_is_a_queue_that_takes_no_items() -> None:
+    async def scenario(service: Any) -> None:
+        topic = service.topic("t").topic
+        settings = {"kind": "shared", "inFlightMax": 2}
+        assert (await topic.createGroup("g", settings, {"start": "latest"})).created
+        await publish(topic, b"0", b"1", b"2")
+        queue = topic.group("g").queue
+
+        polled = (await queue.poll(req={"numItems": 9, "columns": True})).resp
+
+        assert list(polled.contents) == [b"0", b"1"]
+        assert list(polled.ids) == [bytes(8) + n.to_bytes(8) for n in range(2)]
+        nothing = (await queue.poll(req={"numItems": 9, "noWait": True})).resp
+        assert len(nothing.items) == 0
+        waiting = asyncio.ensure_future(poll_of(queue, numItems=9, timeoutMs=5000))
+        done = {"ids": list(polled.ids), "leases": [polled.lease]}
+        assert list((await queue.removeMany(req=done)).resp.removed) == [True, True]
+        assert await waiting == [b"2"]
+        told = await refusal(queue.add(req={"contents": [b"x"]}))
+        assert told.startswith("FAILED_PRECONDITION: 't/g' is a group of a topic")
+        told = await refusal(queue.openSnapshot())
+        assert told.startswith("FAILED_PRECONDITION: 't/g' is a group of a topic, which has no")
+        stats = (await queue.stats()).stats
+        assert (stats.inProgress, stats.ready) == (1, 0)
+        refused = asyncio.ensure_future(refusal(poll_of(queue, timeoutMs=5000)))
+        await asyncio.sleep(0.05)
+        assert (await topic.deleteGroup("g")).deleted
+        assert (await refused).startswith("NOT_FOUND: queue 't/g' was deleted")
+
+    with running_server() as server:
+        with_service(server, scenario)
+
+
+async def poll_of(queue: Any, **request: Any) -> list[bytes]:
+    return list((await queue.poll(req={"columns": True, **request})).resp.contents)

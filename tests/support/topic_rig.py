@@ -67,7 +67,8 @@ class TopicRig:
 
     def sweep(self) -> None:
         """Do all that is due now."""
-        self.sweep_all()
+        while sweep(self.kernel, self.queues, self.topics, self.now_ms) is not None:
+            pass
 
     def read(self, partition: int = 0, start: int | None = None) -> list[tuple[int, bytes]]:
         """The offsets and payloads that a reader finds."""
@@ -164,13 +165,6 @@ class TopicRig:
         count = len(ids)
         errors, delays = ["it failed"] * count, [delay_ms] * count
         return self.run_on(self.shared(), fail, ids, [polled.lease_id] * count, errors, delays)
-
-    def sweep_all(self) -> None:
-        """All that is due now."""
-        for _ in range(10_000):
-            if sweep(self.kernel, self.queues, self.topics, self.now_ms) is None:
-                return
-        raise AssertionError("the sweep does not end")
 
     def dump(self) -> Dump:
         return dump(self.store)

@@ -77,12 +77,15 @@ class NotedTime:
 
     __slots__ = ("_number", "_times", "_topic", "at_ms")
 
-    def __init__(self, times: NotedTimes, store: Store, number: QueueId, topic: QueueId) -> None:
-        """A group is found through its `topic`; for a topic the two numbers are the same."""
+    def __init__(
+        self, times: NotedTimes, store: Store | None, number: QueueId, topic: QueueId
+    ) -> None:
+        """A group is found through its `topic`; for a topic the two numbers are the same. Without a
+        `store` it is new, and nothing is noted."""
         self._times = times
         self._number = number
         self._topic = topic
-        stored = store.get(Family.AGENDA, agenda_key(number))
+        stored = store.get(Family.AGENDA, agenda_key(number)) if store else None
         self.at_ms = NEVER_MS if stored is None else int.from_bytes(stored)
 
     def note(self, tx: Transaction[Any], at_ms: int) -> None:

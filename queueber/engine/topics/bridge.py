@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from queueber.db.records.blocks import unpack_attributes
+from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.add import add
 from queueber.engine.queue.queue_state import QueueState
@@ -19,9 +20,49 @@ from queueber.engine.topics.groups import floor, move_cursor
 from queueber.engine.topics.read import read
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
-from queueber.errors import FailedPrecondition, ResourceExhausted
-from queueber.limits import BRIDGE_BYTES_MAX
+from queueber.errors import FailedPrecondition, QueueberError, ResourceExhausted
+from queueber.limits import BRIDGE_BYTES_MAX, BRIDGE_RETRY_MS
 from queueber.model import Bounds, GroupKind, MessageSlice, NewItems, PackedMessages
+
+
+def _bridges(topic: TopicState) -> list[Group]:
+    return [each for each in topic.groups.values() if each.kind is GroupKind.QUEUE]
+
+
+def bridged_queues(topics: Topics, topic: TopicState) -> list[QueueState]:
+    """The queues that messages of the topic are added to."""
+    queues = topics.queues.by_name
+    names = {group.settings.queue for group in _bridges(topic)}
+    return [queues[name] for name in sorted(names) if name in queues]
+
+
+def bridge_due_ms(topic: TopicState, now_ms: int) -> int:
+    """When there are messages to add to a queue; `NEVER_MS`: there are none."""
+    due_ms = NEVER_MS
+    for group in _bridges(topic):
+        partitions = range(topic.partitions)
+        if any(floor(topic, group, each) < topic.next_offset(each) for each in partitions):
+            due_ms = min(due_ms, max(group.record.paused_until_ms, group.retry_at_ms))
+    return due_ms
+
+
+def fill_queues(tx: Transaction[Any], topics: Topics, topic: TopicState, messages_max: int) -> int:
+    """Do a step of one group for which there are messages; returns how many were moved.
+
+    A queue that is full or does not exist is tried again later.
+    """
+    for group in _bridges(topic):
+        if max(group.record.paused_until_ms, group.retry_at_ms) > tx.now_ms:
+            continue
+        queue = topics.queues.by_name.get(group.settings.queue)
+        try:
+            moved = 0 if queue is None else move(tx, topics, topic, group, queue, messages_max)
+        except QueueberError:
+            moved = 0
+        if moved:
+            return moved
+        group.retry_at_ms = tx.now_ms + BRIDGE_RETRY_MS
+    return 0
 
 
 def move(
@@ -34,8 +75,8 @@ def move(
 ) -> int:
     """Add up to `messages_max` messages to the queue, and move the group's cursors behind them.
 
-    Returns how many there were. A queue that has no room for the next one raises
-    `ResourceExhausted`: then the transaction must not be committed.
+    Returns how many there were. A queue that has no room for the next one refuses it, and the
+    transaction stays as it was.
     """
     if group.kind is not GroupKind.QUEUE:
         raise FailedPrecondition(
@@ -45,12 +86,12 @@ def move(
     if group.is_paused(tx.now_ms):
         return 0
     items = _Items(*_room(queue, messages_max))
+    cursors: dict[int, int] = {}
     for partition in _in_turn(topic, queue):
         start, end = floor(topic, group, partition), topic.next_offset(partition)
         if start < end:
-            offset = _take(tx, topic, partition, start, items)
-            move_cursor(tx, topic, group, partition, offset)
-            if offset < end:
+            cursors[partition] = _take(tx, topic, partition, start, items)
+            if cursors[partition] < end:
                 break
     if items.contents:
         add(tx.join(queue), NewItems(items.contents, keys=items.keys, attributes=items.attributes))
@@ -59,6 +100,8 @@ def move(
             f"queue {queue.name!r} has {queue.counters.items} items and no room for the next "
             f"message of topic {topic.name!r}"
         )
+    for partition, offset in cursors.items():
+        move_cursor(tx, topic, group, partition, offset)
     return len(items.contents)
 
 

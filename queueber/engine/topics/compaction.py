@@ -46,11 +46,12 @@ class Compaction:
 
     __slots__ = ("_log_of", "_retention", "_store", "due_ms")
 
-    def __init__(self, store: Store, retention: Retention, log_of: LogOf) -> None:
+    def __init__(self, store: Store, retention: Retention, log_of: LogOf, partitions: int) -> None:
         self._store = store
         self._retention = retention
         self._log_of = log_of
-        self.due_ms = NEVER_MS
+        has_replaced = any(self._replaced(each, 1) for each in range(partitions))
+        self.due_ms = 0 if has_replaced else NEVER_MS
         """When replaced messages are to leave their blocks."""
         retention.register(FORGET_TOMBSTONE, self._forget_tombstone)
 
@@ -122,11 +123,6 @@ class Compaction:
             self._mark(tx, prefix, [offset])
 
     # --- in the background ------------------------------------------------------------------------
-
-    def look(self, partitions: int) -> None:
-        """The topic was read from the store: whether messages were replaced before."""
-        if any(self._replaced(each, 1) for each in range(partitions)):
-            self.due_ms = 0
 
     def _replaced(self, partition: int, limit: int) -> list[int]:
         prefix = self._log_of(partition).prefix

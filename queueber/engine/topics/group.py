@@ -4,7 +4,6 @@ from typing import Any, Protocol
 
 from queueber.db.families import Family
 from queueber.db.records.keys import prefix_end, queue_prefix
-from queueber.db.records.queues import Counters
 from queueber.db.records.topics import (
     GroupRecord,
     decode_group,
@@ -35,7 +34,14 @@ class Group:
     """One group. Only a transaction that is written replaces its record."""
 
     __slots__ = (
-        "_noted", "_queue", "_topic", "counters", "name", "prefix", "queue_id", "record",
+        "_noted",
+        "_queue",
+        "_topic",
+        "name",
+        "prefix",
+        "queue_id",
+        "record",
+        "retry_at_ms",
     )  # fmt: skip
 
     def __init__(self, topic: Opener, name: str, record: GroupRecord) -> None:
@@ -43,11 +49,11 @@ class Group:
         self._queue: QueueState | None = None
         self._noted: NotedTime | None = None
         self.name = name
+        self.retry_at_ms = 0
+        """Of a bridge: its queue had no room, and is not tried before this time."""
         self.record = record
         self.queue_id = QueueId(record.number)
         self.prefix = queue_prefix(record.number)
-        self.counters = Counters()
-        """Of a bridge, which counts nothing; a group that shares messages has those of `queue`."""
 
     @property
     def kind(self) -> GroupKind:
@@ -63,7 +69,7 @@ class Group:
 
     @property
     def noted(self) -> NotedTime:
-        """When to look at it, as the store knows it. For groups that are no ordered ones."""
+        """When to look at a group that shares messages, as the store knows it."""
         if self._noted is None:
             self._noted = self._topic.noted_of(self)
         return self._noted

@@ -16,37 +16,47 @@ from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.limits import BLOCK_ITEMS_MAX, ID_BYTES
 
 _OFFSET_END = (1 << 64) - 1
+_AFTER_ANY_LEASE = b"\xff" * (ID_BYTES + 1)
 
 
-def _range(prefix: bytes, partition: int) -> tuple[bytes, bytes]:
-    """The keys of a partition in families that are sorted by reference."""
-    return prefix + reference(partition, 0), prefix + reference(partition, _OFFSET_END)
+def _range(prefix: bytes, partition: int, first: int = 0) -> tuple[bytes, bytes]:
+    """The keys of a partition from an offset on, in families that are sorted by reference."""
+    return prefix + reference(partition, first), prefix + reference(partition, _OFFSET_END)
 
 
 # --- the lowest -----------------------------------------------------------------------------------
 
 
-def lowest_waiting(store: Store, queue: QueueState, partition: int, default: int) -> int:
-    """The offset of the first message that is ready or delayed."""
-    found = store.scan(Family.PLACES, *_range(queue.prefix, partition), 1)
+def lowest_waiting(store: Store, queue: QueueState, partition: int, first: int, end: int) -> int:
+    """The offset of the first message from `first` on that is ready or delayed; else `end`."""
+    start, stop = _range(queue.prefix, partition, first)
+    found = store.scan(Family.PLACES, start, stop, 1)
     if not found:
-        return default
+        return end
     key, time = found[0]
     _, (_, run) = _entry_of(store, queue, key[PREFIX_BYTES:], int.from_bytes(time))
-    return split_reference(run.first)[1]
+    return max(first, split_reference(run.first)[1])
 
 
-def lowest_leased(store: Store, queue: QueueState, partition: int, default: int) -> int:
-    """The offset of the first message that is leased."""
-    found = store.scan(Family.HOLDERS, *_range(queue.prefix, partition), 1)
-    if not found:
-        return default
-    block = found[0][0][PREFIX_BYTES : PREFIX_BYTES + ID_BYTES]
-    start = queue.prefix + block
-    of_block = store.scan(Family.HOLDERS, start, start + b"\xff" * (ID_BYTES + 1), BLOCK_ITEMS_MAX)
-    leases = [key[len(start) :] for key, _ in of_block]
-    held = [run for _, runs in queue.leases.read(leases) for run in runs if run.block == block]
-    return split_reference(min(run.first for run in held))[1]
+def lowest_leased(store: Store, queue: QueueState, partition: int, first: int, end: int) -> int:
+    """The offset of the first message from `first` on that is leased; else `end`."""
+    start, stop = _range(queue.prefix, partition, first)
+    while found := store.scan(Family.HOLDERS, start, stop, 1):
+        block = found[0][0][PREFIX_BYTES : PREFIX_BYTES + ID_BYTES]
+        start, after = queue.prefix + block, queue.prefix + block + _AFTER_ANY_LEASE
+        keys = [key for key, _ in store.scan(Family.HOLDERS, start, after, BLOCK_ITEMS_MAX)]
+        held = queue.leases.read([key[len(start) :] for key in keys])
+        lasts = [
+            (split_reference(run.first)[1], split_reference(run.last)[1])
+            for _, runs in held
+            for run in runs
+            if run.block == block
+        ]
+        offsets = [max(first, low) for low, last in lasts if last >= first]
+        if offsets:
+            return min(offsets)
+        start = after  # only messages of the block before `first` are leased
+    return end
 
 
 def _entry_of(store: Store, queue: QueueState, last: bytes, at_ms: int) -> tuple[int | None, Entry]:
@@ -62,7 +72,7 @@ def _entry_of(store: Store, queue: QueueState, last: bytes, at_ms: int) -> tuple
 
 def has_dead_from(store: Store, queue: QueueState, partition: int, offset: int) -> bool:
     """Whether messages from an offset on are dead letters, because the group was reset."""
-    start, stop = queue.prefix + reference(partition, offset), _range(queue.prefix, partition)[1]
+    start, stop = _range(queue.prefix, partition, offset)
     return bool(queue.counters.dead and store.scan(Family.DEAD, start, stop, 1))
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from queueber.db.families import GROUP_FAMILIES, Family
-from queueber.db.records.keys import prefix_end
 from queueber.db.records.log import encode_offset, reader_key
 from queueber.db.records.topics import GroupRecord, encode_group
 from queueber.db.store.contract import Reads
+from queueber.engine.kernel.delete_all import delete_all
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.topics import shared_groups
 from queueber.engine.topics.group import Group
@@ -70,7 +70,7 @@ def create_group(
         for partition, offset in offsets.items():
             _put_cursor(tx, topic, group, partition, offset)
     if settings.kind is GroupKind.QUEUE:
-        tx.look_at(group, tx.now_ms)
+        tx.look_at(topic, tx.now_ms)
     return group, True
 
 
@@ -193,7 +193,7 @@ def reset_group(
     for each, offset in offsets.items():
         _put_cursor(tx, topic, group, each, offset)
     if group.kind is GroupKind.QUEUE:
-        tx.look_at(group, tx.now_ms)
+        tx.look_at(topic, tx.now_ms)
 
 
 def pause_group(tx: Transaction[Any], topic: TopicState, group: Group, until_ms: int) -> None:
@@ -203,7 +203,7 @@ def pause_group(tx: Transaction[Any], topic: TopicState, group: Group, until_ms:
         return
     group.change(tx, paused_until_ms=until_ms)
     if group.kind is GroupKind.QUEUE:
-        tx.look_at(group, max(tx.now_ms, until_ms))
+        tx.look_at(topic, max(tx.now_ms, until_ms))
 
 
 def delete_group(tx: Transaction[Any], topics: Topics, topic: TopicState, group: Group) -> None:
@@ -211,23 +211,25 @@ def delete_group(tx: Transaction[Any], topics: Topics, topic: TopicState, group:
     tx.batch.delete(Family.GROUPS, group.key)
     if group.kind is GroupKind.SHARED:
         for family in GROUP_FAMILIES:
-            tx.batch.delete_range(family, group.prefix, prefix_end(group.prefix))
+            delete_all(tx, family, group.prefix)
     else:
         for partition in range(topic.partitions):
             log = topic.log(partition)
             tx.batch.delete(Family.LOGS, reader_key(log.prefix, group.name))
             tx.after_write(log.readers.pop, group.name, None)
-    if group.kind is not GroupKind.ORDERED:
+    if group.kind is GroupKind.SHARED:
         group.noted.clear(tx)
         topics.forget(tx, group)
     tx.after_write(topic.groups.pop, group.name, None)
     look_at_acknowledged(tx, topic)
 
 
-def delete_groups(tx: Transaction[Any], topics: Topics, topic: TopicState) -> None:
-    """Delete all groups of a topic that is being deleted."""
-    for group in list(topic.groups.values()):
-        delete_group(tx, topics, topic, group)
+def look_at_lost(tx: Transaction[Any], topic: TopicState) -> None:
+    """The topic deletes messages: have shared groups that are in memory drop what they have of
+    them. Others do so when they are used."""
+    for group in topic.groups.values():
+        if (queue := group.opened_queue) is not None:
+            tx.look_at(queue, tx.now_ms)
 
 
 # --- describing -----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from queueber.ids import ItemId, ids_up_to, shifted
-from queueber.model import Added, IdRuns, NewItems, NewMessages, Publication, Published
+from queueber.model import Added, GroupKind, IdRuns, NewItems, NewMessages, Publication, Published
 
 
 def publish(
@@ -44,7 +44,7 @@ def _publish(
     messages = publication.messages
     call = None
     if publication.producer is not None:
-        call = topic.producers.call(tx.join(topic), publication.producer, messages.payloads)
+        call = topic.memory.producers.call(tx.join(topic), publication.producer, messages.payloads)
         if call.repeated is not None:
             return _published_before(tx, topic, call.repeated)
     _check_open(tx, topic)
@@ -109,7 +109,7 @@ def _publish_new(
 ) -> tuple[Published, Sequence[ItemId]]:
     """Publish those whose dedup id is not known; returns where all of them are."""
     messages, part = publication.messages, tx.join(topic)
-    lookup = topic.keys.look_up(part, messages.dedup_ids, topic.settings.dedup_window_ms)
+    lookup = topic.memory.keys.look_up(part, messages.dedup_ids, topic.settings.dedup_window_ms)
     new = [at for at, first in enumerate(lookup.firsts) if first is None]
     chosen = messages if len(new) == len(messages.payloads) else _choose(messages, new)
     places: list[ItemId] = [ItemId(b"")] * len(lookup.firsts)
@@ -274,10 +274,12 @@ def _append_to(
         body = encode_messages(first_id, first_sequence + block.start, block.value)
         head = append_block(tx, log, body, block.stop - block.start)
     if topic.settings.keeps_last_per_key and messages.keys:
-        topic.compaction.replace(
+        topic.memory.compaction.replace(
             tx.join(topic), partition, messages, before.next_offset, topic.settings.tombstone_ms
         )
-    tx.look_at(topic, topic.trim_due_ms(partition, tx.now_ms, head))
+    is_bridged = any(each.kind is GroupKind.QUEUE for each in topic.groups.values())
+    due_ms = tx.now_ms if is_bridged else topic.trim_due_ms(partition, tx.now_ms, head)
+    tx.look_at(topic, due_ms)
     return before.next_offset
 
 

@@ -140,6 +140,7 @@ class SharedMessages:
     def drop_lost(self, tx: QueueTx, limit: int) -> Done:
         """Only what retention and trims delete: what was replaced is found when it is polled."""
         dropped = 0
+        again_ms: int | None = None
         for partition in range(self.topic.partitions):
             first = self.topic.first_offset(partition)
             if first <= self._looked_at.get(partition, 0):
@@ -155,8 +156,12 @@ class SharedMessages:
             dropped += count
             if dropped >= limit:
                 return Done(dropped, tx.now_ms)
-            tx.after_write(self._looked_at.__setitem__, partition, first)
-        return Done(dropped)
+            if lowest_leased(self.store, tx.queue, partition, 0, first) < first:
+                # Those that are leased may come back.
+                again_ms = max(tx.now_ms + 1, tx.counters.lease_due_ms)
+            else:
+                tx.after_write(self._looked_at.__setitem__, partition, first)
+        return Done(dropped, again_ms)
 
 
 def open_shared(store: Store, topic: Messages, group: Group) -> SharedGroup:
@@ -178,11 +183,13 @@ def put_positions(tx: Transaction[Any], group: Group, offsets: Mapping[int, int]
 def floor(group: Group, partition: int) -> int:
     """The offset of the oldest message that the group may still deliver, or is working on."""
     queue = shared(group)
-    store, fresh = queue.messages.store, queue.messages.positions.get(partition, 0)
+    store, messages = queue.messages.store, queue.messages
+    first = messages.topic.first_offset(partition)
+    fresh = max(first, messages.positions.get(partition, 0))
     return min(
         fresh,
-        lowest_waiting(store, queue, partition, fresh),
-        lowest_leased(store, queue, partition, fresh),
+        lowest_waiting(store, queue, partition, first, fresh),
+        lowest_leased(store, queue, partition, first, fresh),
     )
 
 

@@ -5,7 +5,7 @@ what is in memory. The noted times say when to look at the rest: whatever comes 
 from the store, and looked at when its first duty is due.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue import sweep as queue_sweep
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.queues import Queues
+from queueber.engine.topics.bridge import bridge_due_ms, bridged_queues, fill_queues
 from queueber.engine.topics.drop import drop_slice
+from queueber.engine.topics.groups import acknowledged
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.engine.topics.trim import trim_to_limits
@@ -34,6 +36,8 @@ class Swept:
     """A queue, or a group that shares messages; `moved` says what was done."""
     moved: Sweep | None = None
     topic: TopicState | None = None
+    filled: Sequence[QueueState] = ()
+    """Queues that messages of the topic were added to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,10 @@ class TopicDuty:
 
 
 def _trim_due_ms(topic: TopicState, now_ms: int) -> int:
-    dues = [topic.trim_due_ms(each, now_ms) for each in range(topic.partitions)]
+    dues = [
+        topic.trim_due_ms(each, now_ms, acknowledged=acknowledged(topic, each))
+        for each in range(topic.partitions)
+    ]
     return min(dues, default=NEVER_MS)
 
 
@@ -62,11 +69,19 @@ def _expire(tx: Transaction[Any], topics: Topics, topic: TopicState, _max: int) 
 
 
 def _forget(tx: Transaction[Any], _topics: Topics, topic: TopicState, count: int) -> Done:
-    return topic.retention.forget(tx, count)
+    return topic.memory.retention.forget(tx, count)
+
+
+def _compact_due_ms(topic: TopicState, _now_ms: int) -> int:
+    return topic.memory.compaction.due_ms if topic.settings.keeps_last_per_key else NEVER_MS
 
 
 def _compact(tx: Transaction[Any], _topics: Topics, topic: TopicState, count: int) -> Done:
-    return Done(topic.compaction.compact(tx, topic.partitions, count))
+    return Done(topic.memory.compaction.compact(tx, topic.partitions, count))
+
+
+def _bridge(tx: Transaction[Any], topics: Topics, topic: TopicState, count: int) -> Done:
+    return Done(fill_queues(tx, topics, topic, count))
 
 
 def _drop(tx: Transaction[Any], topics: Topics, topic: TopicState, _max: int) -> Done:
@@ -78,11 +93,12 @@ TOPIC_DUTIES = [
     TopicDuty("trim", _trim_due_ms, _trim),
     TopicDuty(
         "forget",
-        lambda topic, _: topic.retention.due_ms(topic.counters.forget_due_ms),
+        lambda topic, _: topic.counters.forget_due_ms,
         _forget,
         counts=True,
     ),
-    TopicDuty("compact", lambda topic, _: topic.compaction.due_ms, _compact),
+    TopicDuty("compact", _compact_due_ms, _compact),
+    TopicDuty("bridge", bridge_due_ms, _bridge),
 ]
 """The work that may become due in a topic, in the order in which a sweep does it."""
 
@@ -128,8 +144,9 @@ def sweep(
     topic = topics.loaded(number)
     if topic is None:
         return Swept()  # nobody uses it any more; its noted time brings it back
+    filled = bridged_queues(topics, topic)
     sweep_topic(kernel, topics, topic, now_ms, items_max)
-    return Swept(topic=topic)
+    return Swept(topic=topic, filled=filled)
 
 
 def sweep_topic(

@@ -20,7 +20,7 @@ from queueber.engine.topics.publish import publish
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import FailedPrecondition
-from queueber.model import Added, FailOutcome, NewItems, Publication, Published
+from queueber.model import NewItems, Publication, TogetherDone
 
 
 @dataclass(slots=True)
@@ -43,15 +43,6 @@ class QueueStep:
     queue: QueueState
     add: NewItems | None = None
     outcomes: Outcomes = field(default_factory=Outcomes)
-
-
-@dataclass(slots=True)
-class TogetherDone:
-    """The answers, in the order of the steps. One of `added` and `failed` for each queue."""
-
-    published: list[Published]
-    added: list[Added | None]
-    failed: list[list[FailOutcome]]
 
 
 def together(

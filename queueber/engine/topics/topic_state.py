@@ -41,13 +41,24 @@ class Stretch(NamedTuple):
     end: int
 
 
+class Memory:
+    """What a topic remembers for a while."""
+
+    __slots__ = ("compaction", "keys", "producers", "retention")
+
+    def __init__(self, store: Store, topic: "TopicState") -> None:
+        self.retention = Retention()
+        self.producers = Producers(self.retention)
+        self.keys = DedupKeys(topic.name, self.retention)
+        self.compaction = Compaction(store, self.retention, topic.log, topic.partitions)
+
+
 class TopicState:
     """One topic. Only a transaction that is written replaces its record and counters."""
 
     __slots__ = (
-        "__weakref__", "_groups", "_logs", "_store", "_times", "_when_opened", "compaction",
-        "counters", "keys", "noted", "prefix", "producers", "queue_id", "record", "retention",
-        "used_at_ms",
+        "__weakref__", "_groups", "_logs", "_memory", "_store", "_times", "_when_opened",
+        "counters", "noted", "prefix", "queue_id", "record", "used_at_ms",
     )  # fmt: skip
 
     def __init__(
@@ -57,27 +68,36 @@ class TopicState:
         number: QueueId,
         record: TopicRecord,
         when_opened: WhenOpened,
+        *,
+        is_new: bool = False,
     ) -> None:
+        """Nothing is read of a topic that `is_new`: the store has nothing of it."""
         self._store = store
         self._times = times
         self._when_opened = when_opened
-        self._groups: dict[str, Group] | None = None
+        self._groups: dict[str, Group] | None = {} if is_new else None
+        self._memory: Memory | None = None
         self.queue_id = number
         self.prefix = queue_prefix(number)
         self.record = record
-        stored = store.get(Family.COUNTERS, self.prefix)
+        stored = None if is_new else store.get(Family.COUNTERS, self.prefix)
         self.counters = Counters() if stored is None else decode_counters(stored)
         """Of what it remembers of producers and dedup ids; a topic has no items."""
-        self.noted = NotedTime(times, store, number, number)
-        self.retention = Retention()
-        self.producers = Producers(self.retention)
-        self.keys = DedupKeys(record.name, self.retention)
+        self.noted = NotedTime(times, None if is_new else store, number, number)
         self.used_at_ms = record.used_at_ms + self.ttl_slack_ms
         """When it was last used. The record may be older by the slack, but not by more."""
         self._logs: dict[int, Log] = {}
-        self.compaction = Compaction(store, self.retention, self.log)
-        if record.settings.keeps_last_per_key:
-            self.compaction.look(self.partitions)
+        if is_new:
+            self._logs = {
+                at: Log(queue_prefix(log), LogHead(), {}) for at, log in enumerate(record.logs)
+            }
+
+    @property
+    def memory(self) -> "Memory":
+        """What it remembers of producers, dedup ids and keys. Most topics have nothing of it."""
+        if self._memory is None:
+            self._memory = Memory(self._store, self)
+        return self._memory
 
     @property
     def name(self) -> str:

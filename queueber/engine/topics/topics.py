@@ -16,6 +16,7 @@ from queueber.db.records.topics import TopicRecord, decode_topic, encode_topic
 from queueber.engine.kernel.noted_times import NotedTimes
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.queue.queues import Queues
 from queueber.engine.queue.sweep import first_due_ms
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.topic_state import TopicState
@@ -33,11 +34,10 @@ TOPICS_KEY = b"topics"
 class Topics:
     """All topics of a store."""
 
-    def __init__(self, kernel: Kernel, reclaim: Callable[[Transaction[Any], bytes], None]) -> None:
-        """`reclaim` has the disk space of a deleted log given back."""
+    def __init__(self, kernel: Kernel, queues: Queues) -> None:
         self._kernel = kernel
         self._store = store = kernel.store
-        self.reclaim = reclaim
+        self.queues = queues
         self.when_loaded: Callable[[TopicState], None] = lambda _: None
         """Called with each topic that is read from the store."""
         self.times = NotedTimes(store)
@@ -109,7 +109,7 @@ class Topics:
         """The topic of a number, if it is in memory."""
         return self._loaded.get(number)
 
-    def _state(self, number: QueueId, record: TopicRecord) -> TopicState:
+    def _state(self, number: QueueId, record: TopicRecord, *, is_new: bool = False) -> TopicState:
         return TopicState(self._store, self.times, number, record, self._group_opened)
 
     def _group_opened(self, queue: QueueState) -> None:
@@ -198,7 +198,7 @@ class Topics:
         """Write a new topic. Its first log has its own number, so a small topic needs only one."""
         first = self._kernel.numbers.take(tx, partitions)
         record = record._replace(logs=tuple(range(first, first + partitions)))
-        topic = self._state(first, record)
+        topic = self._state(first, record, is_new=True)
         tx.batch.put(Family.TOPICS, topic.prefix, encode_topic(record))
         for name in filter(None, (record.name, record.alias)):
             self._take_name(tx, name, topic)

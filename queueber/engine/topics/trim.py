@@ -4,6 +4,7 @@ from typing import Any
 
 from queueber.engine import log as logs
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.groups import acknowledged, look_at_lost
 from queueber.engine.topics.read import start_of
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import FailedPrecondition
@@ -37,6 +38,7 @@ def _trim_to(tx: Transaction[Any], topic: TopicState, partition: int, position: 
     log = topic.log(partition)
     if offset > log.head.first_offset:
         logs.trim_to(tx, log, offset)
+    look_at_lost(tx, topic)
     return deleted
 
 
@@ -46,8 +48,9 @@ def trim_to_limits(tx: Transaction[Any], topic: TopicState, partition: int) -> i
     The limits of a fork are about its own messages: with the first of those go all that it shares.
     """
     log = topic.log(partition)
-    deleted = logs.trim(tx, log, topic.limits(partition))
+    deleted = logs.trim(tx, log, topic.limits(partition, acknowledged(topic, partition)))
     if deleted:
+        look_at_lost(tx, topic)
         _stop_sharing(tx, topic, partition, log.head_in(tx).first_offset)
     return deleted
 

@@ -106,7 +106,7 @@ def test_a_paused_bridge_moves_nothing(rig: TopicRig) -> None:
     group = groups.get_group(rig.topic, "g")
     rig.run(groups.pause_group, rig.topic, group, rig.now_ms + 10)
     assert move_some(rig) == 0
-    assert rig.kernel.agenda.due_ms(group.queue_id) <= rig.now_ms + 10
+    assert rig.kernel.agenda.due_ms(rig.topic.queue_id) <= rig.now_ms + 10
     rig.now_ms += 10
     assert move_some(rig) == 1
 

@@ -90,7 +90,7 @@ def test_the_floor_is_the_oldest_message_that_is_not_acknowledged(rig: TopicRig)
     rig.fail(second, (1, 3))
     assert floors(rig) == [0, 1]
     rig.now_ms += 1000
-    rig.sweep_all()
+    rig.sweep()
     again = rig.poll(2)
     assert places(again) == [(1, 1), (1, 3)]
     rig.remove(again)
@@ -102,7 +102,7 @@ def test_a_lease_runs_out_and_its_messages_are_leased_in_smaller_groups(rig: Top
     rig.create_group(kind=SHARED, leases=QUICK)
     rig.poll(4)
     rig.now_ms += 1001
-    rig.sweep_all()
+    rig.sweep()
     assert counts(rig) == (4, 0, 0, 0)
     assert places(rig.poll(4)) == [(0, 0), (0, 1)]
 
@@ -115,7 +115,7 @@ def test_a_lease_is_found_on_disk_when_it_runs_out_while_nobody_uses_the_topic(
     rig.poll(2, lease_ms=100)
     rig.reopen()
     rig.now_ms += 61_000
-    rig.sweep_all()
+    rig.sweep()
     assert counts(rig) == (2, 0, 0, 0)
 
 
@@ -125,7 +125,7 @@ def test_a_lease_that_was_extended_holds_its_messages(rig: TopicRig) -> None:
     polled = rig.poll()
     assert rig.run_on(rig.shared(), extend, [polled.lease_id], [5000]) == [True]
     rig.now_ms += 4999
-    rig.sweep_all()
+    rig.sweep()
     assert rig.remove(polled) == [True]
 
 
@@ -164,7 +164,7 @@ def test_a_paused_group_gets_nothing_until_it_goes_on(rig: TopicRig) -> None:
     rig.reopen()
     assert rig.poll().count == 0
     rig.now_ms += 1000
-    rig.sweep_all()
+    rig.sweep()
     assert rig.shared().paused_until_ms == 0
     assert groups.get_group(rig.topic, "g").record.paused_until_ms == 0
     assert rig.poll().count == 1
@@ -216,7 +216,7 @@ def test_a_deleted_shared_group_leaves_nothing(rig: TopicRig) -> None:
     rig.create_group(kind=SHARED)
     assert counts(rig) == (0, 0, 0, 0)
     rig.now_ms += 100_000
-    rig.sweep_all()
+    rig.sweep()
 
 
 def test_the_description_of_a_shared_group(rig: TopicRig) -> None:
@@ -245,7 +245,7 @@ def test_messages_that_are_deleted_vanish_but_one_that_is_leased_can_be_acknowle
     polled = rig.poll_many([1])[0]
     assert polled.count == 0
     rig.now_ms += 1001
-    rig.sweep_all()
+    rig.sweep()
     assert counts(rig) == (5, 0, 0, 1)
     held = rig.poll(2)
     assert places(held) == [(0, 1), (0, 2)]
@@ -253,7 +253,7 @@ def test_messages_that_are_deleted_vanish_but_one_that_is_leased_can_be_acknowle
     assert counts(rig) == (3, 1, 1, 1)
     rig.run(trim_topic, rig.topic, 0, Position(Start.OFFSET, 4))
     assert places(rig.poll(1)) == [(0, 4)]
-    rig.sweep_all()
+    rig.sweep()
     assert counts(rig) == (1, 0, 2, 0)
     assert rig.remove(held) == [False, True]
     assert rig.shared().counters.contents_bytes == 14
@@ -287,7 +287,7 @@ def test_messages_that_were_replaced_are_skipped() -> None:
     rig.release(held, (0, 1), (0, 2))
     rig.publish(b"y", b"z", keys=["b", "d"])
     rig.now_ms += COMPACT_AFTER_MS
-    rig.sweep_all()
+    rig.sweep()
     assert drain(rig) == [(0, 2), (0, 4), (0, 5)]
     assert counts(rig) == (0, 0, 4, 0)
     assert rig.shared().counters.cancelled_total == 1, "the one that came back"
@@ -303,8 +303,22 @@ def test_messages_that_all_groups_acknowledged_are_known() -> None:
     assert groups.acknowledged(rig.topic, 0) == 0
     rig.run(groups.acknowledge, rig.topic, ordered, 0, 3)
     assert groups.acknowledged(rig.topic, 0) == 2
-    assert rig.kernel.agenda.due_ms(rig.topic.queue_id) <= rig.now_ms + 1000
+    rig.remove(rig.poll())
+    rig.now_ms += 1000
+    rig.sweep()
+    assert (rig.topic.first_offset(0), rig.topic.next_offset(0)) == (3, 3)
     rig.close()
+
+
+def test_a_deleted_topic_leaves_nothing_of_its_groups(rig: TopicRig) -> None:
+    rig.publish(b"a", b"b", b"c", partition=0)
+    rig.create_group("ordered")
+    rig.create_group(kind=SHARED, leases=QUICK)
+    rig.create_group("bridge", GroupKind.QUEUE, queue="q")
+    rig.fail(rig.poll(2), (0, 0))
+    rig.run(rig.topics.delete, rig.topic)
+    rig.sweep()
+    assert {name: entries for name, entries in rig.dump().items() if entries}.keys() == {"default"}
 
 
 # --- forks ----------------------------------------------------------------------------------------

@@ -1,18 +1,16 @@
-"""Where the messages of subscriptions come from: partitions in order, or leases of a group."""
+"""The messages that a shared group leases, as a subscription gets them."""
 
 import contextlib
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from functools import partial
 from itertools import groupby
 
 from queueber.db.records.messages import reference, split_reference
 from queueber.engine.queue.poll import poll
 from queueber.engine.queue.release import release_lease
-from queueber.engine.topics import groups
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.read import read
-from queueber.engine.topics.topic_state import TopicState
-from queueber.errors import FailedPrecondition, InvalidArgument, NotFound, Unavailable
+from queueber.errors import Unavailable
 from queueber.model import (
     Bounds,
     Delivery,
@@ -25,8 +23,8 @@ from queueber.model import (
 )
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.items import Items
+from queueber.service.log_feed import group_deleted
 from queueber.service.polls import ready_count
-from queueber.service.reads import Reads
 from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
@@ -36,107 +34,6 @@ from queueber.service.validate.items import BACKOFF_DELAY_MS
 _NO_LIMIT = 1 << 62
 _REFUSED_RETRY_MS = 1000
 """When to look again for messages that its connection holds too much for."""
-
-
-class LogFeed:
-    """The messages of some partitions from an offset of each on, one partition after the other.
-
-    Of an ordered group it begins at the cursor; without a group it remembers only in memory how far
-    it is.
-    """
-
-    def __init__(
-        self,
-        shell: Shell,
-        reads: Reads,
-        topic: TopicState,
-        group: Group | None,
-        partitions: Sequence[int],
-        starts: dict[int, int],
-    ) -> None:
-        """`partitions` is empty for all, also for those that are added later."""
-        self._shell = shell
-        self._reads = reads
-        self.topic = topic
-        self.group = group
-        self._partitions = partitions
-        self._offsets = starts
-        self._turn = 0
-
-    @property
-    def partitions(self) -> Sequence[int]:
-        return self._partitions or range(self.topic.partitions)
-
-    def offset(self, partition: int) -> int:
-        """Up to where a partition was delivered."""
-        found = self._offsets.get(partition)
-        if found is None:  # a partition that was added since
-            found = self._offsets[partition] = self._cursor(partition)
-        return found
-
-    def _cursor(self, partition: int) -> int:
-        return 0 if self.group is None else groups.cursor(self.topic, self.group, partition)
-
-    def check_delivered(self, partition: int, offset: int) -> None:
-        """Refuse to acknowledge what was not delivered."""
-        if partition not in self.partitions:
-            raise InvalidArgument(f"partition: {partition} is not one of this subscription")
-        if offset > self.offset(partition):
-            raise FailedPrecondition(
-                f"offset: {offset} was not delivered; this subscription is at "
-                f"{self.offset(partition)} of partition {partition}",
-                next=self.offset(partition),
-            )
-
-    def moved(self) -> None:
-        """The group was reset: go on at its cursors."""
-        for partition in self.partitions:
-            self._offsets[partition] = self._cursor(partition)
-
-    # --- as a feed --------------------------------------------------------------------------------
-
-    async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
-        topic, now_ms = self.topic, self._shell.clock.now_ms()
-        check_topic_alive(topic, now_ms)
-        group = self.group
-        if group is not None:
-            if topic.groups.get(group.name) is not group:
-                raise group_deleted(topic, group)
-            if group.is_paused(now_ms):
-                return []
-        partitions = self.partitions
-        bounds = Bounds(messages_max, bytes_max)
-        for _ in partitions:
-            self._turn = (self._turn + 1) % len(partitions)
-            partition = partitions[self._turn]
-            offset = self.offset(partition)
-            if offset >= topic.next_offset(partition):
-                continue
-            found = self._reads.slice(topic, partition, offset, bounds)
-            self._offsets[partition] = found.next_offset
-            if found.packed:
-                if topic.use(now_ms):
-                    self._shell.run(None, topic.note_use)
-                return [Delivery(found, missed=found.missed)]
-        return []
-
-    @property
-    def is_over(self) -> bool:
-        topic = self.topic
-        return topic.record.is_closed and all(
-            self.offset(each) >= topic.next_offset(each) and self._reads.is_durable(topic, each)
-            for each in self.partitions
-        )
-
-    @property
-    def look_again_ms(self) -> int | None:
-        group = self.group
-        if group is not None and group.is_paused(self._shell.clock.now_ms()):
-            return group.record.paused_until_ms
-        return None
-
-    def give_back(self) -> None:
-        """Nothing is held: the next consumer goes on at the cursor."""
 
 
 class LeaseFeed:
@@ -271,7 +168,3 @@ class LeaseFeed:
 
 async def _are_held(failed: Awaitable[list[FailOutcome]]) -> list[bool]:
     return [each is not FailOutcome.REFUSED for each in await failed]
-
-
-def group_deleted(topic: TopicState, group: Group) -> NotFound:
-    return NotFound(f"group {group.name!r} of topic {topic.name!r} was deleted")
