@@ -13,7 +13,7 @@ from faults.simulation.network import Network
 from faults.simulation.probe import waits_in_vain
 from faults.simulation.roles import BATCHES
 from faults.simulation.server import Server
-from faults.simulation.topic_roles import ORDERED, SHARED
+from faults.simulation.topic_roles import BRIDGED, ORDERED, PLAIN, SHARED
 from queueber.model import GroupKind, GroupSettings, Position, QueueSettings, TopicConfig
 
 QUEUES = ("default", "other")
@@ -66,6 +66,8 @@ class FaultyServer:
         await queues.create_queue(QUEUES[1], settings, session)
         for name, config in (topics or {}).items():
             await self._create_topic(name, config)
+        if topics:
+            await self._create_bridge()
         self._choose_crash()
         for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
             if self._random.random() < chance:
@@ -79,6 +81,13 @@ class FaultyServer:
             leases = QueueSettings(attempts_max=self._random.choice([1, 3]), backoff_ms=(3, 20))
             given = GroupSettings(kind, leases=leases)
             await service.groups.create_group(topic, group, given, Position())
+
+    async def _create_bridge(self) -> None:
+        service, session = self.now.service, self.now.session
+        await service.queues.create_queue(BRIDGED, QueueSettings(), session)
+        topic = await service.topics.open_topic(PLAIN, session, must_exist=True)
+        given = GroupSettings(GroupKind.QUEUE, queue=BRIDGED)
+        await service.groups.create_group(topic, "bridge", given, Position())
 
     async def make_peace(self) -> None:
         """Inject no further faults."""

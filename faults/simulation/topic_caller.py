@@ -9,9 +9,9 @@ from faults.history import printed
 from faults.simulation.caller import Caller
 from faults.simulation.contact import Contact
 from queueber.engine.topics.groups import cursor, get_group
-from queueber.engine.topics.together import Acknowledgement, QueueStep, together
 from queueber.model import (
     Bounds,
+    GroupAck,
     MessageSlice,
     NewItems,
     NewMessages,
@@ -19,7 +19,9 @@ from queueber.model import (
     Position,
     Publication,
     Published,
+    QueueSteps,
     Start,
+    Together,
     TopicConfig,
 )
 from queueber.service.service import Service
@@ -156,26 +158,15 @@ class TopicCaller(Contact):
     ) -> None:
         """Publish to topics, add to a queue and acknowledge, all or nothing."""
 
-        def ask(service: Service, session: Session) -> Awaitable[object]:
-            shell = service.shell
-            messages = NewMessages([payload])
-            found = [handle(service, session, topic).state for topic in topics]
-            to = [(each, Publication(each.name, messages, 0)) for each in found]
-            acked = handle(service, session, ack[0]).state
-            step = Acknowledgement(acked, get_group(acked, ack[1]), ack[2], ack[3])
-            into = QueueStep(service.queues.handle(queue, session).state, NewItems([payload]))
-            shell.write_gathered(service.publishing)
-            shell.write_gathered(into.queue)
-            done = shell.run(None, together, shell.engine.topics, to, [step], [into])
-            places = [(t, 0, p.offsets[0]) for t, p in zip(found, done.published, strict=True)]
-            service.publishing._ends.written(places)
-            service.polls.serve(into.queue)
-            return shell.durable(done)
-
+        asked = Together(
+            [Publication(topic, NewMessages([payload]), 0) for topic in topics],
+            [GroupAck(*ack)],
+            [QueueSteps(queue, NewItems([payload]))],
+        )
         await self.call(
             "together",
             {"topics": list(topics), "queue": queue, "contents": printed(payload), "ack": ack},
-            ask,
+            lambda service, session: service.together.together(session, asked),
             lambda done: {
                 "ids": records.hexes(done.added[0].ids),
                 "published": [_published(each) for each in done.published],

@@ -21,6 +21,8 @@ from queueber.model import (
 
 PLAIN, TRIMMED, KEYED = "plain", "trimmed", "keyed"
 ORDERED, SHARED = "ordered", "shared"
+BRIDGED = "bridged"
+"""The queue that gets all messages of `plain`; nobody polls it."""
 PARTITIONS = 2
 """Of the topic `plain`; the others have one."""
 DEDUP_WINDOW_MS = 10_000

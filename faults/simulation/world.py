@@ -21,7 +21,14 @@ from faults.simulation.roles import LEASES_MS, ROLES
 from faults.simulation.server import Server
 from faults.simulation.topic_caller import GroupCaller, TopicCaller
 from faults.simulation.topic_reading import final_group, final_topics
-from faults.simulation.topic_roles import PLAIN, SHARED, TOPIC_ROLES, consume, topics_to_create
+from faults.simulation.topic_roles import (
+    BRIDGED,
+    PLAIN,
+    SHARED,
+    TOPIC_ROLES,
+    consume,
+    topics_to_create,
+)
 from faults.topics.checker import check_topics
 from faults.topics.facts import with_adds
 from queueber.engine.integrity.check_store import check_store
@@ -176,10 +183,10 @@ class World:
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
         if self._topics:
             self._look_at_topics(server)
-        history, groups = self.told.history, {f"{PLAIN}/{SHARED}": PLAIN} if self._topics else {}
-        violations = check(
-            with_adds(history, groups) if groups else history, self.told.final, slack_ms=SLACK_MS
-        )
+        history = self.told.history
+        if self._topics:
+            history = with_adds(history, {f"{PLAIN}/{SHARED}": PLAIN}, {BRIDGED: PLAIN})
+        violations = check(history, self.told.final, slack_ms=SLACK_MS)
         self.told.wrong += [str(each) for each in violations]
 
     def _look_at_topics(self, server: Server) -> None:
@@ -191,7 +198,7 @@ class World:
             return
         group = final_group(service, plain, SHARED, server.session)
         self.told.final = {**self.told.final, f"{PLAIN}/{SHARED}": group}
-        found = check_topics(self.told.history, final, self.told.final)
+        found = check_topics(self.told.history, final, self.told.final, {BRIDGED: PLAIN})
         self.told.wrong += [str(each) for each in found]
 
 

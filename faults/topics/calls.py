@@ -1,6 +1,7 @@
 """Calls: the order of publishes, what they ask for, the cursors of groups, and calls together."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from math import inf
 
@@ -111,7 +112,7 @@ def _is_reset(facts: TopicFacts, since: Call, until_ms: float) -> bool:
     )
 
 
-def together(facts: TopicFacts, queues: dict[str, FinalState]) -> Iterator[Violation]:
+def together(facts: TopicFacts, queues: Mapping[str, FinalState]) -> Iterator[Violation]:
     """All of a call has happened, or nothing."""
     for call in facts.by_operation["together"]:
         contents = call.arguments["contents"]
@@ -128,6 +129,19 @@ def together(facts: TopicFacts, queues: dict[str, FinalState]) -> Iterator[Viola
         items = queues[call.arguments["queue"]].items.values()
         if any(item.contents == contents for item in items) and not any(found):
             yield Violation("together", contents, "was added, and not published", (call,))
+
+
+def bridged(facts: TopicFacts, queue: FinalState, topic: str) -> Iterator[Violation]:
+    """Every message of the topic is in the queue, once."""
+    items = Counter(item.contents for item in queue.items.values())
+    messages = Counter(
+        message[1]
+        for partition in facts.final.topics[topic].partitions
+        for message in partition.messages
+    )
+    if items != messages:
+        text = f"the queue lacks {messages - items}, and has {items - messages} too often"
+        yield Violation("bridged", topic, text)
 
 
 def late(facts: TopicFacts) -> Iterator[Violation]:

@@ -27,8 +27,15 @@ TOPIC_RULES: Mapping[str, Rule] = {
 
 
 def check_topics(
-    history: History, final: FinalTopics, queues: Mapping[str, FinalState]
+    history: History,
+    final: FinalTopics,
+    queues: Mapping[str, FinalState],
+    bridges: Mapping[str, str],
 ) -> list[Violation]:
+    """`bridges` has the topic whose messages each of some queues gets, and which nobody polls."""
     facts = TopicFacts(history, final)
     found = [violation for rule in TOPIC_RULES.values() for violation in rule(facts)]
-    return [*found, *calls.together(facts, dict(queues))]
+    found += calls.together(facts, queues)
+    for queue, topic in bridges.items():
+        found += calls.bridged(facts, queues[queue], topic)
+    return found

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
-from faults.history import TOPICS, Call, History
+from faults.history import TOPICS, Call, History, Outcome
 from faults.topics.final import FinalTopic, FinalTopics, Message
 
 Place = tuple[str, int, int]
@@ -113,11 +114,12 @@ class TopicFacts:
         ]
 
 
-def with_adds(history: History, groups: Mapping[str, str]) -> History:
+def with_adds(history: History, groups: Mapping[str, str], bridges: Mapping[str, str]) -> History:
     """The history with what other calls add to queues and groups, as adds.
 
     `groups` has the topic of each group that shares messages: a publish is an add to it, and the id
-    of an item is the reference of its message.
+    of an item is the reference of its message. `bridges` has the topic whose messages each of some
+    queues gets, with ids that no caller knows.
     """
     calls = list(history.calls)
     for call in history.calls:
@@ -130,6 +132,12 @@ def with_adds(history: History, groups: Mapping[str, str]) -> History:
             calls.append(_add(call, call.arguments["queue"], arguments, answer))
         for queue, topic in groups.items():
             calls += _adds_of(call, queue, topic)
+        for queue, topic in bridges.items():
+            unknown = replace(call, outcome=Outcome.UNKNOWN, ended_ms=inf, answer={})
+            calls += [
+                replace(add, arguments={"contents": add.arguments["contents"]})
+                for add in _adds_of(unknown, queue, topic)
+            ]
     return History(calls)
 
 

@@ -47,7 +47,7 @@ def _broken(number: int, text: str) -> Violation:
 
 
 def has_duty(
-    store: Store, number: int, record: TopicRecord, counters: Counters, heads: Sequence[LogHead]
+    store: Store, record: TopicRecord, counters: Counters, heads: Sequence[LogHead]
 ) -> bool:
     """Whether the sweeper must look at a topic, now or later."""
     if record.is_deleted:

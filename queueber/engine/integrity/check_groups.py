@@ -35,6 +35,8 @@ class GroupsCheck:
         self._record = record
         self._heads = heads
         self._groups: dict[bytes, GroupRecord] = {}
+        self.has_to_move = False
+        """Whether there are messages that a bridge adds to its queue."""
 
     def run(self) -> Iterator[Violation]:
         yield from self._read()
@@ -58,8 +60,6 @@ class GroupsCheck:
                 self._groups[key[PREFIX_BYTES:]] = group
         if count > GROUPS_MAX:
             yield self._broken(f"it has {count} groups; the limit is {GROUPS_MAX}")
-        if count and self._record.is_deleted:
-            yield self._broken(f"it is deleted, and has {count} groups")
 
     def _check_cursors(self, partition: int, head: LogHead) -> Iterator[Violation]:
         """The readers of a partition's log are its ordered groups and bridges."""
@@ -70,6 +70,9 @@ class GroupsCheck:
             if group is None or group.settings.kind is GroupKind.SHARED:
                 yield self._broken(f"partition {partition} has a cursor of {name!r}, but no group")
             yield from self._check_offset(f"{name!r}", partition, value, head)
+            if group is not None and group.settings.kind is GroupKind.QUEUE:
+                offset = readable(decode_offset, value) or 0
+                self.has_to_move |= max(offset, head.first_offset) < head.next_offset
 
     def _check_offset(
         self, group: str, partition: int, value: bytes, head: LogHead

@@ -92,8 +92,10 @@ class TopicsCheck:
             heads.append(check.head)
             self._last_id = max(self._last_id, check.last_id)
             self._last_sequence = max(self._last_sequence, check.last_sequence)
-        yield from GroupsCheck(self._store, name, number, record, heads).run()
-        if has_duty(self._store, number, record, counters, heads):
+        groups = GroupsCheck(self._store, name, number, record, heads)
+        yield from groups.run()
+        is_bridging = groups.has_to_move and not record.is_deleted
+        if is_bridging or has_duty(self._store, record, counters, heads):
             yield from self._expect_noted(name, number)
 
     def _expect_noted(self, name: str, number: int) -> Iterator[Violation]:
