@@ -35,6 +35,9 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
+    "engine/integrity/check_shared": "engine/integrity/test_check_groups",
+    "engine/queue/settle": "engine/topics/test_together",
+    "engine/topics/topic_state": "engine/topics/test_read",
     "engine/queue/fronts": "engine/queue/test_selection",
     "engine/topics/group": "engine/topics/test_groups",
     "engine/topics/group_entries": "engine/topics/test_shared_groups",
