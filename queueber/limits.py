@@ -132,12 +132,12 @@ PAYLOAD_BYTES_MAX = 4 * MIB
 """The default of `payload_bytes_max`."""
 RETENTION_MS_MAX = 3660 * DAY_MS
 TOMBSTONE_MS = DAY_MS
-COMPACT_AFTER_MS = 10 * SECOND_MS
-"""How long a message that was replaced by a later one may still be read. All that were replaced
-meanwhile leave their blocks together."""
 TRIM_ACKNOWLEDGED_MS = SECOND_MS
 """How long messages that all groups have acknowledged wait for their deletion: those of a second
 are deleted together."""
+COMPACT_AFTER_MS = 10 * SECOND_MS
+"""How long a message that was replaced by a later one may still be read. All that were replaced
+meanwhile leave their blocks together."""
 TTL_SLACK_PART = 16
 """The time of a topic's last use is written at most so often within its time to live."""
 AGENDA_SLACK_MS = MINUTE_MS

@@ -78,7 +78,7 @@ class Family(Enum):
     FORGET = (
         "forget",
         "queue, forget-at, 16 bytes",
-        "the kind of record to forget (k, p, b, l or c), and for k the digests of keys",
+        "the kind of record to forget (k, p, b, l, c or t), and for k and t what it names",
     )
     LOADS = (
         "loads",

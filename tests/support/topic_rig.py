@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from queueber.db.records.messages import reference, split_reference
 from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import open_engine
 from queueber.engine.queue.fail import fail
@@ -88,8 +89,11 @@ class TopicRig:
         self._open()
 
     def close(self) -> None:
+        """Every test ends with a sound store."""
+        violations = check_store(self.store)
         self.store.close()
         remove_folder(self.folder)
+        assert [str(each) for each in violations] == []
 
     @property
     def topic(self) -> TopicState:

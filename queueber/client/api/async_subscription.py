@@ -80,7 +80,7 @@ class AsyncReceived(Message):
         if self._feed.is_ordered:
             self._feed.acks.ack_soon(self.partition, self.offset + 1)
         else:
-            ignore_outcome(self._leases().remove(self.reference, self.lease))
+            self._feed.settle_soon(self._leases().remove(self.reference, self.lease))
 
     async def fail(self, error: Error, *, delay: Seconds | None = None) -> FailOutcome:
         """Of a shared group: it failed, and is delivered again after `delay`, or after the group's

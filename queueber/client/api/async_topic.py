@@ -57,7 +57,7 @@ class AsyncTopic:
         must get, else `FailedPrecondition`. `close`: the topic takes no message after these.
         """
         publication = to_publication(self.name, messages, **options)
-        return await wait_for_async(self._calls.publishes.publish(publication))
+        return await wait_for_async(self._calls.publish(publication))
 
     async def read(
         self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]

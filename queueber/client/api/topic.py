@@ -56,7 +56,7 @@ class Topic:
         must get, else `FailedPrecondition`. `close`: the topic takes no message after these.
         """
         publication = to_publication(self.name, messages, **options)
-        return wait_for(self._calls.publishes.publish(publication))
+        return wait_for(self._calls.publish(publication))
 
     def read(
         self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]

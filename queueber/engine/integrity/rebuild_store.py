@@ -18,8 +18,9 @@ from queueber.db.records.queues import (
 )
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
-from queueber.engine.integrity.check_store import check_store, key_fits
+from queueber.engine.integrity.check_store import check_store
 from queueber.engine.integrity.logs import completed_items, rebuild_log
+from queueber.engine.integrity.owners import key_fits
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
 from queueber.engine.integrity.records import HALF_COMMITTED, RecordsRebuild

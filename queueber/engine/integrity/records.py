@@ -23,13 +23,14 @@ from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, 
 from queueber.engine.integrity.states import NO_ITEMS, LiveItems
 from queueber.engine.records.batches import batch_reference
 from queueber.ids import range_end
-from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT
+from queueber.limits import BATCH_KEEP_MS, ID_BYTES, PRODUCER_ANSWERS_KEPT
 
 HALF_COMMITTED = "is half committed; start the server once to finish it"
 
 
 class RecordsCheck:
-    def __init__(self, queue: CheckedQueue) -> None:
+    def __init__(self, queue: CheckedQueue, *, has_tombstones: bool = False) -> None:
+        self._has_tombstones = has_tombstones
         self._broken = queue.broken
         self._entries = queue.entries
         self._counters = queue.counters
@@ -47,13 +48,13 @@ class RecordsCheck:
         expected += len(self.forget_entries)
         for due, kind in self.forget_entries.items():
             yield from self._expect(*split_due_part(due), kind)
-        forgets = of_keys = 0
+        forgets = apart = 0
         for due, value in self._entries.walk(Family.FORGET):
             forgets += 1
-            of_keys += value[:1] == remembered.FORGET_KEY
+            apart += value[:1] in (remembered.FORGET_KEY, remembered.FORGET_TOMBSTONE)
             yield from self._check_forget(due, value)
         counted = self._counters.forgets
-        if not forgets == expected + of_keys == counted:
+        if not forgets == expected + apart == counted:
             text = f"{expected} records to forget, {forgets} entries, {counted} counted"
             yield self._broken("I11", text)
 
@@ -178,6 +179,9 @@ class RecordsCheck:
         at = None
         if kind[:1] == remembered.FORGET_KEY:
             if len(kind[1:]) % DIGEST_BYTES == 0:
+                at = at_ms
+        elif kind[:1] == remembered.FORGET_TOMBSTONE and self._has_tombstones:
+            if len(kind) == 1 + DIGEST_BYTES + ID_BYTES:
                 at = at_ms
         elif kind == remembered.FORGET_PRODUCER:
             if (value := self._entries.get(Family.PRODUCERS, reference)) is not None:

@@ -29,14 +29,13 @@ from queueber.db.records.messages import (
     split_reference,
     with_contents,
 )
+from queueber.db.records.remembered import FORGET_TOMBSTONE
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import Log, block_at
 from queueber.engine.records.retention import Retention
 from queueber.limits import COMPACT_AFTER_MS
 from queueber.model import NewMessages
-
-FORGET_TOMBSTONE = b"t"
 
 LogOf = Callable[[int], Log]
 """The log of a partition."""

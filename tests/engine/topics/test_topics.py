@@ -11,6 +11,7 @@ from queueber.db.families import Family
 from queueber.db.records.blocks import unpack_attributes
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.store.rocks import RocksStore
+from queueber.engine.integrity.check_store import check_store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine, open_engine
 from queueber.engine.topics.forks import fork
@@ -259,6 +260,7 @@ class ModelRig:
     # --- what is the same after each --------------------------------------------------------------
 
     def check(self) -> None:
+        assert check_store(self.store) == []
         assert self.engine.topics.sequence == self.model.sequence
         alive = [
             topic for topic in self.model.by_name.values() if not topic.is_expired(self.now_ms)
