@@ -45,7 +45,7 @@ def asked(facts: TopicFacts) -> Iterator[Violation]:
                 text = f"expected {expected}, and got {answer['offsets']}"
                 yield Violation("expected", topic, text, (call,))
             end = None if topic in facts.gone else closed.get(topic)
-            if is_new and end is not None and end.ended_ms < call.began_ms:
+            if is_new and end is not None and end.ended_ms <= call.began_ms:
                 yield Violation("closed", topic, "takes messages after its close", (end, call))
 
 
@@ -113,7 +113,7 @@ def _is_reset(facts: TopicFacts, since: Call, until_ms: float) -> bool:
 
 
 def together(facts: TopicFacts, queues: Mapping[str, FinalState]) -> Iterator[Violation]:
-    """All of a call has happened, or nothing."""
+    """All of a call has happened, or nothing. Nobody takes its items out of its queue."""
     for call in facts.by_operation["together"]:
         contents = call.arguments["contents"]
         found = [
@@ -127,8 +127,8 @@ def together(facts: TopicFacts, queues: Mapping[str, FinalState]) -> Iterator[Vi
         if len(set(found)) > 1 or (call.is_ok and not all(found)):
             yield Violation("together", contents, f"happened in part: {found}", (call,))
         items = queues[call.arguments["queue"]].items.values()
-        if any(item.contents == contents for item in items) and not any(found):
-            yield Violation("together", contents, "was added, and not published", (call,))
+        if any(item.contents == contents for item in items) != any(found):
+            yield Violation("together", contents, "was added or published alone", (call,))
 
 
 def bridged(facts: TopicFacts, queue: FinalState, topic: str) -> Iterator[Violation]:

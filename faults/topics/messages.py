@@ -136,7 +136,7 @@ def visible(facts: TopicFacts) -> Iterator[Violation]:
             known += [(call, call.answer["end"]) for call in reads]
             for read in reads:
                 for call, end in known:
-                    if call.ended_ms < read.began_ms and read.answer["end"] < end:
+                    if call.ended_ms <= read.began_ms and read.answer["end"] < end:
                         text = f"ends at {read.answer['end']}, and had ended at {end}"
                         yield Violation("visible", f"{name}/{partition}", text, (call, read))
 
