@@ -35,6 +35,11 @@ TESTS = ROOT / "tests"
 
 LINES_MAX = 400
 TESTED_AS = {
+    "engine/integrity/check_shared": "engine/integrity/test_check_groups",
+    "engine/integrity/lost_records": "engine/integrity/test_rebuild_topics",
+    "engine/integrity/rebuild_agenda": "engine/integrity/test_rebuild_topics",
+    "engine/integrity/rebuild_groups": "engine/integrity/test_rebuild_topics",
+    "engine/integrity/rebuild_messages": "engine/integrity/test_rebuild_topics",
     "db/store/options": "db/store/test_rocks",
     "db/store/snapshot": "db/store/test_contract",
     "engine/loads/staging": "engine/loads/test_loads",
