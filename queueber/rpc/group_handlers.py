@@ -124,7 +124,7 @@ class SubscriptionHandler(Methods, wire.Subscription.Server):  # type: ignore[mi
 
     def __del__(self) -> None:
         self._session.queues -= 1
-        self._subscription.drop()
+        self._subscription.let_go()
 
     @call
     async def grant_context(self, context: Any) -> None:

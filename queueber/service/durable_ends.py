@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from queueber.engine.topics.topic_state import TopicState
+from queueber.service.loop import Future
 from queueber.service.shell import Shell
 
 Place = tuple[TopicState, int]
@@ -37,7 +38,9 @@ class DurableEnds:
         for topic, partition, offset in places:
             self._starts.setdefault((topic, partition), deque()).append(offset)
 
-        def synced(_: object) -> None:
+        def synced(future: Future) -> None:
+            if future.cancelled() or future.exception() is not None:
+                return  # the server stops, and nobody reads what may be lost
             for topic, partition, _ in places:
                 starts = self._starts[topic, partition]
                 starts.popleft()

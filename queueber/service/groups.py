@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.transaction import Transaction
@@ -50,6 +51,7 @@ class Groups:
     ) -> None:
         """`gone` is called when a shared group was deleted."""
         self._gone = gone
+        self._opened: WeakKeyDictionary[TopicState, WeakSet[QueueState]] = WeakKeyDictionary()
         self._shell = shell
         self._topics = topics
         self._publishing = publishing
@@ -157,7 +159,13 @@ class Groups:
     def open_group(self, topic: TopicHandle, name: str) -> QueueHandle:
         """A shared group as a queue."""
         state = self._topics.alive(topic)
-        return QueueHandle(self.find(state, name).queue, topic.session)
+        queue = self.find(state, name).queue
+        self._opened.setdefault(state, WeakSet()).add(queue)
+        return QueueHandle(queue, topic.session)
+
+    def opened(self, topic: TopicState) -> list[QueueState]:
+        """The shared groups of a topic that callers hold as queues, also after its deletion."""
+        return list(self._opened.get(topic, ()))
 
     def _write(
         self,

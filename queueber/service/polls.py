@@ -348,5 +348,5 @@ def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
 
 def ready_count(queue: QueueState) -> int:
     """How many items a poll could lease; of a shared group also the messages nobody has had."""
-    fresh = queue.fresh
-    return queue.counters.ready + (0 if fresh is None else fresh.count())
+    undelivered = queue.undelivered
+    return queue.counters.ready + (0 if undelivered is None else undelivered.count())

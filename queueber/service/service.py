@@ -71,9 +71,8 @@ class Service:
 
     def _topic_gone(self, topic: TopicState) -> None:
         """A topic was deleted, or has expired: whoever waits hears of it."""
-        for group in topic.groups.values():
-            if (queue := group.opened_queue) is not None:
-                self._group_gone(queue)
+        for queue in self.groups.opened(topic):
+            self._group_gone(queue)
         self.shell.wakeups.fire(topic)
         self.subscriptions.messages_came(topic)
         self.shell.wake_reclaimer()
@@ -95,11 +94,10 @@ class Service:
         swept = sweep(engine.kernel, engine.queues, engine.topics, now_ms)
         if swept is None:
             return False
-        if swept.queue is not None:
-            if swept.moved is not None:
-                self.polls.swept(swept.queue, swept.moved)
-            else:
-                self.shell.after_write(swept.queue)  # a bridge has added items
+        if swept.queue is not None and swept.moved is not None:
+            self.polls.swept(swept.queue, swept.moved)
+        for queue in swept.filled:
+            self.shell.after_write(queue)
         if swept.topic is not None and swept.topic.record.is_deleted:
             self._topic_gone(swept.topic)
         return True

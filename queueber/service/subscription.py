@@ -27,6 +27,8 @@ from queueber.service.shell import Shell, wake
 
 _log = structlog.get_logger("queueber.service")
 
+_GIVE_BACK_SECONDS = 1.0
+"""Within this time the end of a connection is known."""
 _UNREAD_RETRY_MS = 50
 """When to look again whether the connection has read its answers."""
 
@@ -124,6 +126,17 @@ class Subscription:
             self.lost(error)
             self.feed.give_back()
 
+    def let_go(self) -> None:
+        """Nobody holds it any more, or its consumer has failed.
+
+        Perhaps its connection has ended, which is heard of in a moment. Then its leases expire, and
+        an attempt at each message counts: one that kills its consumers must not do so forever.
+        Else they are given back.
+        """
+        if not self.is_over:
+            self.lost()
+            self._shell.loop.call_later(_GIVE_BACK_SECONDS, self.feed.give_back)
+
     def lost(self, error: QueueberError | None = None) -> None:
         """Deliver nothing more: the consumer is gone, and its leases end with its connection."""
         if not self.is_over:
@@ -139,7 +152,7 @@ class Subscription:
             await told
         except Exception as error:  # noqa: BLE001  whatever its consumer has raised
             _log.debug("consumer_failed", consumer=self.name, error=str(error))
-            self.drop()
+            self.let_go()
 
     # --- delivering -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from queueber.engine.records.dedup_keys import DedupKeys, KeyLookup
 from queueber.engine.records.producers import ProducerCall
 from queueber.engine.topics import forks, groups, publish
 from queueber.engine.topics.compaction import Compaction
-from queueber.engine.topics.group_fronts import FreshFront
+from queueber.engine.topics.group_fronts import UndeliveredFront
 from queueber.engine.topics.read import start_of
 from queueber.engine.topics.shared_groups import SharedMessages
 from queueber.engine.topics.topic_state import TopicState
@@ -100,15 +100,15 @@ def drop_the_last_message_of_a_key(patch: Patch) -> None:
 
 
 def move_a_shared_position_past_a_message(patch: Patch) -> None:
-    take = FreshFront.take
+    take = UndeliveredFront.take
 
-    def further(front: FreshFront, rest: Any) -> None:
+    def further(front: UndeliveredFront, rest: Any) -> None:
         take(front, rest)
         for partition, offset in front._moved.items():
             end = front._of.topic.next_offset(partition)
             front._moved[partition] = min(offset + (offset % 3 == 0), end)
 
-    patch.setattr(FreshFront, "take", further)
+    patch.setattr(UndeliveredFront, "take", further)
 
 
 def keep_shared_positions_in_memory_only(patch: Patch) -> None:

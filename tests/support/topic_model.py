@@ -177,7 +177,7 @@ class TopicsModel:
             producer = publication.producer
             seen = (producer.epoch, producer.sequence, now_ms)
             topic.producers[producer.id] = seen
-        topic.is_closed = topic.is_closed or publication.closes
+        topic.is_closed = publication.closes  # it was open until now
         topic.used_at_ms = now_ms
         return places
 
@@ -193,8 +193,8 @@ class TopicsModel:
         if settings.refuses_when_full and settings.retention_messages:
             for each in set(chosen):
                 held = topic.partitions[each]
-                own = held.next - max(held.first, held.own_first)
-                if own + chosen.count(each) > settings.retention_messages:
+                kept = held.next - max(held.first, held.own_first)
+                if kept + chosen.count(each) > settings.retention_messages:
                     raise Refused("RESOURCE_EXHAUSTED")
         ends = {each: topic.partitions[each].next + chosen.count(each) for each in set(chosen)}
         places = []

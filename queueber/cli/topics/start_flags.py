@@ -1,8 +1,7 @@
 """Flags that say where in a topic to begin, and how they become a start of the client."""
 
 from collections.abc import Callable
-from datetime import datetime
-from time import time
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -62,5 +61,6 @@ def to_start(
     if last is not None:
         return {"last": last}
     if since is not None:
-        return {"time": max(0.0, time() - since)}
+        now = datetime.now(UTC).timestamp()
+        return {"time": max(0.0, now - since)}
     return default

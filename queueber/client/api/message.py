@@ -99,6 +99,11 @@ class MessagePage(Sequence[Message]):
         return list(self._columns.payloads)
 
     @property
+    def columns(self) -> Columns:
+        """The messages as columns, for programs that need no object of each."""
+        return self._columns
+
+    @property
     def messages(self) -> list[Message]:
         if self._messages is None:
             self._messages = messages_of(self._columns, Message)

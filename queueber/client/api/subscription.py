@@ -81,7 +81,7 @@ class Received(Message):
         if self._feed.is_ordered:
             self._feed.acks.ack_soon(self.partition, self.offset + 1)
         else:
-            ignore_outcome(self._leases().remove(self.reference, self.lease))
+            self._feed.settle_soon(self._leases().remove(self.reference, self.lease))
 
     def fail(self, error: Error, *, delay: Seconds | None = None) -> FailOutcome:
         """Of a shared group: it failed, and is delivered again after `delay`, or after the group's
@@ -163,6 +163,18 @@ class Subscription:
         """The next message; None if none came for `wait` seconds, or none will come."""
         wait_ms = None if wait is None else to_ms("wait", wait)
         return self._take() if self._has_held() or self._fill(wait_ms) else None
+
+    def batch(self, wait: Seconds | None = None) -> list[Received]:
+        """The messages of the next delivery that were not handed out, which costs less than one by
+        one; none if none came for `wait` seconds, or none will come."""
+        wait_ms = None if wait is None else to_ms("wait", wait)
+        if not self._has_held() and not self._fill(wait_ms):
+            return []
+        taken = list(self._held)
+        self._held.clear()
+        self._uncounted += len(taken)
+        self._count()
+        return taken
 
     @property
     def is_over(self) -> bool:

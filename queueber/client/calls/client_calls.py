@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.arguments.values import to_name
+from queueber.client.calls.publishes import Publishes
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
@@ -22,10 +23,12 @@ class ClientCalls:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._publishes = Publishes(connection)
         self._queues: dict[QueueRef | GroupRef, QueueCalls] = {}
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
         self.topic_list = TopicList(connection)
+        connection.senders.append(self)
         self._lock = Lock()
 
     def queue(self, name: str, *, must_exist: bool) -> QueueCalls:
@@ -34,12 +37,12 @@ class ClientCalls:
         return self._queue_calls(name, ref)
 
     def topic(self, name: str, *, must_exist: bool) -> TopicCalls:
-        """The same object for all who ask for the topic, so that their publishes are batched."""
+        """The same object for all who ask for the topic while somebody has it."""
         ref = TopicRef(to_topic_name(name), bool(must_exist))
         with self._lock:
             found = self._topics.get(ref)
             if found is None:
-                found = self._topics[ref] = TopicCalls(self.connection, ref)
+                found = self._topics[ref] = TopicCalls(self.connection, ref, self._publishes)
             return found
 
     def group(self, topic: TopicRef, name: str) -> QueueCalls:
@@ -52,6 +55,20 @@ class ClientCalls:
             if ref not in self._queues:
                 self._queues[ref] = QueueCalls(self.connection, name, ref)
             return self._queues[ref]
+
+    # --- when the client closes, see `Sender` -----------------------------------------------------
+
+    def close(self) -> None:
+        self._publishes.batcher.close()
+
+    @property
+    def is_releasing(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
+
+    # --- calls to the server ----------------------------------------------------------------------
 
     def describe(self) -> "Future[ServerInfo]":
         return self.connection.ask(

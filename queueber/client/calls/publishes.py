@@ -1,4 +1,4 @@
-"""Publishes. Concurrent small ones of a topic are sent as one call, as adds are."""
+"""Publishes. Concurrent small ones are sent as one call, as adds are."""
 
 from collections.abc import Hashable, Mapping
 from concurrent.futures import Future
@@ -9,7 +9,7 @@ from typing import Any
 from queueber.client.arguments.new_messages import AnyMessages, to_publication
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link
-from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
+from queueber.client.transport.remote_queue import Batcher, Operation
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import (
     ITEM_WIRE_BYTES,
@@ -25,49 +25,66 @@ _TEXT_WIRE_BYTES = 16
 """What a text takes in a message beyond its bytes: pointer, terminator and padding."""
 
 
-class PublishCalls:
-    """The publishes of one topic."""
+class Publishes:
+    """The publishes of a client. Small ones are sent together, to whichever topics they go."""
 
-    def __init__(self, topic: RemoteQueue) -> None:
-        self._topic = topic
-        self.batcher: Batcher[Publication] = Batcher(topic.connection, self._send)
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.batcher: Batcher[Publication] = Batcher(connection, self._send)
 
     def publish(self, publication: Publication) -> "Future[Published]":
         is_plain = (
             publication.producer is None
             and publication.expected_offset is None
             and not publication.closes
+            and not any(publication.messages.dedup_ids)
         )
         # What has a condition is a call of its own.
-        group: Hashable = publication.partition if is_plain else object()
+        group: Hashable = None if is_plain else object()
         messages = publication.messages
         return self.batcher.submit(
-            publication, len(messages.payloads), size=size_of(messages), group=group
+            publication, len(messages.payloads) or 1, size=size_of(messages), group=group
         )
 
     async def _send(self, operations: list[Operation[Publication]]) -> None:
-        size = sum(operation.size for operation in operations)
-        publication = _joined([operation.payload for operation in operations])
-        self._topic.check_size("messages", len(publication.messages.payloads), size)
-        send = filled("publish", partial(_write, publication), "publication")
-        # The server recognises what a producer repeats, and other messages it would store twice.
-        is_repeatable = publication.producer is not None
-        response = await self._topic.call(send, is_repeatable=is_repeatable)
-        published = read_published(response.published)
-        start = 0
+        together: dict[tuple[str, int | None], list[Operation[Publication]]] = {}
         for operation in operations:
-            end = start + operation.parts
-            is_all = len(operations) == 1
-            operation.answer(published if is_all else part_of(published, start, end))
-            start = end
+            place = operation.payload.topic, operation.payload.partition
+            together.setdefault(place, []).append(operation)
+        parts = list(together.values())
+        publications = [_joined([each.payload for each in part]) for part in parts]
+        check_size(self._connection, publications)
+        # The server recognises what a producer repeats, and other messages it would store twice.
+        is_repeatable = publications[0].producer is not None
+        response = await self._connection.call(
+            partial(_send_publications, publications), is_repeatable=is_repeatable
+        )
+        for part, answer in zip(parts, response.published, strict=True):
+            _answer(part, read_published(answer))
 
 
-def _write(publication: Publication, target: Any) -> None:
-    write_publication(target, publication)
+def _answer(operations: list[Operation[Publication]], published: Published) -> None:
+    """Give each operation its part of an answer."""
+    if len(operations) == 1:
+        operations[0].answer(published)
+        return
+    start = 0
+    for operation in operations:
+        end = start + len(operation.payload.messages.payloads)
+        operation.answer(part_of(published, start, end))
+        start = end
+
+
+def _send_publications(publications: list[Publication], link: Link) -> Any:
+    request = link.service.publish_request()
+    listed = request.init("publications", len(publications))
+    for at, publication in enumerate(publications):
+        write_publication(listed[at], publication)
+    return request.send()
 
 
 def _joined(publications: list[Publication]) -> Publication:
-    """Several publications of one partition as one. None of them has a condition."""
+    """Several publications to one place as one. None of them has a condition."""
     if len(publications) == 1:
         return publications[0]
     listed = [each.messages for each in publications]
@@ -81,7 +98,6 @@ def _joined(publications: list[Publication]) -> Publication:
         [payload for each in listed for payload in each.payloads],
         column("keys", ""),
         column("attributes", {}),
-        column("dedup_ids", ""),
     )
     return replace(publications[0], messages=messages)
 
@@ -157,15 +173,9 @@ def publish_many(
     publications = to_publications(messages)
     check_size(connection, publications)
 
-    def send(link: Link) -> Any:
-        request = link.service.publish_request()
-        listed = request.init("publications", len(publications))
-        for at, publication in enumerate(publications):
-            write_publication(listed[at], publication)
-        return request.send()
-
     def read(response: Any) -> dict[str, Published]:
         names = [publication.topic for publication in publications]
         return dict(zip(names, map(read_published, response.published), strict=True))
 
+    send = partial(_send_publications, publications)
     return connection.ask(send, read, is_repeatable=False)

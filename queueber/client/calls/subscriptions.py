@@ -16,6 +16,7 @@ from collections import deque
 from concurrent.futures import Future
 from functools import partial
 from operator import methodcaller
+from typing import Any
 
 import capnp
 
@@ -54,6 +55,7 @@ class Feed:
         self._streams: list[Stream] = []
         self._offsets: dict[int, int] = {}
         """Without a group: for each partition where to go on."""
+        self._settling: set[Future[Any]] = set()
         self._task: asyncio.Task[None] | None = None
         self._connection.post(self._begin)
 
@@ -72,6 +74,16 @@ class Feed:
     def used(self, stream: Stream, count: int) -> None:
         """The program has gone through so many messages of a stream."""
         self._connection.post(partial(stream.use, count))
+
+    def settle_soon(self, settling: "Future[Any]") -> None:
+        """Nobody waits for this call about a lease, but the subscription does before it ends."""
+        self._settling.add(settling)
+        settling.add_done_callback(self._settled)
+
+    def _settled(self, settling: "Future[Any]") -> None:
+        self._settling.discard(settling)
+        if not settling.cancelled() and isinstance(error := settling.exception(), Exception):
+            self.acks.error = self.acks.error or error
 
     def close(self) -> "Future[None]":
         return self._connection.submit(self._close)
@@ -196,6 +208,10 @@ class Feed:
         with contextlib.suppress(TimeoutError, QueueberError, capnp.KjException):
             async with asyncio.timeout(_CLOSE_SECONDS_MAX):
                 await self.acks.sent()
+                for settling in list(self._settling):
+                    is_of_loop = isinstance(settling, asyncio.Future)
+                    waited: Any = settling if is_of_loop else asyncio.wrap_future(settling)
+                    await waited
         self._end(None)
         streams = list(self._streams)
         if self.leases is not None:

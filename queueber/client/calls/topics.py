@@ -12,14 +12,15 @@ from queueber.client.arguments.new_messages import to_partition
 from queueber.client.arguments.topic_names import to_topic_name
 from queueber.client.arguments.topic_settings import to_topic_config
 from queueber.client.calls.groups import GroupCalls, to_partitions
-from queueber.client.calls.publishes import PublishCalls
+from queueber.client.calls.publishes import Publishes, check_size
 from queueber.client.calls.reads import ReadCalls
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link, TopicRef
 from queueber.client.transport.remote_queue import RemoteQueue, filled
 from queueber.errors import InvalidArgument
 from queueber.limits import TOPIC_LIST_MAX
-from queueber.model import Position, TopicConfig, TopicInfo
+from queueber.model import Position, Publication, Published, TopicConfig, TopicInfo
+from queueber.wire.messages import read_published, write_publication
 from queueber.wire.topics import read_topic_info, write_config, write_position
 
 _AS_IT_IS = 0
@@ -27,16 +28,27 @@ _AS_IT_IS = 0
 
 
 class TopicCalls:
-    """The calls of one topic. Users of the topic share this object, so publishes are batched."""
+    """The calls of one topic."""
 
-    def __init__(self, connection: Connection, ref: TopicRef) -> None:
+    def __init__(self, connection: Connection, ref: TopicRef, publishes: Publishes) -> None:
         self.topic = topic = RemoteQueue(connection, ref)
         self.ref = ref
         self.name = ref.name
         self.address = connection.target.address
-        self.publishes = PublishCalls(topic)
+        self._publishes = publishes
         self.reads = ReadCalls(topic)
         self.groups = GroupCalls(topic)
+
+    def publish(self, publication: Publication) -> "Future[Published]":
+        if not self.ref.must_exist:
+            return self._publishes.publish(publication)
+        # By its name it would be created.
+        check_size(self.topic.connection, [publication])
+        return self.topic.ask(
+            filled("publish", lambda target: write_publication(target, publication), "publication"),
+            lambda response: read_published(response.published),
+            is_repeatable=publication.producer is not None,
+        )
 
     def describe(self) -> "Future[TopicInfo]":
         return self.topic.ask(

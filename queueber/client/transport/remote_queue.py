@@ -25,7 +25,12 @@ _CALLS_MAX = 2
 _CALL_PARTS_MAX = 1000
 _CALL_BYTES_MAX = MIB
 
-_REFUSALS = (errors.InvalidArgument, errors.ResourceExhausted, errors.NotFound)
+_REFUSALS = (
+    errors.InvalidArgument,
+    errors.ResourceExhausted,
+    errors.NotFound,
+    errors.FailedPrecondition,
+)
 """Errors that a server sends before it changes anything."""
 
 P = TypeVar("P")

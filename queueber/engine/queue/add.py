@@ -18,7 +18,7 @@ from queueber.model import Added, IdRuns, NewItems, largest_size
 
 def add(tx: QueueTx, items: NewItems) -> Added:
     """Store all of the items, or none; an item whose key is known already is not stored again."""
-    if tx.queue.fresh is not None:
+    if tx.queue.undelivered is not None:
         raise FailedPrecondition(
             f"{tx.queue.name!r} is a group, which has the messages of its topic; publish to that"
         )

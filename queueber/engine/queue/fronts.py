@@ -75,7 +75,7 @@ class LevelFront:
             tx.after_write(tx.queue.blocks.keep_started, rest, blocks[rest].value)
 
 
-class Fresh(Protocol):
+class Undelivered(Protocol):
     """The messages of a topic, as far as a group of it shares them. `queue` is that group."""
 
     def count(self) -> int:

@@ -43,10 +43,10 @@ def poll(
     caller holds already, if its leases end together.
     """
     queue, now_ms = tx.queue, tx.now_ms
-    fresh = queue.fresh
-    if fresh is not None:
-        counts = fresh.allowed(tx, counts)
-    has_some = queue.counters.ready or (fresh is not None and fresh.count())
+    undelivered = queue.undelivered
+    if undelivered is not None:
+        counts = undelivered.allowed(tx, counts)
+    has_some = queue.counters.ready or (undelivered is not None and undelivered.count())
     if not has_some or queue.is_paused(now_ms):
         return [NOTHING_POLLED] * len(counts)
     blocks = queue.blocks.reader()
@@ -55,7 +55,7 @@ def poll(
     )
     groups = list(takewhile(bool, map(selection.take, counts)))
     if not groups:
-        if fresh is not None:
+        if undelivered is not None:
             selection.take_out(tx)  # of messages that are deleted
         return [NOTHING_POLLED] * len(counts)
 
@@ -136,13 +136,13 @@ class Selection:
         self._now_ms = now_ms
         counters = queue.counters
         self._fronts: Sequence[Front]
-        if queue.fresh is None:
+        if queue.undelivered is None:
             self._fronts = [
                 LevelFront(level, queue.ready.first(counters, level, count))
                 for level in sorted(counters.levels)
             ]
         else:
-            self._fronts = queue.fresh.fronts(queue, blocks, count)
+            self._fronts = queue.undelivered.fronts(queue, blocks, count)
 
     def take(self, count: int) -> list[Run]:
         """The runs of one lease."""

@@ -15,7 +15,7 @@ from queueber.engine.kernel.transaction import Noted, Transaction
 from queueber.engine.log import Limits, Log, open_log, trim_due_ms
 from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.dead_letters import DeadLetters
-from queueber.engine.queue.fronts import Fresh
+from queueber.engine.queue.fronts import Undelivered
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.ready_index import ReadyIndex
 from queueber.engine.queue.recent_blocks import RecentBlocks
@@ -35,9 +35,9 @@ class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "__weakref__", "batches", "blocks", "counters", "created_at_ms", "dead_letters", "fresh",
+        "__weakref__", "batches", "blocks", "counters", "created_at_ms", "dead_letters",
         "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms", "prefix", "producers",
-        "queue_id", "ready", "results", "retention", "settings",
+        "queue_id", "ready", "results", "retention", "settings", "undelivered",
     )  # fmt: skip
 
     def __init__(
@@ -61,7 +61,7 @@ class QueueState:
         self.paused_until_ms = paused_until_ms
         self.is_deleted = False
         self.noted: Noted | None = None
-        self.fresh: Fresh | None = None
+        self.undelivered: Undelivered | None = None
         """Of a group that shares the messages of a topic: those that no consumer has had."""
         self.blocks = blocks
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)

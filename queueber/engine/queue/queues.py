@@ -161,8 +161,8 @@ def configure(tx: QueueTx, settings: QueueSettings) -> None:
 def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
     counters, head = queue.counters, queue.results.head
     counted = {name: getattr(counters, name) for name in _COUNTED}
-    if queue.fresh is not None:
-        counted["ready"] += queue.fresh.count()
+    if queue.undelivered is not None:
+        counted["ready"] += queue.undelivered.count()
     return Stats(
         name=queue.name,
         settings=queue.settings,

@@ -36,14 +36,14 @@ def _trim(tx: QueueTx, _: int) -> Done:
 
 
 def _lost_due_ms(queue: QueueState, now_ms: int) -> int:
-    fresh = queue.fresh
-    return NEVER_MS if fresh is None or not fresh.has_lost() else now_ms
+    undelivered = queue.undelivered
+    return NEVER_MS if undelivered is None or not undelivered.has_lost() else now_ms
 
 
 def _drop_lost(tx: QueueTx, items_max: int) -> Done:
-    """Only groups that share the messages of a topic lose some: see `Fresh`."""
-    fresh = tx.queue.fresh
-    return Done(0) if fresh is None else fresh.drop_lost(tx, items_max)
+    """Only groups that share the messages of a topic lose some: see `Undelivered`."""
+    undelivered = tx.queue.undelivered
+    return Done(0) if undelivered is None else undelivered.drop_lost(tx, items_max)
 
 
 DUTIES = [

@@ -113,7 +113,7 @@ class Positions(Protocol):
     def move(self, tx: Transaction[Any], offsets: dict[int, int]) -> None: ...
 
 
-class FreshFront:
+class UndeliveredFront:
     """The messages that no consumer has had, a partition after the other.
 
     Each call begins with another partition, so that none waits for the others to be empty.

@@ -127,8 +127,8 @@ def _publish_new(
         if first is not None:
             places[at] = places[first] if isinstance(first, int) else first
     part.counters.duplicates_total += len(places) - len(new)
-    fresh = iter(zip(published.ids, published.sequences, strict=True)) if new else iter(())
-    known: dict[ItemId, tuple[bytes, int]] = {places[at]: next(fresh) for at in new}
+    appended = iter(zip(published.ids, published.sequences, strict=True)) if new else iter(())
+    known: dict[ItemId, tuple[bytes, int]] = {places[at]: next(appended) for at in new}
     for place in places:
         if place not in known:
             _, message_id, sequence = _look_up(tx, topic, *split_reference(place))

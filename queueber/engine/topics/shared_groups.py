@@ -36,7 +36,7 @@ from queueber.engine.topics.group_entries import (
     take_leased,
     take_waiting,
 )
-from queueber.engine.topics.group_fronts import FreshFront, ReturnedFront
+from queueber.engine.topics.group_fronts import ReturnedFront, UndeliveredFront
 from queueber.engine.topics.message_blocks import MessageBlocks, MessageReader, Messages
 from queueber.errors import ResourceExhausted
 from queueber.limits import GROUP_RESET_MAX
@@ -63,7 +63,7 @@ class SharedGroup(QueueState):
         )
         self.group = group
         self.noted = group.noted
-        self.fresh = self.messages = SharedMessages(store, topic, group)
+        self.undelivered = self.messages = SharedMessages(store, topic, group)
 
     def write_record(
         self, tx: Transaction[QueueState], settings: QueueSettings, paused_until_ms: int
@@ -126,7 +126,7 @@ class SharedMessages:
         assert isinstance(blocks, MessageReader)
         levels = sorted(queue.counters.levels)
         returned = [ReturnedFront(queue, blocks, level, count) for level in levels]
-        return [*returned, FreshFront(self, queue, blocks)]
+        return [*returned, UndeliveredFront(self, queue, blocks)]
 
     # --- messages that the topic deletes ----------------------------------------------------------
 
@@ -185,11 +185,11 @@ def floor(group: Group, partition: int) -> int:
     queue = shared(group)
     store, messages = queue.messages.store, queue.messages
     first = messages.topic.first_offset(partition)
-    fresh = max(first, messages.positions.get(partition, 0))
+    position = max(first, messages.positions.get(partition, 0))
     return min(
-        fresh,
-        lowest_waiting(store, queue, partition, first, fresh),
-        lowest_leased(store, queue, partition, first, fresh),
+        position,
+        lowest_waiting(store, queue, partition, first, position),
+        lowest_leased(store, queue, partition, first, position),
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 import pytest
 import trio
@@ -52,16 +53,19 @@ def test_a_group_goes_on_where_it_acknowledged(topic: queueber.Topic) -> None:
     assert (info.cursors, info.lag, topic.describe().groups) == ([6], 4, ["billing"])
 
 
-def test_the_end_of_the_block_sends_what_was_acknowledged_soon(topic: queueber.Topic) -> None:
+@pytest.mark.parametrize("kind", ["ordered", "shared"])
+def test_the_end_of_the_block_sends_what_was_acknowledged_soon(
+    topic: queueber.Topic, kind: Literal["ordered", "shared"]
+) -> None:
     topic.publish(numbered(100))
 
-    with topic.subscribe(group="billing", credits=10) as subscription:
+    with topic.subscribe(group="billing", kind=kind, credits=10) as subscription:
         for _ in range(100):
             message = subscription.next(10)
             assert message is not None
             message.ack_soon()
 
-    assert topic.describe_group("billing").cursors == [100]
+    assert topic.describe_group("billing").lag == 0
 
 
 def test_a_second_consumer_takes_over_and_the_first_is_told(topic: queueber.Topic) -> None:
@@ -243,3 +247,38 @@ def test_subscriptions_go_on_after_the_server_was_killed() -> None:
 
         for so_far in places:
             assert len(set(so_far)) == len(so_far) == 40
+
+
+@pytest.mark.parametrize(("exists", "asked"), [("ordered", "shared"), ("shared", "ordered")])
+def test_a_subscription_of_another_kind_than_the_group_is_refused(
+    topic: queueber.Topic,
+    exists: Literal["ordered", "shared"],
+    asked: Literal["ordered", "shared"],
+) -> None:
+    topic.publish(numbered(2))
+    topic.create_group("billing", kind=exists)
+
+    with (
+        topic.subscribe(group="billing", kind=asked) as subscription,
+        pytest.raises(queueber.FailedPrecondition) as refused,
+    ):
+        subscription.next(10)
+
+    assert str(refused.value) == (
+        f"group 'billing' exists and is of kind '{exists}'; subscribe with kind='{exists}'"
+    )
+    assert topic.describe_group("billing").cursors == [0]
+    with topic.subscribe(group="billing", kind=exists) as subscription:
+        assert offsets(subscription, 2) == [0, 1]
+
+
+def test_deleted_messages_are_counted_once_as_missed(topic: queueber.Topic) -> None:
+    topic.publish(numbered(5))
+    topic.create_group("billing")
+    topic.trim(start=3)
+
+    with topic.subscribe(group="billing") as subscription:
+        first = subscription.next(10)
+
+    assert first is not None
+    assert (first.offset, subscription.missed) == (3, 3)
