@@ -115,7 +115,7 @@ def _come_to_rest(target: Target) -> tuple[Mapping[str, FinalState], FinalTopics
         _wait_until_nothing_is_there(tasks, "ready", "delayed", "leased")
         messages = client.topic(MESSAGES, must_exist=True)
         for group in (SHARED, SUBSCRIBERS):
-            _wait_until_all_is_consumed(messages, group)
+            _wait_until_all_is_consumed(target, messages, group)
         target.fleet.look_after()
         target.fleet.dismiss()
         _wait_until_nothing_is_there(client.queue(QUEUE), "delayed", "leased")
@@ -126,11 +126,14 @@ def _come_to_rest(target: Target) -> tuple[Mapping[str, FinalState], FinalTopics
         return final, topics
 
 
-def _wait_until_all_is_consumed(topic: queueber.Topic, group: str) -> None:
+def _wait_until_all_is_consumed(target: Target, topic: queueber.Topic, group: str) -> None:
     give_up_at = time.monotonic() + _WAIT_SECONDS_MAX
     while (info := topic.describe_group(group)).lag:
         if time.monotonic() > give_up_at:
-            raise AssertionError(f"group {group} does not come to rest: {info}")
+            stats = topic.group(group).stats()
+            failures = target.fleet.failures
+            raise AssertionError(f"{group} does not come to rest: {info}, {stats}, {failures}")
+        target.fleet.look_after()
         time.sleep(0.1)
 
 

@@ -25,8 +25,8 @@ def create_topics(client: queueber.Client) -> None:
     client.create_queue(JOINED)
     topic = client.topic(MESSAGES)
     topic.create_group(ORDERED)
-    topic.create_group(SHARED, kind="shared", attempts_max=1000)
-    topic.create_group(SUBSCRIBERS, kind="shared", attempts_max=1000)
+    for shared in (SHARED, SUBSCRIBERS):
+        topic.create_group(shared, kind="shared", attempts_max=1000, backoff=[0.1])
 
 
 def _for_ever(address: str, random: Random, call: Callable[[queueber.Client], None]) -> None:
