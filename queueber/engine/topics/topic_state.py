@@ -6,6 +6,7 @@ its record says in which logs they are.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from queueber.db.families import Family
@@ -180,10 +181,13 @@ class TopicState:
         return self._block_in(reads, stretch, offset)
 
     def _block_in(self, reads: Reads, stretch: Stretch, offset: int) -> LogBlock | None:
+        """Where a fork begins, a block of its parent ends: the rest of it is not the fork's."""
         found = block_from(reads, stretch.prefix, offset)
         is_there = found is not None and found.first_offset <= offset
         keeps_last = self.record.settings.keeps_last_per_key
         invariant(is_there or keeps_last, "I15", topic=self.name, missing=offset)
+        if found is not None and found.first_offset < stretch.end < found.end_offset:
+            return replace(found, end_offset=stretch.end)
         return found
 
     def search(self, reads: Reads, partition: int, is_reached: Callable[[LogBlock], bool]) -> int:
