@@ -204,6 +204,21 @@ def test_a_reset_ends_leases_and_retries_of_its_partition_and_keeps_dead_letters
     assert rig.shared().counters.contents_bytes == 1
 
 
+def test_dead_letters_behind_a_reset_group_are_delivered_once_when_they_are_redriven(
+    rig: TopicRig,
+) -> None:
+    rig.publish(b"a", b"b", b"c", b"d", partition=0)
+    group = rig.create_group(kind=SHARED, leases=QueueSettings(attempts_max=1))
+    rig.fail(rig.poll(4), (0, 0), (0, 1), (0, 2))
+    rig.run(groups.reset_group, rig.topic, group, 0, Position(Start.OFFSET, 1))
+
+    assert rig.run_on(rig.shared(), redrive_first, 10) == (3, False)
+
+    assert counts(rig) == (1, 0, 0, 0)
+    assert rig.shared().counters.contents_bytes == 1
+    assert drain(rig) == [(0, 0), (0, 1), (0, 2), (0, 3)]
+
+
 def test_a_deleted_shared_group_leaves_nothing(rig: TopicRig) -> None:
     rig.publish(b"a", b"b", b"c", partition=0)
     before = rig.dump()
