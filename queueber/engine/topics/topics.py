@@ -110,7 +110,8 @@ class Topics:
         return self._loaded.get(number)
 
     def _state(self, number: QueueId, record: TopicRecord, *, is_new: bool = False) -> TopicState:
-        return TopicState(self._store, self.times, number, record, self._group_opened)
+        opened = self._group_opened
+        return TopicState(self._store, self.times, number, record, opened, is_new=is_new)
 
     def _group_opened(self, queue: QueueState) -> None:
         self._groups[queue.queue_id] = queue
@@ -196,6 +197,7 @@ class Topics:
 
     def put(self, tx: Transaction[Any], record: TopicRecord, partitions: int) -> TopicState:
         """Write a new topic. Its first log has its own number, so a small topic needs only one."""
+        _check_alias(record.name, record.alias)
         first = self._kernel.numbers.take(tx, partitions)
         record = record._replace(logs=tuple(range(first, first + partitions)))
         topic = self._state(first, record, is_new=True)
@@ -258,6 +260,7 @@ class Topics:
                 f"keeps_last_per_key: topic {topic.name!r} has messages; decide it when the topic "
                 "is created"
             )
+        _check_alias(record.name, alias)
         logs = record.logs
         if partitions > len(logs):
             first = self._kernel.numbers.take(tx, partitions - len(logs))
@@ -276,7 +279,7 @@ class Topics:
             alias=record.alias if alias is None else alias,
             used_at_ms=used_at_ms,
         )
-        topic.used_at_ms = used_at_ms
+        tx.after_write(setattr, topic, "used_at_ms", used_at_ms)
         tx.look_at(topic, tx.now_ms)
 
     def close(self, tx: Transaction[Any], topic: TopicState) -> None:
@@ -368,6 +371,11 @@ class Topics:
     def __iter__(self) -> Iterator[TopicState]:
         """Those that are in memory."""
         return iter(list(self._loaded.values()))
+
+
+def _check_alias(name: str, alias: str | None) -> None:
+    if alias == name:
+        raise InvalidArgument(f"alias is {alias!r}, which is the name of the topic; give another")
 
 
 def _is_freed(tx: Transaction[Any], topics: Topics, name: str) -> bool:
