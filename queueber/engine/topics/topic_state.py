@@ -219,6 +219,11 @@ class TopicState:
             self._groups = read_groups(self._store, self)
         return self._groups
 
+    def opened_groups(self) -> list[QueueId]:
+        """The numbers of the groups that share messages and are in memory."""
+        groups = (self._groups or {}).values()
+        return [each.queue_id for each in groups if each.opened_queue is not None]
+
     def noted_of(self, group: Group) -> NotedTime:
         return NotedTime(self._times, self._store, group.queue_id, self.queue_id)
 

@@ -7,6 +7,7 @@ than one object of a topic.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,8 @@ PUBLISHED_KEY = b"published"
 TOPICS_KEY = b"topics"
 """How many topics there are, without those that are deleted."""
 
+_FORGOTTEN_AT_ONCE = 4
+
 
 class Topics:
     """All topics of a store."""
@@ -44,6 +47,8 @@ class Topics:
         self._loaded: WeakValueDictionary[QueueId, TopicState] = WeakValueDictionary()
         self._by_name: WeakValueDictionary[str, TopicState] = WeakValueDictionary()
         self._recent: OrderedDict[QueueId, TopicState] = OrderedDict()
+        self._evicted: dict[QueueId, None] = {}
+        """Topics and groups that may have left memory, and may still be on the agenda."""
         self._groups: WeakValueDictionary[QueueId, QueueState] = WeakValueDictionary()
         published = store.get(Family.DEFAULT, PUBLISHED_KEY) or bytes(8 + ID_BYTES)
         self.sequence = int.from_bytes(published[:8])
@@ -137,7 +142,19 @@ class Topics:
         self._recent[topic.queue_id] = topic
         self._recent.move_to_end(topic.queue_id)
         if len(self._recent) > TOPICS_LOADED_MAX:
-            self._recent.popitem(last=False)
+            number, evicted = self._recent.popitem(last=False)
+            self._evicted |= dict.fromkeys((number, *evicted.opened_groups()))
+            self._forget_evicted()
+
+    def _forget_evicted(self) -> None:
+        """Take a few off the agenda that have left memory: they are noted in the store."""
+        for number in list(islice(self._evicted, _FORGOTTEN_AT_ONCE)):
+            del self._evicted[number]
+            if number in self._loaded or number in self._groups:
+                if number not in self._recent:
+                    self._evicted[number] = None  # somebody refers to it
+            else:
+                self._kernel.agenda.forget(number)
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """Up to `limit` names that begin with the prefix, in order, and come after another."""
