@@ -112,6 +112,7 @@ class SharedMessages:
     # --- polls ------------------------------------------------------------------------------------
 
     def allowed(self, tx: Transaction[Any], counts: Sequence[int]) -> Sequence[int]:
+        self.topic.use_in(tx)
         if self.has_lost():
             tx.due(tx.now_ms)
         limit = self._group.settings.in_flight_max

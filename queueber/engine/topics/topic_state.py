@@ -269,5 +269,10 @@ class TopicState:
         self.used_at_ms = max(self.used_at_ms, now_ms)
         return now_ms - self.record.used_at_ms >= max(1, self.ttl_slack_ms)
 
+    def use_in(self, tx: Transaction[Any]) -> None:
+        """As `use` and `note_use`, unless it has expired: then it is too late."""
+        if self.expires_at_ms > tx.now_ms and self.use(tx.now_ms):
+            self.note_use(tx)
+
     def note_use(self, tx: Transaction[Any]) -> None:
         self.change(tx, used_at_ms=tx.now_ms)
