@@ -51,7 +51,7 @@ def lose_lease(d: TopicDamage) -> None:
 
 CASES = [
     TopicCase("I17", "a message that was had is fresh again", move_back),
-    TopicCase("I17", "a message is in two states", copy_dead, {"I5", "I9", "I11"}),
+    TopicCase("I17", "a message is in two states", copy_dead, {"I5", "I6", "I9", "I11"}),
     TopicCase("I5", "a lease of a group is lost", lose_lease, {"I3", "I4"}),
     TopicCase(
         "I5",
