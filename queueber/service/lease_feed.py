@@ -32,7 +32,6 @@ from queueber.service.validate.arguments import one_for_each
 from queueber.service.validate.items import BACKOFF_DELAY_MS
 from queueber.service.validate.topics import check_settlement
 
-_NO_LIMIT = 1 << 62
 _REFUSED_RETRY_MS = 1000
 """When to look again for messages that its connection holds too much for."""
 
@@ -101,7 +100,7 @@ class LeaseFeed:
             begin = at
             for run in runs:
                 end = split_reference(run.last)[1] + 1
-                bounds = Bounds(run.count, _NO_LIMIT, end)
+                bounds = Bounds(run.count, end_offset=end)
                 pieces += read(store, topic, partition, end - run.count, bounds).packed
                 at += run.count
             found = MessageSlice(

@@ -79,7 +79,10 @@ class Subscriptions:
             if isinstance(feed, LeaseFeed):
                 keys.append(group.queue)
             else:
-                self._consumers.take_over(state, group.name, feed.partitions, subscription)
+                has_all = not asked.partitions
+                self._consumers.take_over(
+                    state, group.name, feed.partitions, subscription, has_all=has_all
+                )
         return self._begin(subscription, keys, asked.credits)
 
     def subscribe_results(
@@ -183,8 +186,12 @@ class Subscriptions:
         return self._start(subscription)
 
     async def _start(self, subscription: Subscription) -> Subscription:
-        # A new group is durable before its consumer has anything of it.
-        await self._shell.durable(None)
+        try:
+            # A new group is durable before its consumer has anything of it.
+            await self._shell.durable(None)
+        except BaseException:
+            subscription.drop()  # the caller has given up, and holds nothing that could end it
+            raise
         self._shell.loop.create_task(subscription.run())
         return subscription
 

@@ -58,10 +58,9 @@ class TogetherCalls:
             raise InvalidArgument("req: the call has no steps; give at least one")
         self._check(asked)
         steps = [self._step(each) for each in asked.queues]
-        _check_distinct("queues", [each.queue.name for each in steps])
+        _check_distinct([each.queue.name for each in steps])
         acks = [self._acknowledgement(session, each) for each in asked.acks]
-        shared = [each.group.queue for each in acks if each.lease]
-        _check_distinct("acks", [each.name for each in shared])
+        shared = dict.fromkeys(each.group.queue for each in acks if each.lease)
         queues = [*[each.queue for each in steps], *shared]
         shell.write_gathered(self._publishing)  # those calls came before
         for queue in queues:
@@ -105,7 +104,7 @@ class TogetherCalls:
             len(each.completed) + len(each.failed) + (len(each.add.contents) if each.add else 0)
             for each in asked.queues
         )
-        count += sum(len(each.offsets) for each in asked.acks)
+        count += sum(max(1, len(each.offsets)) for each in asked.acks)
         if count > MANY_MAX:
             raise ResourceExhausted(
                 f"queues: the call is about {count} items and messages; the limit is {MANY_MAX}, "
@@ -181,9 +180,9 @@ class TogetherCalls:
         return outcomes
 
 
-def _check_distinct(field: str, names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
+def _check_distinct(queues: Sequence[str]) -> None:
+    for name in queues:
+        if queues.count(name) > 1:
             raise InvalidArgument(
-                f"{field}: {name!r} is there twice; put all that happens in it into one step"
+                f"queues: {name!r} is there twice; put all that happens in it into one step"
             )

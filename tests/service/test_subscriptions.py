@@ -281,6 +281,42 @@ async def test_the_server_has_a_limit_of_subscriptions(rig: ServiceRig) -> None:
 
 
 @on_service()
+async def test_a_newcomer_also_takes_over_a_partition_that_was_added_since(
+    rig: ServiceRig,
+) -> None:
+    topic, first, second = await open_topic(rig), Consumer(), Consumer()
+    await subscribe(rig, topic, first, group="g", credits=10)
+    await rig.service.topics.configure_topic("t", TopicConfig(partitions=2), rig.session)
+
+    await subscribe(rig, topic, second, group="g", consumer="two", credits=10, partitions=[1])
+    await publish(rig, topic, b"a", partition=1)
+    await turns()
+
+    assert (first.payloads, second.payloads) == ([], [b"a"])
+    assert first.errors == ["ABORTED: consumer 'two' has taken over partition 1 of group 'g'"]
+
+
+def test_a_subscribe_that_is_given_up_leaves_no_consumer() -> None:
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        sync.let()
+        topic = await open_topic(rig)
+        asked = Subscribing(group="g", consumer="gone", credits=10)
+        begun = rig.begin(rig.service.subscriptions.subscribe(topic, asked, Consumer()))
+        await sync.wait_begun(2)
+        assert rig.service.groups.describe_group(topic, "g").consumers == ["gone"]
+
+        begun.cancel()
+        await turns()
+
+        assert rig.service.groups.describe_group(topic, "g").consumers == []
+        sync.let_all()
+
+    run_on_service(body, sync=sync)
+
+
+@on_service()
 async def test_a_newcomer_takes_over_and_the_one_before_it_hears_aborted_only(
     rig: ServiceRig,
 ) -> None:

@@ -162,12 +162,12 @@ class TopicsModel:
                 raise Refused("ABORTED")
             if producer.sequence <= last:
                 return []
-        if topic.is_closed:
+        if topic.is_closed and (messages.payloads or not publication.closes):
             raise Refused("FAILED_PRECONDITION")
         partition = publication.partition
         if partition is None and len(topic.partitions) == 1:
             partition = 0
-        if publication.expected_offset is not None and messages.payloads:
+        if publication.expected_offset is not None:
             if partition is None:
                 raise Refused("INVALID_ARGUMENT")
             if topic.partitions[partition].next != publication.expected_offset:

@@ -87,6 +87,10 @@ class Undelivered(Protocol):
     def fronts(self, queue: Any, blocks: BlockReader, count: int) -> Sequence[Front]:
         """What polls of `count` messages in all take them from."""
 
+    def delivered(self, tx: Transaction[Any], letters: Sequence[Run]) -> list[Run]:
+        """Of dead letters that are revived those that a consumer has had since the last reset of
+        the group; the others are dropped, because a poll finds them among the undelivered."""
+
     def has_lost(self) -> bool:
         """Whether the topic may have deleted messages that the group still has entries of."""
 

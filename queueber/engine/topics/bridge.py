@@ -87,11 +87,12 @@ def move(
         return 0
     items = _Items(*_room(queue, messages_max))
     cursors: dict[int, int] = {}
-    for partition in _in_turn(topic, queue):
+    for partition in _in_turn(topic, group):
         start, end = floor(topic, group, partition), topic.next_offset(partition)
         if start < end:
             cursors[partition] = _take(tx, topic, partition, start, items)
             if cursors[partition] < end:
+                tx.after_write(setattr, group, "turn", partition + 1)
                 break
     if items.contents:
         add(tx.join(queue), NewItems(items.contents, keys=items.keys, attributes=items.attributes))
@@ -116,10 +117,11 @@ def _room(queue: QueueState, messages_max: int) -> tuple[int, int]:
     return messages_max, bytes_max
 
 
-def _in_turn(topic: TopicState, queue: QueueState) -> list[int]:
-    """The partitions. Another one is the first each time, so that none waits for the others."""
-    first, total = queue.counters.added_total, topic.partitions
-    return [(first + each) % total for each in range(total)]
+def _in_turn(topic: TopicState, group: Group) -> list[int]:
+    """The partitions. The one that the last step ended with is the last, so that none waits for the
+    others."""
+    total = topic.partitions
+    return [(group.turn + each) % total for each in range(total)]
 
 
 @dataclass(slots=True)

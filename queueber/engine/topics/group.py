@@ -42,6 +42,7 @@ class Group:
         "queue_id",
         "record",
         "retry_at_ms",
+        "turn",
     )  # fmt: skip
 
     def __init__(self, topic: Opener, name: str, record: GroupRecord) -> None:
@@ -51,6 +52,8 @@ class Group:
         self.name = name
         self.retry_at_ms = 0
         """Of a bridge: its queue had no room, and is not tried before this time."""
+        self.turn = 0
+        """Of a bridge: the partition that its next step begins with."""
         self.record = record
         self.queue_id = QueueId(record.number)
         self.prefix = queue_prefix(record.number)

@@ -48,7 +48,8 @@ def _publish(
         call = topic.memory.producers.call(tx.join(topic), publication.producer, messages.payloads)
         if call.repeated is not None:
             return _published_before(tx, topic, call.repeated)
-    _check_open(tx, topic)
+    if messages.payloads or not publication.closes:  # closing may be repeated
+        _check_open(tx, topic)
     if messages.dedup_ids and any(messages.dedup_ids):
         published, references = _publish_new(tx, topics, topic, publication)
     else:
@@ -59,6 +60,21 @@ def _publish(
     if publication.closes:
         topics.close(tx, topic)
     return published
+
+
+def _only_partition(topic: TopicState, publication: Publication) -> int | None:
+    """The partition that is named, or the only one; None: each message has its own."""
+    if publication.partition is not None:
+        topic.check_partition(publication.partition)
+        return publication.partition
+    if topic.partitions == 1:
+        return 0
+    if publication.expected_offset is not None:
+        raise InvalidArgument(
+            f"expected_offset: topic {topic.name!r} has {topic.partitions} partitions; name the "
+            "one that it is about"
+        )
+    return None
 
 
 def _check_open(tx: Transaction[Any], topic: TopicState) -> None:
@@ -167,19 +183,15 @@ def _append(
     publication: Publication,
 ) -> Published:
     count = len(messages.payloads)
+    only = _only_partition(topic, publication)
+    if only is not None:
+        _check_expected(tx, topic, only, publication)
     if not count:
         return Published(tx.now_ms, (), (), (), ())
-    expects = publication.expected_offset is not None
-    if expects and publication.partition is None and topic.partitions > 1:
-        raise InvalidArgument(
-            f"expected_offset: topic {topic.name!r} has {topic.partitions} partitions; name the "
-            "one that it is about"
-        )
     last = tx.ids.mint_last(count, tx.now_ms)
     first_sequence = topics.take_sequences(tx, count, last)
-    partitions = _partitions_of(topic, messages, publication, last)
+    partitions = only if only is not None else _partitions_of(topic, messages, last)
     if isinstance(partitions, int):
-        _check_expected(tx, topic, partitions, publication)
         offset = _append_to(tx, topic, partitions, messages, last, first_sequence)
         return Published(
             tx.now_ms,
@@ -223,16 +235,9 @@ def _spread(
     )
 
 
-def _partitions_of(
-    topic: TopicState, messages: NewMessages, publication: Publication, last: ItemId
-) -> int | list[int]:
+def _partitions_of(topic: TopicState, messages: NewMessages, last: ItemId) -> int | list[int]:
     """The partition of each message, or the one of all."""
-    if publication.partition is not None:
-        topic.check_partition(publication.partition)
-        return publication.partition
     total = topic.partitions
-    if total == 1:
-        return 0
     without_key = crc32(last) % total
     if not any(messages.keys):
         return without_key

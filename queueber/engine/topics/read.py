@@ -17,6 +17,8 @@ from queueber.ids import shifted
 from queueber.limits import ITEM_WIRE_BYTES
 from queueber.model import Bounds, MessageSlice, PackedMessages, Position, Start
 
+_NO_LIMIT = 1 << 62
+
 
 def start_of(
     reads: Reads, topic: TopicState, partition: int, position: Position
@@ -64,7 +66,7 @@ def read(
     end = topic.next_offset(partition)
     stop = min(end, bounds.end_offset) if bounds.end_offset else end
     found: list[PackedMessages] = []
-    at, left, bytes_left = offset, bounds.messages, bounds.bytes
+    at, left, bytes_left = offset, bounds.messages or _NO_LIMIT, bounds.bytes or _NO_LIMIT
     for block, block_end in _blocks(reads, topic, partition, offset, stop):
         if bounds.end_ms and block.appended_at_ms >= bounds.end_ms:
             break

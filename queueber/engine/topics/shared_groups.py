@@ -18,7 +18,9 @@ from typing import Any
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.log import decode_offset, encode_offset
+from queueber.db.records.messages import split_reference
 from queueber.db.records.queues import Counters, decode_counters
+from queueber.db.records.runs import Run, part
 from queueber.db.records.topics import position_key
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.due_scan import Done
@@ -110,6 +112,7 @@ class SharedMessages:
     # --- polls ------------------------------------------------------------------------------------
 
     def allowed(self, tx: Transaction[Any], counts: Sequence[int]) -> Sequence[int]:
+        self.topic.use_in(tx)
         if self.has_lost():
             tx.due(tx.now_ms)
         limit = self._group.settings.in_flight_max
@@ -127,6 +130,23 @@ class SharedMessages:
         levels = sorted(queue.counters.levels)
         returned = [ReturnedFront(queue, blocks, level, count) for level in levels]
         return [*returned, UndeliveredFront(self, queue, blocks)]
+
+    def delivered(self, tx: QueueTx, letters: Sequence[Run]) -> list[Run]:
+        blocks = tx.queue.blocks.reader()
+        delivered: list[Run] = []
+        others: list[Run] = []
+        for run in letters:
+            partition, last = split_reference(run.last)
+            behind = last + 1 - self.positions.get(partition, 0)
+            count = min(run.count, max(0, run.count - behind))
+            if count:
+                delivered.append(part(run, 0, count, blocks.sizes(run)))
+            if count < run.count:
+                others.append(part(run, count, run.count, blocks.sizes(run)))
+        if others:
+            finish(tx, others, None)
+            tx.counters.cancelled_total += sum([run.count for run in others])
+        return delivered
 
     # --- messages that the topic deletes ----------------------------------------------------------
 

@@ -53,27 +53,33 @@ def together(
     acks: Sequence[Acknowledgement],
     queues: Sequence[QueueStep],
 ) -> TogetherDone:
-    """Do all steps. Each queue and each shared group is named once at most."""
+    """Do all steps. Each queue is named once at most."""
+    of_groups: dict[QueueState, list[Acknowledgement]] = {}
     for ack in acks:
-        _acknowledge(tx, ack)
+        if ack.lease:
+            of_groups.setdefault(ack.group.queue, []).append(ack)
+        else:
+            _check_not_done(tx, ack)
+            acknowledge(tx, ack.topic, ack.group, ack.partition, ack.offset)
+    for group, own in of_groups.items():
+        _acknowledge_leased(tx, group, own)
     failed = [settle(tx.join(step.queue), step.outcomes) for step in queues]
     added = [None if step.add is None else add(tx.join(step.queue), step.add) for step in queues]
     return TogetherDone(publish(tx, topics, publications), added, failed)
 
 
-def _acknowledge(tx: Transaction[Any], ack: Acknowledgement) -> None:
-    if not ack.lease:
-        _check_not_done(tx, ack)
-        acknowledge(tx, ack.topic, ack.group, ack.partition, ack.offset)
-        return
-    ids = [reference(ack.partition, offset) for offset in ack.offsets]
-    queue = ack.group.queue
-    held = remove(tx.join(queue), ids, [ack.lease] * len(ids))
+def _acknowledge_leased(
+    tx: Transaction[Any], group: QueueState, acks: Sequence[Acknowledgement]
+) -> None:
+    """All messages of one group leave their leases at once, as the items of a queue do."""
+    named = [(ack, offset) for ack in acks for offset in ack.offsets]
+    ids = [reference(ack.partition, offset) for ack, offset in named]
+    held = remove(tx.join(group), ids, [ack.lease for ack, _ in named])
     if not all(held):
-        lost = ack.offsets[held.index(False)]
+        ack, lost = named[held.index(False)]
         raise FailedPrecondition(
             f"offset {lost} of partition {ack.partition} of topic {ack.topic.name!r} is not in the "
-            f"lease that group {ack.group.name!r} was named; nothing was done"
+            f"lease that group {ack.group.name!r} was named, or is named twice; nothing was done"
         )
 
 

@@ -6,6 +6,7 @@ its record says in which logs they are.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from queueber.db.families import Family
@@ -180,10 +181,13 @@ class TopicState:
         return self._block_in(reads, stretch, offset)
 
     def _block_in(self, reads: Reads, stretch: Stretch, offset: int) -> LogBlock | None:
+        """Where a fork begins, a block of its parent ends: the rest of it is not the fork's."""
         found = block_from(reads, stretch.prefix, offset)
         is_there = found is not None and found.first_offset <= offset
         keeps_last = self.record.settings.keeps_last_per_key
         invariant(is_there or keeps_last, "I15", topic=self.name, missing=offset)
+        if found is not None and found.first_offset < stretch.end < found.end_offset:
+            return replace(found, end_offset=stretch.end)
         return found
 
     def search(self, reads: Reads, partition: int, is_reached: Callable[[LogBlock], bool]) -> int:
@@ -214,6 +218,11 @@ class TopicState:
         if self._groups is None:
             self._groups = read_groups(self._store, self)
         return self._groups
+
+    def opened_groups(self) -> list[QueueId]:
+        """The numbers of the groups that share messages and are in memory."""
+        groups = (self._groups or {}).values()
+        return [each.queue_id for each in groups if each.opened_queue is not None]
 
     def noted_of(self, group: Group) -> NotedTime:
         return NotedTime(self._times, self._store, group.queue_id, self.queue_id)
@@ -259,6 +268,11 @@ class TopicState:
             return False
         self.used_at_ms = max(self.used_at_ms, now_ms)
         return now_ms - self.record.used_at_ms >= max(1, self.ttl_slack_ms)
+
+    def use_in(self, tx: Transaction[Any]) -> None:
+        """As `use` and `note_use`, unless it has expired: then it is too late."""
+        if self.expires_at_ms > tx.now_ms and self.use(tx.now_ms):
+            self.note_use(tx)
 
     def note_use(self, tx: Transaction[Any]) -> None:
         self.change(tx, used_at_ms=tx.now_ms)

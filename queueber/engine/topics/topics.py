@@ -7,6 +7,7 @@ than one object of a topic.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,8 @@ PUBLISHED_KEY = b"published"
 TOPICS_KEY = b"topics"
 """How many topics there are, without those that are deleted."""
 
+_FORGOTTEN_AT_ONCE = 4
+
 
 class Topics:
     """All topics of a store."""
@@ -44,6 +47,8 @@ class Topics:
         self._loaded: WeakValueDictionary[QueueId, TopicState] = WeakValueDictionary()
         self._by_name: WeakValueDictionary[str, TopicState] = WeakValueDictionary()
         self._recent: OrderedDict[QueueId, TopicState] = OrderedDict()
+        self._evicted: dict[QueueId, None] = {}
+        """Topics and groups that may have left memory, and may still be on the agenda."""
         self._groups: WeakValueDictionary[QueueId, QueueState] = WeakValueDictionary()
         published = store.get(Family.DEFAULT, PUBLISHED_KEY) or bytes(8 + ID_BYTES)
         self.sequence = int.from_bytes(published[:8])
@@ -110,7 +115,8 @@ class Topics:
         return self._loaded.get(number)
 
     def _state(self, number: QueueId, record: TopicRecord, *, is_new: bool = False) -> TopicState:
-        return TopicState(self._store, self.times, number, record, self._group_opened)
+        opened = self._group_opened
+        return TopicState(self._store, self.times, number, record, opened, is_new=is_new)
 
     def _group_opened(self, queue: QueueState) -> None:
         self._groups[queue.queue_id] = queue
@@ -136,7 +142,19 @@ class Topics:
         self._recent[topic.queue_id] = topic
         self._recent.move_to_end(topic.queue_id)
         if len(self._recent) > TOPICS_LOADED_MAX:
-            self._recent.popitem(last=False)
+            number, evicted = self._recent.popitem(last=False)
+            self._evicted |= dict.fromkeys((number, *evicted.opened_groups()))
+            self._forget_evicted()
+
+    def _forget_evicted(self) -> None:
+        """Take a few off the agenda that have left memory: they are noted in the store."""
+        for number in list(islice(self._evicted, _FORGOTTEN_AT_ONCE)):
+            del self._evicted[number]
+            if number in self._loaded or number in self._groups:
+                if number not in self._recent:
+                    self._evicted[number] = None  # somebody refers to it
+            else:
+                self._kernel.agenda.forget(number)
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """Up to `limit` names that begin with the prefix, in order, and come after another."""
@@ -196,6 +214,7 @@ class Topics:
 
     def put(self, tx: Transaction[Any], record: TopicRecord, partitions: int) -> TopicState:
         """Write a new topic. Its first log has its own number, so a small topic needs only one."""
+        _check_alias(record.name, record.alias)
         first = self._kernel.numbers.take(tx, partitions)
         record = record._replace(logs=tuple(range(first, first + partitions)))
         topic = self._state(first, record, is_new=True)
@@ -258,6 +277,7 @@ class Topics:
                 f"keeps_last_per_key: topic {topic.name!r} has messages; decide it when the topic "
                 "is created"
             )
+        _check_alias(record.name, alias)
         logs = record.logs
         if partitions > len(logs):
             first = self._kernel.numbers.take(tx, partitions - len(logs))
@@ -276,7 +296,7 @@ class Topics:
             alias=record.alias if alias is None else alias,
             used_at_ms=used_at_ms,
         )
-        topic.used_at_ms = used_at_ms
+        tx.after_write(setattr, topic, "used_at_ms", used_at_ms)
         tx.look_at(topic, tx.now_ms)
 
     def close(self, tx: Transaction[Any], topic: TopicState) -> None:
@@ -368,6 +388,11 @@ class Topics:
     def __iter__(self) -> Iterator[TopicState]:
         """Those that are in memory."""
         return iter(list(self._loaded.values()))
+
+
+def _check_alias(name: str, alias: str | None) -> None:
+    if alias == name:
+        raise InvalidArgument(f"alias is {alias!r}, which is the name of the topic; give another")
 
 
 def _is_freed(tx: Transaction[Any], topics: Topics, name: str) -> bool:

@@ -125,3 +125,13 @@ def test_only_a_bridge_moves_messages(rig: TopicRig) -> None:
     rig.create_group()
     with pytest.raises(FailedPrecondition, match="group 'g' is of kind 'ordered'"):
         move_some(rig)
+
+
+def test_a_busy_partition_does_not_keep_the_others_waiting(rig: TopicRig) -> None:
+    make_bridge(rig)
+    rig.publish(*[b"0"] * 12, partition=0)
+    rig.publish(b"1", partition=1)
+
+    assert [move_some(rig, 4) for _ in range(2)] == [4, 4]
+
+    assert cursors(rig) == [7, 1]

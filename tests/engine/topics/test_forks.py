@@ -5,7 +5,7 @@ import pytest
 from queueber.engine.topics.describe import topic_info
 from queueber.engine.topics.forks import fork
 from queueber.engine.topics.publish import publish
-from queueber.engine.topics.read import read
+from queueber.engine.topics.read import find_id, find_sequence, read
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.trim import trim_topic
 from queueber.errors import AlreadyExists, FailedPrecondition, NotFound, OutOfRange
@@ -144,3 +144,15 @@ def test_without_an_offset_a_fork_begins_where_each_partition_ends(rig: TopicRig
 
     assert [made.next_offset(each) for each in range(2)] == [2, 1]
     assert [made.first_offset(each) for each in range(2)] == [0, 0]
+
+
+def test_messages_of_the_parent_behind_the_fork_are_not_found_in_it(rig: TopicRig) -> None:
+    of_parent = rig.publish(*[b"a"] * 10, partition=0)
+    made = make_fork(rig, TOPIC, "fork", 5)
+    append(rig, "fork", *[b"X"] * 10)
+
+    found = [find_id(rig.store, made, each) for each in of_parent.ids]
+    next_ones = [find_sequence(rig.store, made, 0, each) for each in of_parent.sequences]
+
+    assert found == [*[(0, offset) for offset in range(5)], *[None] * 5]
+    assert next_ones == [0, 1, 2, 3, 4, 5, 5, 5, 5, 5]

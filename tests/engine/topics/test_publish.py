@@ -146,6 +146,24 @@ def test_a_closed_topic_takes_no_message_but_repeats_the_last_answer(rig: TopicR
     assert (again.is_repeat, places(again)) == (True, places(last))
 
 
+def test_a_close_without_messages_may_be_repeated_and_heeds_the_expected_offset(
+    rig: TopicRig,
+) -> None:
+    send(rig, b"a")
+    with pytest.raises(FailedPrecondition, match="goes on at 1") as caught:
+        send(rig, closes=True, expected_offset=7)
+    assert (caught.value.numbers, rig.topic.record.is_closed) == ({"tail": 1}, False)
+    with pytest.raises(InvalidArgument, match="name the one that it is about"):
+        send(rig, closes=True, expected_offset=1, partition=None)
+
+    closed = send(rig, closes=True, expected_offset=1)
+    before = rig.dump()
+
+    assert (places(closed), rig.topic.record.is_closed) == ([], True)
+    assert send(rig, closes=True, expected_offset=1) == closed
+    assert rig.dump() == before
+
+
 def test_a_full_topic_refuses_or_deletes_its_oldest_messages() -> None:
     for refuses in (True, False):
         rig = TopicRig(TopicSettings(retention_messages=2, refuses_when_full=refuses))

@@ -61,6 +61,9 @@ def test_a_position_of_a_group_needs_the_group(rig: TopicRig) -> None:
 @pytest.mark.parametrize(
     ("bounds", "offsets"),
     [
+        (Bounds(), [4, 5, 6, 7, 8, 9]),
+        (Bounds(2), [4, 5]),
+        (Bounds(end_offset=6), [4, 5]),
         (Bounds(100, MIB), [4, 5, 6, 7, 8, 9]),
         (Bounds(2, MIB), [4, 5]),
         (Bounds(100, MIB, end_offset=6), [4, 5]),

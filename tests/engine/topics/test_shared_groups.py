@@ -5,6 +5,7 @@ import pytest
 from queueber.engine.queue.add import add
 from queueber.engine.queue.extend import extend
 from queueber.engine.queue.peek import peek
+from queueber.engine.queue.poll import poll
 from queueber.engine.queue.redrive import redrive_first
 from queueber.engine.topics import groups
 from queueber.engine.topics.forks import fork
@@ -22,7 +23,7 @@ from queueber.model import (
     TopicConfig,
     TopicSettings,
 )
-from tests.support.topic_rig import Place, TopicRig, places
+from tests.support.topic_rig import TOPIC, Place, TopicRig, places
 
 SHARED = GroupKind.SHARED
 QUICK = QueueSettings(backoff_ms=(0,), attempts_max=2)
@@ -170,6 +171,25 @@ def test_a_paused_group_gets_nothing_until_it_goes_on(rig: TopicRig) -> None:
     assert rig.poll().count == 1
 
 
+def test_polls_keep_a_topic_alive_that_is_deleted_when_nobody_uses_it() -> None:
+    rig = TopicRig(TopicSettings(ttl_ms=1600))
+    try:
+        rig.publish(*[b"x"] * 5)
+        rig.create_group(kind=SHARED)
+        for _ in range(5):
+            rig.now_ms += 1500
+            rig.sweep()
+            assert rig.remove(rig.poll()) == [True]
+        queue = rig.shared()
+        rig.now_ms += 1600
+        rig.run_on(queue, lambda tx: poll(tx, [1], lease_ms=1000, answer_bytes_max=MIB))
+        assert rig.topics.find(TOPIC) is not None
+        rig.sweep()
+        assert rig.topics.find(TOPIC) is None, "a poll does not revive what has expired"
+    finally:
+        rig.close()
+
+
 def test_nothing_can_be_added_to_a_group(rig: TopicRig) -> None:
     rig.create_group(kind=SHARED)
     with pytest.raises(FailedPrecondition, match="'t/g' is a group"):
@@ -202,6 +222,21 @@ def test_a_reset_ends_leases_and_retries_of_its_partition_and_keeps_dead_letters
     rig.run(groups.reset_group, rig.topic, group, None, Position(Start.LATEST))
     assert (drain(rig), counts(rig), floors(rig)) == ([], (0, 0, 0, 1), [4, 1])
     assert rig.shared().counters.contents_bytes == 1
+
+
+def test_dead_letters_behind_a_reset_group_are_delivered_once_when_they_are_redriven(
+    rig: TopicRig,
+) -> None:
+    rig.publish(b"a", b"b", b"c", b"d", partition=0)
+    group = rig.create_group(kind=SHARED, leases=QueueSettings(attempts_max=1))
+    rig.fail(rig.poll(4), (0, 0), (0, 1), (0, 2))
+    rig.run(groups.reset_group, rig.topic, group, 0, Position(Start.OFFSET, 1))
+
+    assert rig.run_on(rig.shared(), redrive_first, 10) == (3, False)
+
+    assert counts(rig) == (1, 0, 0, 0)
+    assert rig.shared().counters.contents_bytes == 1
+    assert drain(rig) == [(0, 0), (0, 1), (0, 2), (0, 3)]
 
 
 def test_a_deleted_shared_group_leaves_nothing(rig: TopicRig) -> None:

@@ -2,6 +2,8 @@
 
 import gc
 
+import pytest
+
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.queue.poll import poll
@@ -9,6 +11,7 @@ from queueber.engine.queue.remove import remove
 from queueber.engine.topics import topics as topics_module
 from queueber.engine.topics.groups import acknowledge
 from queueber.engine.topics.sweep import next_due_ms
+from queueber.ids import QueueId
 from queueber.limits import AGENDA_SLACK_MS, BRIDGE_RETRY_MS, HOUR_MS, MIB
 from queueber.model import GroupKind, QueueSettings, TopicSettings
 from tests.support.topic_rig import TOPIC, TopicRig
@@ -101,6 +104,30 @@ def test_topics_that_nobody_uses_leave_memory(rig: TopicRig, monkeypatch: object
 
     assert len(list(rig.topics)) == 11
     assert rig.topics.get("topic0", rig.now_ms) is held
+
+
+def test_topics_that_leave_memory_leave_the_agenda_and_are_still_swept(
+    rig: TopicRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topics_module, "TOPICS_LOADED_MAX", 3)
+    held = rig.run(rig.topics.create, "held", TopicSettings(ttl_ms=HOUR_MS))[0]
+    for number in range(50):
+        rig.name = f"t{number}"
+        rig.run(rig.topics.create, rig.name, TopicSettings(ttl_ms=HOUR_MS))
+        rig.publish(b"m")
+        rig.create_group(kind=GroupKind.SHARED)
+        rig.poll()
+        gc.collect()
+
+    scheduled = [each for each in range(1000) if rig.kernel.agenda.due_ms(QueueId(each)) < NEVER_MS]
+    assert held.queue_id in scheduled
+    assert len(scheduled) <= 2 * (3 + 3), "of topics and groups, and those that just left"
+
+    rig.now_ms += 2 * HOUR_MS
+    for _ in range(50):  # a hundred are read at once, and here only three of them stay
+        rig.sweep()
+        rig.now_ms += AGENDA_SLACK_MS
+    assert rig.topics.count == 1
 
 
 def test_messages_that_all_groups_have_acknowledged_are_deleted() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from queueber.db.records.messages import reference
+from queueber.db.records.messages import reference, split_reference
 from queueber.engine.queue.add import add
 from queueber.engine.queue.poll import poll
 from queueber.engine.queue.queue_state import QueueState, live_view
@@ -128,6 +128,27 @@ def test_a_message_that_its_lease_does_not_hold_refuses_everything(rig: TopicRig
     )
 
     assert "offset 1 of partition 0" in text
+
+
+def test_messages_of_several_partitions_and_leases_of_a_group_are_acknowledged(
+    rig: TopicRig,
+) -> None:
+    rig.publish(b"m0", b"m1", partition=0)
+    rig.publish(b"n0", b"n1", partition=1)
+    shared = rig.create_group("shared", GroupKind.SHARED)
+    first, second = lease(rig, shared.queue, 3), lease(rig, shared.queue, 1)
+    acks = [
+        Acknowledgement(rig.topic, shared, partition, lease=each.lease_id, offsets=[offset])
+        for each in (first, second)
+        for partition, offset in map(split_reference, each.ids)
+    ]
+
+    check_nothing_happens(rig, FailedPrecondition, [], [*acks, acks[0]], [])
+    rig.run(together, rig.topics, [], acks, [])
+
+    counters = shared.queue.counters
+    assert (counters.leased, counters.removed_total) == (0, 4)
+    assert [cursor(rig.topic, shared, each) for each in range(2)] == [2, 2]
 
 
 def test_a_publish_that_is_refused_leaves_the_cursor_where_it_was(rig: TopicRig) -> None:
