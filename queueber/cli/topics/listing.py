@@ -1,5 +1,6 @@
 """`queueber topics`: the topics of a server."""
 
+import sys
 from itertools import islice
 
 import click
@@ -35,7 +36,7 @@ def topics(target: Target, prefix: str, limit: int | None, is_long: bool) -> Non
     'topic describe' prints.
     """
     with target.connect() as client:
-        names = islice(client.topics(prefix), limit)
+        names = islice(client.topics(prefix), min(limit or sys.maxsize, sys.maxsize))
         found = _show_long(target, client, list(names)) if is_long else 0
         for name in names if not is_long else ():
             found += 1

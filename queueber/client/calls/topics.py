@@ -130,7 +130,7 @@ class TopicList:
 
     def page(self, prefix: str, after: str, limit: int) -> "Future[tuple[list[str], bool]]":
         """Names of topics, and whether there are more."""
-        if prefix:
+        if prefix != "":
             to_topic_name(prefix, "prefix")
         if after:
             to_topic_name(after, "after")
