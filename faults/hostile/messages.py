@@ -145,7 +145,9 @@ def random_message(random: Random) -> bytes:
             made.target.importedCap = random.choice([0, 1, 2**32 - 1])
         else:
             made.target.init("promisedAnswer").questionId = random.choice([0, 1, number])
-        made.interfaceId = random.choice([METHODS["add"][0], METHODS["queue"][0], 1])
+        made.interfaceId = random.choice(
+            [METHODS["add"][0], METHODS["queue"][0], METHODS["Topic.read"][0], 1]
+        )
         made.methodId = random.choice([0, 1, 2, 7, 99, 65535])
         table = made.params.init("capTable", random.choice([0, 1, 5]))
         for entry in table:
