@@ -159,9 +159,9 @@ class Subscriptions:
         partitions = chosen or range(state.partitions)
         if group is None:
             store = self._shell.engine.store
-            starts = {each: start_of(store, state, each, asked.position)[0] for each in partitions}
+            starts = {each: start_of(store, state, each, asked.position) for each in partitions}
         else:
-            starts = {each: groups.cursor(state, group, each) for each in partitions}
+            starts = {each: (groups.cursor(state, group, each), 0) for each in partitions}
         return LogFeed(self._shell, self._reads, state, group, chosen, starts)
 
     def _put(

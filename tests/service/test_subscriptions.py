@@ -163,6 +163,35 @@ def test_messages_are_delivered_once_they_are_durable() -> None:
     run_on_service(body, sync=sync)
 
 
+def test_a_consumer_is_told_once_how_many_messages_it_missed() -> None:
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        for _ in range(5):
+            sync.let()
+        topic, consumer = await open_topic(rig), Consumer()
+        await publish(rig, topic, b"0", b"1", b"2")
+        await rig.service.topics.trim(topic, 0, Position(Start.OFFSET, 1))
+        moved = Position(Start.OFFSET, 0, moves=True)
+        made = await subscribe(rig, topic, consumer, position=moved)
+        await rig.service.topics.trim(topic, 0, Position(Start.LATEST))
+        publishing = rig.begin(publish(rig, topic, b"3"))
+        await sync.wait_begun(6)
+        made.grant(10)
+        await turns()
+        assert consumer.deliveries == []
+
+        sync.let_all()
+        await publishing
+        await publish(rig, topic, b"4")
+        await turns()
+
+        told = [(payloads_of(each.slice), each.missed) for each in consumer.deliveries]
+        assert told == [([b"3"], 3), ([b"4"], 0)]
+
+    run_on_service(body, sync=sync)
+
+
 @on_service()
 async def test_heartbeats_come_when_nothing_else_does(rig: ServiceRig) -> None:
     topic, consumer = await open_topic(rig), Consumer()

@@ -123,8 +123,7 @@ class Stream:
         found = delivery.slice
         columns = Columns(found.partition, found.messages)
         if self._put is not None:
-            missed = delivery.missed + found.missed
-            attempts = list(delivery.attempts)
+            attempts, missed = list(delivery.attempts), delivery.missed
             self._put(Delivered(self, columns, found.nextOffset, delivery.lease, attempts, missed))
 
     def ended(self, text: str) -> None:
