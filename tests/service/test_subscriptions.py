@@ -34,6 +34,7 @@ from queueber.model import (
     Subscribing,
     TopicConfig,
 )
+from queueber.service.lease_feed import LeaseFeed
 from queueber.service.subscription import Subscription
 from queueber.service.topic_handle import TopicHandle
 from tests.service.test_topics import open_topic, payloads_of, publish, read
@@ -497,3 +498,25 @@ async def test_messages_in_flight_have_a_limit(rig: ServiceRig) -> None:
         await subscribe(rig, topic, Consumer(), group="g", partitions=[0])
     with pytest.raises(FailedPrecondition, match="no ordered group"):
         rig.service.subscriptions.ack(made, 0, 1)
+
+
+@on_service()
+async def test_leases_that_expire_are_forgotten_while_the_subscription_goes_on(
+    rig: ServiceRig,
+) -> None:
+    topic, consumer = await open_topic(rig), Consumer()
+    settings = GroupSettings(
+        GroupKind.SHARED, leases=QueueSettings(backoff_ms=(0,), attempts_max=0)
+    )
+    terms = {"group": "g", "settings": settings, "credits": 10_000, "lease_ms": 1000}
+    made = await subscribe(rig, topic, consumer, **terms)
+    await publish(rig, topic, b"a")
+
+    async with rig.sweeper():
+        await asyncio.sleep(500)
+
+    assert len(consumer.deliveries) > 400
+    assert isinstance(made.feed, LeaseFeed)
+    assert len(made.feed._left) <= 101
+    made.drop()
+    assert rig.service.groups.describe_group(topic, "g").leased == 0
