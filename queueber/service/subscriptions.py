@@ -227,8 +227,10 @@ class Subscriptions:
         self._wake(topic)
 
     def queue_changed(self, queue: QueueState) -> None:
-        """Messages of a shared group may have become ready."""
-        self._wake(queue)
+        """Messages of a shared group may have become ready. Called after every write of a queue,
+        and most have no subscription."""
+        if queue in self._of_key:
+            self._wake(queue)
 
     def _wake(self, key: object) -> None:
         for subscription in list(self._of_key.get(key, ())):
