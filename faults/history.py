@@ -33,6 +33,7 @@ Calls about topics have the queue `topics`, and name the topic themselves:
 expected, closes | published: each with partitions, offsets, ids, sequences, duplicates, repeat |
 | read | topic, partition, start, value, moves, group | first, end, next, messages: each with \
 offset, contents, key, id, sequence, at_ms |
+| delivered | topic, partition | messages, as of a read: a subscription gave them |
 | trim | topic, partition, offset | count |
 | fork | topic, name, partition, offset | |
 | create_topic | topic, settings | |
@@ -40,7 +41,7 @@ offset, contents, key, id, sequence, at_ms |
 | close | topic | |
 | ack | topic, group, partition, offset | cursor |
 | reset | topic, group, partition, offset | |
-| together | topics, queue, contents, ack | ids, published |
+| together | topics, into (a queue), contents, ack | ids, published |
 
 It also has events of the server and its callers: `restart`, `clock_step` (ms) and `hang_up`
 (leases: those that were bound to the connection; without that column, all bound leases of the

@@ -25,6 +25,11 @@ class QueueberError(Exception):
         super().__init__(text)
 
     @property
+    def sentence(self) -> str:
+        """The text for people, without the numbers at its end."""
+        return _NUMBERS.sub("", str(self))
+
+    @property
     def numbers(self) -> dict[str, int]:
         """The numbers of the error, by name."""
         match = _NUMBERS.search(str(self))
@@ -42,7 +47,7 @@ class InvalidArgument(QueueberError, code="INVALID_ARGUMENT"):
 
 
 class NotFound(QueueberError, code="NOT_FOUND"):
-    """The queue, batch, load or snapshot does not exist."""
+    """The queue, topic, group, batch, load or snapshot does not exist."""
 
 
 class LeaseExpired(QueueberError, code="LEASE_EXPIRED"):
@@ -81,7 +86,7 @@ class OutOfRange(QueueberError, code="OUT_OF_RANGE"):
 
 
 class AlreadyExists(QueueberError, code="ALREADY_EXISTS"):
-    """A queue of that name exists with other settings."""
+    """A queue, topic or group of that name exists with other settings."""
 
 
 class Internal(QueueberError, code="INTERNAL"):

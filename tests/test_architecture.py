@@ -36,6 +36,10 @@ TESTS = ROOT / "tests"
 LINES_MAX = 400
 TESTED_AS = {
     "engine/integrity/check_shared": "engine/integrity/test_check_groups",
+    "engine/integrity/lost_records": "engine/integrity/test_rebuild_topics",
+    "engine/integrity/rebuild_agenda": "engine/integrity/test_rebuild_topics",
+    "engine/integrity/rebuild_groups": "engine/integrity/test_rebuild_topics",
+    "engine/integrity/rebuild_messages": "engine/integrity/test_rebuild_topics",
     "engine/queue/settle": "engine/topics/test_together",
     "engine/topics/topic_state": "engine/topics/test_read",
     "engine/queue/fronts": "engine/queue/test_selection",

@@ -141,6 +141,7 @@ def test_numbers_of_an_error_travel_with_its_text() -> None:
     error = OutOfRange("offset is 9; there are messages from 3 up to 7", first=3, next=7)
 
     assert str(error) == "offset is 9; there are messages from 3 up to 7 [first=3 next=7]"
+    assert error.sentence == "offset is 9; there are messages from 3 up to 7"
     again = from_wire(f"OUT_OF_RANGE: {error}")
     assert (type(again), again.numbers) == (OutOfRange, {"first": 3, "next": 7})
 

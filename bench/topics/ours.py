@@ -9,6 +9,7 @@ from bench.peers.peer import WAIT_SECONDS
 from bench.topics.peer import Reader, Subscription, Topics
 from queueber import AsyncClient, AsyncTopic, connect_async
 from queueber.client.api.async_subscription import AsyncReceived, AsyncSubscription
+from queueber.client.api.message import MessagePage
 
 
 class QueueberTopics(QueueberServer):
@@ -51,9 +52,15 @@ class _Reader:
     def __init__(self, topic: AsyncTopic) -> None:
         self._topic = topic
         self._at = 0
+        self._pages: AsyncIterator[MessagePage] | None = None
 
     async def read(self, count: int) -> Sequence[bytes]:
-        page = await self._topic.read(start=self._at, limit=count, wait=WAIT_SECONDS)
+        if self._pages is None:
+            self._pages = self._topic.pages(start=self._at, limit=count, wait=WAIT_SECONDS)
+        page = await anext(self._pages, None)
+        if page is None:
+            self._pages = None
+            return []
         self._at = page.next_offset
         return page.payloads
 

@@ -12,8 +12,11 @@ from random import Random
 
 from faults.recorder import Recorder
 
-CREW = ("produce", "produce", "consume", "consume", "work", "work", "old")
-PRODUCERS = ("produce", "old")
+CREW = (
+    "produce", "produce", "consume", "consume", "work", "work", "old",
+    "publish", "publish", "follow", "share", "share", "subscribe",
+)  # fmt: skip
+PRODUCERS = ("produce", "old", "publish")
 
 
 @dataclass(slots=True)
@@ -70,7 +73,7 @@ class Fleet:
 
     def stop_one(self, seconds: float) -> None:
         """Stop a member that holds leases for that long."""
-        holders = [member for member in self.members if member.role != "produce"]
+        holders = [member for member in self.members if member.role not in PRODUCERS[::2]]
         process = self.random.choice(holders).process
         process.send_signal(signal.SIGSTOP)
         time.sleep(seconds)

@@ -13,7 +13,7 @@ from faults.simulation.network import Network
 from faults.simulation.probe import waits_in_vain
 from faults.simulation.roles import BATCHES
 from faults.simulation.server import Server
-from faults.simulation.topic_roles import BRIDGED, ORDERED, PLAIN, SHARED
+from faults.simulation.topic_roles import BRIDGED, JOINED, ORDERED, PLAIN, SHARED
 from queueber.model import GroupKind, GroupSettings, Position, QueueSettings, TopicConfig
 
 QUEUES = ("default", "other")
@@ -67,7 +67,7 @@ class FaultyServer:
         for name, config in (topics or {}).items():
             await self._create_topic(name, config)
         if topics:
-            await self._create_bridge()
+            await self._create_queues_of_topics()
         self._choose_crash()
         for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
             if self._random.random() < chance:
@@ -82,9 +82,10 @@ class FaultyServer:
             given = GroupSettings(kind, leases=leases)
             await service.groups.create_group(topic, group, given, Position())
 
-    async def _create_bridge(self) -> None:
+    async def _create_queues_of_topics(self) -> None:
         service, session = self.now.service, self.now.session
-        await service.queues.create_queue(BRIDGED, QueueSettings(), session)
+        for queue in (BRIDGED, JOINED):
+            await service.queues.create_queue(queue, QueueSettings(), session)
         topic = await service.topics.open_topic(PLAIN, session, must_exist=True)
         given = GroupSettings(GroupKind.QUEUE, queue=BRIDGED)
         await service.groups.create_group(topic, "bridge", given, Position())

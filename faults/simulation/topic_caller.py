@@ -165,7 +165,7 @@ class TopicCaller(Contact):
         )
         await self.call(
             "together",
-            {"topics": list(topics), "queue": queue, "contents": printed(payload), "ack": ack},
+            {"topics": list(topics), "into": queue, "contents": printed(payload), "ack": ack},
             lambda service, session: service.together.together(session, asked),
             lambda done: {
                 "ids": records.hexes(done.added[0].ids),

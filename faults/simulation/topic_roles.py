@@ -23,6 +23,8 @@ PLAIN, TRIMMED, KEYED = "plain", "trimmed", "keyed"
 ORDERED, SHARED = "ordered", "shared"
 BRIDGED = "bridged"
 """The queue that gets all messages of `plain`; nobody polls it."""
+JOINED = "joined"
+"""The queue that calls together add to; nobody polls it either."""
 PARTITIONS = 2
 """Of the topic `plain`; the others have one."""
 DEDUP_WINDOW_MS = 10_000
@@ -62,6 +64,8 @@ async def publish(caller: TopicCaller) -> None:
         payloads = [f"{caller.name}.{number + at}".encode() for at in range(count)]
         number += count
         made = Publication(topic, NewMessages(payloads), _partition(random, topic))
+        if made.partition is None and random.random() < 0.5:
+            made.messages.keys = [f"k{random.randrange(8)}" for _ in payloads]
         if is_numbered:
             is_gap = random.random() < 0.05
             made.producer = Producer(caller.name, epoch, sequence + (3 if is_gap else 1))
@@ -273,7 +277,7 @@ async def join(caller: TopicCaller) -> None:
             at = 0 if found is None else found.next_offset
             payload = f"{caller.name}.{number}".encode()
             ack = (PLAIN, ORDERED, partition, at)
-            await caller.together([PLAIN, KEYED], "default", payload, ack)
+            await caller.together([PLAIN, KEYED], JOINED, payload, ack)
         except ConnectionLost:
             continue
 

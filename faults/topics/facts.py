@@ -92,7 +92,7 @@ class TopicFacts:
             )
 
     def _all_seen(self) -> Iterator[Seen]:
-        for call in self.by_operation["read"]:
+        for call in [*self.by_operation["read"], *self.by_operation["delivered"]]:
             topic, partition = call.arguments["topic"], call.arguments["partition"]
             for message in call.answer.get("messages", ()):
                 yield Seen((topic, partition, message[0]), tuple(message), call)
@@ -129,7 +129,7 @@ def with_adds(history: History, groups: Mapping[str, str], bridges: Mapping[str,
             arguments: dict[str, Any] = {"contents": [call.arguments["contents"]]}
             ids = call.answer.get("ids")
             answer = {"ids": ids, "duplicates": []} if ids else {}
-            calls.append(_add(call, call.arguments["queue"], arguments, answer))
+            calls.append(_add(call, call.arguments["into"], arguments, answer))
         for queue, topic in groups.items():
             calls += _adds_of(call, queue, topic)
         for queue, topic in bridges.items():

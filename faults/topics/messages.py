@@ -1,5 +1,6 @@
 """Messages: what was acknowledged or read stays as it was, and nothing comes twice."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -127,18 +128,22 @@ def _begins_right(read: Call, offsets: Sequence[int]) -> bool:
 
 def visible(facts: TopicFacts) -> Iterator[Violation]:
     """What was acknowledged, or read, before a read began is before the end that it tells."""
+    known: dict[tuple[str, int], list[tuple[float, int, Call]]] = defaultdict(list)
+    for sent in facts.sent:
+        known[sent.place[:2]].append((sent.call.ended_ms, sent.place[2] + 1, sent.call))
     for name, topic in facts.topics().items():
         for partition in range(len(topic.partitions)):
             reads = facts.reads_of(name, partition)
-            known = [
-                (s.call, s.place[2] + 1) for s in facts.sent if s.place[:2] == (name, partition)
-            ]
-            known += [(call, call.answer["end"]) for call in reads]
-            for read in reads:
-                for call, end in known:
-                    if call.ended_ms < read.began_ms and read.answer["end"] < end:
-                        text = f"ends at {read.answer['end']}, and had ended at {end}"
-                        yield Violation("visible", f"{name}/{partition}", text, (call, read))
+            ends = known[name, partition]
+            ends += [(call.ended_ms, call.answer["end"], call) for call in reads]
+            ends.sort(key=lambda each: each[0])
+            at, last = 0, (0.0, 0, reads[0] if reads else None)
+            for read in sorted(reads, key=lambda read: read.began_ms):
+                while ends[at][0] <= read.began_ms:
+                    last, at = max(last, ends[at], key=lambda each: each[1]), at + 1
+                if read.answer["end"] < last[1] and last[2] is not None:
+                    text = f"ends at {read.answer['end']}, and had ended at {last[1]}"
+                    yield Violation("visible", f"{name}/{partition}", text, (last[2], read))
 
 
 def phantom(facts: TopicFacts) -> Iterator[Violation]:

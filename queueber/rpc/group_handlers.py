@@ -3,6 +3,7 @@
 from collections.abc import Awaitable
 from typing import Any
 
+from queueber.errors import InvalidArgument
 from queueber.model import Delivery
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond
 from queueber.rpc.queue_handlers import GroupQueueHandler
@@ -83,7 +84,7 @@ class GroupMethods(Methods):
         params = context.params
         check_may_hold(self._session)
         begun = self._service.subscriptions.subscribe(
-            self._topic, read_subscribing(params.req), ConsumerReceiver(params.consumer)
+            self._topic, read_subscribing(params.req), consumer_of(params)
         )
 
         async def answer() -> None:
@@ -91,6 +92,12 @@ class GroupMethods(Methods):
             context.results.subscription = handler
 
         return answer()
+
+
+def consumer_of(params: Any) -> "ConsumerReceiver":
+    if not params._has("consumer"):
+        raise InvalidArgument("consumer: there is none; give the capability to deliver to")
+    return ConsumerReceiver(params.consumer)
 
 
 class ConsumerReceiver:

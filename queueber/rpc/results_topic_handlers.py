@@ -5,7 +5,7 @@ from typing import Any
 from queueber.errors import FailedPrecondition
 from queueber.model import Bounds
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
-from queueber.rpc.group_handlers import ConsumerReceiver, SubscriptionHandler
+from queueber.rpc.group_handlers import SubscriptionHandler, consumer_of
 from queueber.schema import wire
 from queueber.service.result_messages import ResultsHandle
 from queueber.service.service import Service
@@ -94,7 +94,7 @@ class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # 
         params = context.params
         check_may_hold(self._session)
         begun = self._service.subscriptions.subscribe_results(
-            self._topic, read_subscribing(params.req), ConsumerReceiver(params.consumer)
+            self._topic, read_subscribing(params.req), consumer_of(params)
         )
 
         async def answer() -> None:

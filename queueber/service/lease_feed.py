@@ -30,6 +30,7 @@ from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.validate.arguments import one_for_each
 from queueber.service.validate.items import BACKOFF_DELAY_MS
+from queueber.service.validate.topics import check_settlement
 
 _REFUSED_RETRY_MS = 1000
 """When to look again for messages that its connection holds too much for."""
@@ -128,6 +129,7 @@ class LeaseFeed:
     def settle(self, items: Items, settlement: Settlement) -> Awaitable[list[bool]]:
         s, queue = settlement, self._queue
         self._check_group()
+        check_settlement(s)
         if s.outcome is Outcome.EXTENDED:
             lease_ms = self._lease_ms if s.delay_ms is None else s.delay_ms
             return items.extend(queue, [s.lease], [lease_ms])

@@ -57,7 +57,10 @@ class LogFeed:
     def check_delivered(self, partition: int, offset: int) -> None:
         """Refuse to acknowledge what was not delivered."""
         if partition not in self.partitions:
-            raise InvalidArgument(f"partition: {partition} is not one of this subscription")
+            own = ", ".join(map(str, self._partitions)) or f"0 to {self.topic.partitions - 1}"
+            raise InvalidArgument(
+                f"partition: {partition} is not one of this subscription, which has {own}"
+            )
         if offset > self.offset(partition):
             raise FailedPrecondition(
                 f"offset: {offset} was not delivered; this subscription is at "

@@ -6,7 +6,6 @@ from dataclasses import replace
 from queueber.engine.topics.groups import cursor, get_group
 from queueber.engine.topics.read import read, start_of
 from queueber.engine.topics.topic_state import TopicState
-from queueber.errors import InvalidArgument
 from queueber.limits import READ_ITEMS_MAX
 from queueber.model import Bounds, MessageSlice, Position, Start
 from queueber.service.durable_ends import DurableEnds
@@ -15,7 +14,7 @@ from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.topics import Topics
 from queueber.service.unread_answers import AnswerMemory
-from queueber.service.validate.topics import check_group_name
+from queueber.service.validate.topics import check_group_name, check_no_group
 from queueber.service.waiting import keep_looking
 
 
@@ -71,11 +70,7 @@ class Reads:
             check_group_name(group)
             found = get_group(state, group)
             return cursor(state, found, partition), 0
-        if group:
-            raise InvalidArgument(
-                f"group: {group[:200]!r} is given, but the position is {position.start.value!r}; "
-                "only the position 'group' is that of one"
-            )
+        check_no_group(position, group)
         return start_of(self._shell.engine.store, state, partition, position)
 
     def is_durable(self, state: TopicState, partition: int) -> bool:

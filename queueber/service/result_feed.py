@@ -28,7 +28,9 @@ class ResultsFeed:
     def check_delivered(self, partition: int, offset: int) -> None:
         """Refuse to acknowledge what was not delivered."""
         if partition:
-            raise InvalidArgument(f"partition: {partition} is not one of this subscription")
+            raise InvalidArgument(
+                f"partition: {partition} is not one of this subscription; results have only 0"
+            )
         if offset > self.offset:
             raise FailedPrecondition(
                 f"offset: {offset} was not delivered; this subscription is at {self.offset}",

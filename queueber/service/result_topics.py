@@ -33,6 +33,7 @@ from queueber.service.session import Session
 from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.items import check_reader
+from queueber.service.validate.topics import check_group_settings, check_no_group
 from queueber.service.waiting import keep_looking
 
 
@@ -62,6 +63,7 @@ class ResultTopics:
     ) -> Awaitable[MessageSlice]:
         topic.queue.check_alive()
         _check_partition(topic, partition)
+        check_no_group(position, group)
         offset, missed = self.start(topic, position, group)
 
         def look() -> tuple[MessageSlice, bool]:
@@ -210,6 +212,7 @@ class ResultTopics:
         queue = topic.queue
         queue.check_alive()
         check_reader(name)
+        check_group_settings(settings, self._shell.limits.item_bytes_max)
         if settings.kind is not GroupKind.ORDERED:
             raise FailedPrecondition(
                 f"kind: {settings.kind.value!r}; groups of the results of a queue are ordered"

@@ -132,21 +132,22 @@ class Subscriptions:
             )
 
     def _group(self, topic: TopicHandle, asked: Subscribing) -> Group:
-        """The group, created if there is none."""
+        """The group, created if there is none. What is refused creates none."""
         state, name = topic.state, asked.group
-        if name not in state.groups:
-            self._groups.create(topic, name, asked.settings, asked.position)
-        group = groups.get_group(state, name)
-        if group.kind is GroupKind.QUEUE:
+        known = state.groups.get(name)
+        settings = asked.settings if known is None else known.settings
+        if settings.kind is GroupKind.QUEUE:
             raise FailedPrecondition(
-                f"group {name!r} adds its messages to queue {group.settings.queue!r}; poll that"
+                f"group {name!r} adds its messages to queue {settings.queue!r}; poll that"
             )
-        if group.kind is GroupKind.SHARED and asked.partitions:
+        if settings.kind is GroupKind.SHARED and asked.partitions:
             raise InvalidArgument(
                 f"partitions: group {name!r} is shared, and its consumers have all partitions; "
                 "give none"
             )
-        return group
+        if known is None:
+            self._groups.create(topic, name, asked.settings, asked.position)
+        return groups.get_group(state, name)
 
     def _feed(
         self, topic: TopicHandle, group: Group | None, asked: Subscribing

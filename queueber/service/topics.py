@@ -178,6 +178,10 @@ class Topics:
         """Create a topic that shares the messages of this one up to an offset."""
         check_new_topic_name(name)
         check_config(config, is_new=False)
+        if partition is None and offset:
+            raise InvalidArgument(
+                f"offset: {offset} is given without a partition; name the partition that it is of"
+            )
         state, engine = self.alive(topic), self._shell.engine.topics
         if config.partitions not in (0, state.partitions):
             raise InvalidArgument(

@@ -89,8 +89,8 @@ def _common(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, str,
     given = given_options(options, (*COMMON, *READ_ONLY, *WRITE_ONLY))
     if not given.get("queue"):
         raise InvalidArgument(
-            "option 'queue' is missing; it names the queue to read or to write; for a topic, give "
-            "the option 'topic'"
+            "option 'queue' is missing; it names the queue to read or to write, as 'topic' does a "
+            "topic"
         )
     return given, (address_of(given), given["queue"], checked(given, "batch", to_batch))
 

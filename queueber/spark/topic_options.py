@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from queueber import Topic, limits
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
-from queueber.errors import InvalidArgument, NotFound
+from queueber.errors import InvalidArgument
 from queueber.spark.options import (
     SPLITS_DEFAULT,
     address_of,
@@ -43,14 +43,7 @@ class TopicOptions:
     def connected(self, *, must_exist: bool = True) -> Iterator[Topic]:
         """The topic, on a connection that is closed at the end; each task has its own."""
         with connected_client(self.address) as client:
-            try:
-                yield client.topic(self.topic, must_exist=must_exist)
-            except NotFound as error:
-                raise NotFound(f"option 'topic': {error}") from None
-
-    def payload_bytes_max(self) -> int:
-        with connected_client(self.address) as client:
-            return client.server().item_bytes_max
+            yield client.topic(self.topic, must_exist=must_exist)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,33 +14,32 @@ from queueber.db.records.log import (
     block_key,
     decode_log_head,
     encode_log_head,
-    encode_offset,
-    reader_key,
 )
-from queueber.db.records.topics import (
-    GroupRecord,
-    TopicRecord,
-    agenda_key,
-    decode_topic,
-    encode_group,
-    encode_topic,
-    group_key,
-)
+from queueber.db.records.topics import TopicRecord, agenda_key, decode_topic, encode_topic
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine, open_engine
+from queueber.engine.queue.fail import fail
+from queueber.engine.queue.poll import poll
+from queueber.engine.queue.release import release
+from queueber.engine.queue.remove import remove
 from queueber.engine.topics.forks import fork
+from queueber.engine.topics.groups import acknowledge, create_group
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.sweep import sweep
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.trim import trim_topic
 from queueber.ids import IdSource
-from queueber.limits import HOUR_MS, MINUTE_MS
+from queueber.limits import HOUR_MS, MIB, MINUTE_MS
 from queueber.model import (
+    GroupKind,
+    GroupSettings,
     NewMessages,
+    Polled,
     Position,
     Producer,
     Publication,
+    QueueSettings,
     Start,
     TopicConfig,
     TopicSettings,
@@ -98,13 +97,39 @@ class TopicDamage:
         tx = self.tx()
         trim_topic(tx, self.topic("plain"), 0, Position(Start.OFFSET, 1))
         tx.commit()
-        batch, prefix = self.store.batch(), self.topic("plain").prefix
-        number = self.engine.kernel.numbers.next
-        batch.put(Family.DEFAULT, b"next_queue", (number + 1).to_bytes(4))
-        batch.put(Family.GROUPS, group_key(prefix, "g"), encode_group(GroupRecord(number, 1)))
-        batch.put(Family.LOGS, reader_key(prefix, "g"), encode_offset(3))
-        self.store.write(batch)
-        self.engine = open_engine(self.store, IdSource(Random(2)))
+        for name, kind in (("g", GroupKind.ORDERED), ("shared", GroupKind.SHARED)):
+            tx = self.tx()
+            topic = self.topic("plain")
+            given = GroupSettings(kind, leases=QueueSettings(attempts_max=1))
+            create_group(tx, self.engine.topics, topic, name, given, Position())
+            tx.commit()
+        tx = self.tx()
+        acknowledge(tx, topic, topic.groups["g"], 0, 3)
+        tx.commit()
+        self._work()
+
+    def _work(self) -> None:
+        """Of the shared group three messages are dead, ready and leased, and one is done."""
+        queue = self.topic("plain").groups["shared"].queue
+
+        def polled(count: int) -> Polled:
+            tx = Transaction(self.engine.kernel, self.now_ms, queue)
+            [found] = poll(tx, [count], lease_ms=HOUR_MS, answer_bytes_max=MIB)
+            tx.commit()
+            return found
+
+        def run(verb: Callable[..., object], *arguments: Any) -> None:
+            tx = Transaction(self.engine.kernel, self.now_ms, queue)
+            verb(tx, *arguments)
+            tx.commit()
+
+        first, others = polled(1), polled(3)
+        lease = [others.lease_id]
+        run(fail, first.ids, [first.lease_id], [""], [5])
+        run(release, others.ids[:1], lease)
+        run(remove, others.ids[1:2], lease)
+        counters = queue.counters
+        assert (counters.dead, counters.ready, counters.leased) == (1, 1, 1)
 
     def _make_keyed(self) -> None:
         """Message 0 was replaced and is gone, 1 is replaced, 2 and 3 are the last of their keys,

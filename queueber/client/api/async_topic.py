@@ -71,10 +71,10 @@ class AsyncTopic:
         asked = to_read(partition, **options)
         return MessagePage(await wait_for_async(self._calls.reads.read(asked, wait)))
 
-    async def messages(
+    async def pages(
         self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
-    ) -> AsyncIterator[Message]:
-        """Every message of a partition from a start on, page by page.
+    ) -> AsyncIterator[MessagePage]:
+        """The pages of a partition from a start on, each as `read` gives it.
 
         Ends at the end of the partition, when no message came for `wait` seconds; `limit` is that
         of a page. The next page is on its way while the program goes through one.
@@ -90,12 +90,19 @@ class AsyncTopic:
             asked = to_read(partition, start=page.next_offset, moves=True, **rest)
             ahead = self._calls.reads.read(asked, wait)
             try:
-                for message in MessagePage(page):
-                    yield message
+                yield MessagePage(page)
             except BaseException:
                 ahead.cancel()
                 raise
             page = await wait_for_async(ahead)
+
+    async def messages(
+        self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
+    ) -> AsyncIterator[Message]:
+        """Every message of a partition from a start on, as `pages` finds them."""
+        async for page in self.pages(partition, wait=wait, **options):
+            for message in page:
+                yield message
 
     def subscribe(
         self,

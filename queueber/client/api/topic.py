@@ -70,10 +70,10 @@ class Topic:
         asked = to_read(partition, **options)
         return MessagePage(wait_for(self._calls.reads.read(asked, wait)))
 
-    def messages(
+    def pages(
         self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
-    ) -> Iterator[Message]:
-        """Every message of a partition from a start on, page by page.
+    ) -> Iterator[MessagePage]:
+        """The pages of a partition from a start on, each as `read` gives it.
 
         Ends at the end of the partition, when no message came for `wait` seconds; `limit` is that
         of a page. The next page is on its way while the program goes through one.
@@ -89,11 +89,18 @@ class Topic:
             asked = to_read(partition, start=page.next_offset, moves=True, **rest)
             ahead = self._calls.reads.read(asked, wait)
             try:
-                yield from MessagePage(page)
+                yield MessagePage(page)
             except BaseException:
                 ahead.cancel()
                 raise
             page = wait_for(ahead)
+
+    def messages(
+        self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
+    ) -> Iterator[Message]:
+        """Every message of a partition from a start on, as `pages` finds them."""
+        for page in self.pages(partition, wait=wait, **options):
+            yield from page
 
     def subscribe(
         self,

@@ -113,6 +113,16 @@ def to_topic_config(present: object, given: Mapping[str, Any]) -> TopicConfig:
         else:
             raise InvalidArgument(f"{name}: there is no such setting of a topic")
     settings: TopicSettings = replace(present.settings, **changed)
+    if settings.ttl_ms and settings.expires_at_ms:
+        raise InvalidArgument(
+            "expires_at: the topic has a ttl, too; it is deleted at a time, or when it is not used "
+            "any more, so set one of them to 0"
+        )
+    if settings.keeps_last_per_key and settings.refuses_when_full:
+        raise InvalidArgument(
+            "refuses_when_full: the topic keeps the last message of each key, and deletes messages "
+            "itself; set one of them to False"
+        )
     return replace(present, settings=settings, **own)
 
 

@@ -141,6 +141,7 @@ class ReadCalls:
                 return page
             # Else a second call would look for "the latest" again, and pass over messages.
             position = Position(Start.OFFSET, page.next_offset, moves=True)
+            asked = _Read(position, asked.fields | {"group": ""})
 
     def find(self, id: Id | None, sequence: int | None) -> "Future[tuple[int, int] | None]":
         if (id is None) == (sequence is None):

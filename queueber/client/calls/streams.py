@@ -12,8 +12,8 @@ import capnp
 
 from queueber.client.transport.link import Link, error_of
 from queueber.client.transport.remote_queue import RemoteQueue
-from queueber.errors import QueueberError
-from queueber.model import GroupSettings, Position
+from queueber.errors import FailedPrecondition, QueueberError
+from queueber.model import GroupKind, GroupSettings, Position
 from queueber.schema import wire
 from queueber.wire.pages import Columns
 from queueber.wire.topics import write_group_settings, write_position
@@ -122,9 +122,22 @@ class Stream:
     def delivered(self, delivery: Any) -> None:
         found = delivery.slice
         columns = Columns(found.partition, found.messages)
-        if self._put is not None:
+        if self._put is not None and self._is_of_kind(delivery):
             attempts, missed = list(delivery.attempts), delivery.missed
             self._put(Delivered(self, columns, found.nextOffset, delivery.lease, attempts, missed))
+
+    def _is_of_kind(self, delivery: Any) -> bool:
+        """Whether the group is of the kind that was asked for; else the program could not
+        acknowledge, and the stream ends."""
+        terms = self._terms
+        has = GroupKind.SHARED if delivery.lease else GroupKind.ORDERED
+        if not terms.group or terms.settings.kind is has:
+            return True
+        self.ended(
+            f"{FailedPrecondition.code}: group {terms.group!r} exists and is of kind "
+            f"{has.value!r}; subscribe with kind={has.value!r}"
+        )
+        return False
 
     def ended(self, text: str) -> None:
         if self._ended.done():

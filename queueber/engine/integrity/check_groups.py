@@ -44,7 +44,7 @@ class GroupsCheck:
             yield from self._check_cursors(partition, head)
         for name, group in self._groups.items():
             if group.settings.kind is GroupKind.SHARED:
-                yield from self._check_shared(name, group)
+                yield from self.check_shared(name, group)
 
     def _broken(self, text: str) -> Violation:
         return Violation("I17", self._name, text)
@@ -84,7 +84,7 @@ class GroupsCheck:
             text = f"group {group} is at {offset} of partition {partition}, which ends at "
             yield self._broken(f"{text}{head.next_offset}")
 
-    def _check_shared(self, name: bytes, group: GroupRecord) -> Iterator[Violation]:
+    def check_shared(self, name: bytes, group: GroupRecord) -> Iterator[Violation]:
         prefix = queue_prefix(group.number)
         positions: list[int | None] = [None] * len(self._heads)
         for key, value in self._store.walk(Family.POSITIONS, prefix, prefix_end(prefix)):
@@ -97,8 +97,9 @@ class GroupsCheck:
         stored = self._store.get(Family.COUNTERS, prefix)
         counters = Counters() if stored is None else decode_counters(stored)
         queue = CheckedQueue(self._name, QueueEntries(self._store, prefix), counters)
-        yield from SharedCheck(queue, self._blocks(), positions).run()
-        yield from RecordsCheck(queue).run({})
+        shared = SharedCheck(queue, self._blocks(), positions)
+        yield from shared.run()
+        yield from RecordsCheck(queue).run(shared.batches)
         is_busy = counters.leases or counters.delayed or counters.forgets
         if is_busy and self._store.get(Family.AGENDA, agenda_key(group.number)) is None:
             text = f"group {name!r} has something to do, and no noted time"

@@ -77,6 +77,8 @@ class Kind(IntFlag):
     """Another group, which has no entries of its own."""
 
 
+OF_TOPICS = Kind.TOPIC | Kind.LOG | Kind.SHARED | Kind.GROUP
+
 FAMILIES_OF = {
     Kind.QUEUE: frozenset(QUEUE_FAMILIES),
     Kind.TOPIC: frozenset(TOPIC_FAMILIES),

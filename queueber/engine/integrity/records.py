@@ -6,7 +6,7 @@ A rebuild keeps records that can be read. Each says when it is to be forgotten, 
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from queueber.db.families import Family
 from queueber.db.records import loads, remembered
@@ -220,8 +220,14 @@ class RecordsRebuild:
                 self.batches[int.from_bytes(part)] = record
                 names.add(record.name)
 
-    def run(self, counters: Counters, live: dict[int, LiveItems]) -> None:
-        """Write the records again; `live` has the items that are left of each batch."""
+    def run(
+        self,
+        counters: Counters,
+        live: dict[int, LiveItems],
+        tombstones: Iterable[tuple[int, bytes, bytes]] = (),
+    ) -> None:
+        """Write the records again; `live` has the items that are left of each batch, `tombstones`
+        the entries that delete those of a topic."""
         for family in (Family.FORGET, Family.BATCH_NAMES):
             self._entries.delete_all(self._batch, family)
         self._store.write(self._batch)
@@ -231,6 +237,8 @@ class RecordsRebuild:
         self._keep_dedup_keys()
         self._keep_producers()
         self._keep_loads()
+        for tombstone in tombstones:
+            self._forget_at(*tombstone)
         self._store.write(self._batch)
         counters.batches = len(self.batches)
         counters.last_batch = max([counters.last_batch, *self.batches])

@@ -252,6 +252,9 @@ class Transaction(Generic[Q_co]):
                     agenda.schedule(each.queue.queue_id, each._due_ms)
         for call, arguments in self._after:
             call(*arguments)
+        # Calls may refer to the transaction: without them it is freed at once, with its batch.
+        self._before.clear()
+        self._after.clear()
 
     def _has_changed(self) -> bool:
         """Whether the counters differ from those that were last written, but in low-water marks."""

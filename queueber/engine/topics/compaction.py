@@ -80,9 +80,9 @@ class Compaction:
                 if not messages.payloads[offset - first_offset]:
                     named = digest + reference(partition, offset)
                     forget_at_ms = tx.now_ms + tombstone_ms
-                    self._retention.remember(
-                        tx, forget_at_ms, reference(partition, offset), FORGET_TOMBSTONE, named
-                    )
+                    # Not the reference itself: the entry of a dedup id may have that and the time.
+                    own = FORGET_TOMBSTONE + reference(partition, offset)[1:]
+                    self._retention.remember(tx, forget_at_ms, own, FORGET_TOMBSTONE, named)
         keys = [prefix + digest for digest in changed]
         tx.batch.put_columns(
             Family.LAST_OF_KEY, keys, [encode_offset(each) for each in changed.values()]

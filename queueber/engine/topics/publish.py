@@ -6,6 +6,7 @@ from call to call.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
@@ -132,7 +133,8 @@ def _publish_new(
     if new:
         published = _append(tx, topics, topic, chosen, publication)
         stored = list(zip(new, _references(published), strict=True))
-        lookup.store(part, stored)
+        # In order of their places, which is not that of the call if it goes to several partitions.
+        lookup.store(part, sorted(stored, key=itemgetter(1)))
         for at, place in stored:
             places[at] = place
         if len(new) == len(places):

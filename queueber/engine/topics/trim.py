@@ -17,8 +17,8 @@ def trim_topic(
     """Delete the messages before a position, of one partition or of all; returns how many."""
     if topic.record.forks:
         raise FailedPrecondition(
-            f"topic {topic.name!r} has {topic.record.forks} forks, which share its messages; "
-            "delete them first"
+            f"topic {topic.name!r} has forks, which share its messages; delete them first",
+            forks=topic.record.forks,
         )
     if topic.settings.keeps_last_per_key:
         raise FailedPrecondition(

@@ -13,6 +13,8 @@ from queueber.limits import (
     CREDITS_MAX,
     DEDUP_ID_BYTES_MAX,
     DEDUP_WINDOW_MS_MAX,
+    DELAY_MS_MAX,
+    ERROR_BYTES_MAX,
     GROUP_NAME_BYTES_MAX,
     HEARTBEAT_MS_MIN,
     HOUR_MS,
@@ -32,7 +34,10 @@ from queueber.model import (
     GroupKind,
     GroupSettings,
     NewMessages,
+    Outcome,
+    Position,
     Publication,
+    Settlement,
     Start,
     Subscribing,
     TopicConfig,
@@ -40,7 +45,12 @@ from queueber.model import (
     largest_size,
     total_size,
 )
-from queueber.service.validate.arguments import check_queue_name, check_text
+from queueber.service.validate.arguments import (
+    check_ids,
+    check_many,
+    check_queue_name,
+    check_text,
+)
 from queueber.service.validate.items import attributes_bytes, check_attributes, check_column
 from queueber.service.validate.settings import check_range, check_settings
 
@@ -192,9 +202,18 @@ def check_group_name(name: str) -> None:
         raise InvalidArgument(f"group: {name!r} has characters that cannot be printed")
 
 
+def check_no_group(position: Position, group: str) -> None:
+    """A read from elsewhere than where a group goes on is of no group."""
+    if group and position.start is not Start.GROUP:
+        raise InvalidArgument(
+            f"group: {group[:200]!r} is given, but the position is {position.start.value!r}; "
+            "only the position 'group' is that of one"
+        )
+
+
 def check_group_settings(settings: GroupSettings, item_bytes_max: int) -> None:
     if settings.kind is GroupKind.QUEUE:
-        check_queue_name(settings.queue)
+        check_queue_name(settings.queue, "queue")
     elif settings.queue:
         raise InvalidArgument(
             f"queue: {settings.queue[:200]!r} is given, but the group is {settings.kind.value}; "
@@ -214,7 +233,7 @@ def check_group_settings(settings: GroupSettings, item_bytes_max: int) -> None:
 def check_subscribing(asked: Subscribing, item_bytes_max: int) -> None:
     if asked.group:
         check_group_name(asked.group)
-        check_group_settings(asked.settings, item_bytes_max)
+    check_group_settings(asked.settings, item_bytes_max)
     if asked.consumer:
         check_text("consumer", asked.consumer, CLIENT_NAME_BYTES_MAX)
         if not asked.consumer.isprintable():
@@ -228,3 +247,19 @@ def check_subscribing(asked: Subscribing, item_bytes_max: int) -> None:
         check_range("heartbeatMs", asked.heartbeat_ms, HEARTBEAT_MS_MIN, HOUR_MS)
     if asked.lease_ms:
         check_range("leaseMs", asked.lease_ms, 1, LEASE_MS_MAX)
+
+
+def check_settlement(settlement: Settlement) -> None:
+    s = settlement
+    check_ids("lease", [s.lease])
+    if s.outcome is Outcome.EXTENDED:
+        if s.delay_ms is not None:
+            check_range("delayMs", s.delay_ms, 1, LEASE_MS_MAX)
+        return
+    check_many("offsets", len(s.offsets))
+    if s.outcome is Outcome.FAILED:
+        size = len(s.error.encode())
+        if size > ERROR_BYTES_MAX:
+            raise InvalidArgument(f"error: it has {size} bytes; the limit is {ERROR_BYTES_MAX}")
+        if s.delay_ms is not None:
+            check_range("delayMs", s.delay_ms, 0, DELAY_MS_MAX)

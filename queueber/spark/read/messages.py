@@ -26,7 +26,7 @@ from queueber.spark.read.topic_ranges import (
     to_parts,
 )
 from queueber.spark.topic_options import TopicReadOptions
-from queueber.tables.messages import messages_page, unwanted_columns
+from queueber.tables.messages import MESSAGES, messages_page, unwanted_columns
 
 _COMPARISONS = (
     datasource.GreaterThan,
@@ -34,6 +34,7 @@ _COMPARISONS = (
     datasource.LessThan,
     datasource.LessThanOrEqual,
 )
+_NEVER_NULL = frozenset(MESSAGES.names) - {"key"}
 
 
 class MessagesReader(DataSourceReader):
@@ -54,6 +55,8 @@ class MessagesReader(DataSourceReader):
         return plan.PushedFilters(self._push, is_on=self._options.push_filters)
 
     def _push(self, condition: Filter) -> bool:
+        if isinstance(condition, datasource.IsNotNull):
+            return ".".join(condition.attribute) in _NEVER_NULL
         column, values = plan.wanted_values(condition)
         if column == "partition":
             chosen = {each for each in values if isinstance(each, int)}

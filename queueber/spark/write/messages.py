@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import datasource
 
-from queueber import NewMessage
+from queueber import NewMessage, Topic
 from queueber.client.arguments.new_messages import AnyMessages
+from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.model import LoadRef, NewMessages, Producer
 from queueber.spark.topic_options import TopicWriteOptions
 from queueber.spark.write.task import this_micro_batch, this_part
-from queueber.tables.new_messages import read_messages
+from queueber.tables.new_messages import Call, read_messages
 
 Message = datasource.WriterCommitMessage
 
@@ -32,22 +33,26 @@ def publish_rows(
     options: TopicWriteOptions, write: LoadRef, partition: int, batches: Iterator[pa.RecordBatch]
 ) -> Written:
     """Publish the rows of a task. The server leaves out the calls that it has had before."""
-    payload_bytes_max = options.payload_bytes_max()
-    producer = f"{write.name}/{partition}"
+    name = f"{write.name}/{partition}"
     rows = calls = 0
     with options.connected(must_exist=False) as topic:
         for batch in batches:
-            for to, messages in read_messages(batch, rows, payload_bytes_max):
+            for call in read_messages(batch, rows):
                 calls += 1
                 # A call waits for the one before: it may be one that an earlier attempt has made,
                 # with other rows, and then nothing after it may be published.
-                topic.publish(
-                    _to_publish(messages),
-                    partition=to,
-                    producer=Producer(producer, write.epoch, calls),
-                )
+                _publish(topic, call, Producer(name, write.epoch, calls))
             rows += batch.num_rows
     return Written(rows)
+
+
+def _publish(topic: Topic, call: Call, producer: Producer) -> None:
+    messages = _to_publish(call.messages)
+    try:
+        topic.publish(messages, partition=call.partition, producer=producer)
+    except (InvalidArgument, ResourceExhausted) as error:
+        first, last = call.rows[0], call.rows[-1]
+        raise type(error)(f"rows {first} to {last} of their partition: {error}") from None
 
 
 def _to_publish(messages: NewMessages) -> AnyMessages:

@@ -260,3 +260,38 @@ def test_subscriptions_go_on_after_the_server_was_killed() -> None:
 
         for so_far in places:
             assert len(set(so_far)) == len(so_far) == 40
+
+
+@pytest.mark.parametrize(("exists", "asked"), [("ordered", "shared"), ("shared", "ordered")])
+def test_a_subscription_of_another_kind_than_the_group_is_refused(
+    topic: queueber.Topic,
+    exists: Literal["ordered", "shared"],
+    asked: Literal["ordered", "shared"],
+) -> None:
+    topic.publish(numbered(2))
+    topic.create_group("billing", kind=exists)
+
+    with (
+        topic.subscribe(group="billing", kind=asked) as subscription,
+        pytest.raises(queueber.FailedPrecondition) as refused,
+    ):
+        subscription.next(10)
+
+    assert str(refused.value) == (
+        f"group 'billing' exists and is of kind '{exists}'; subscribe with kind='{exists}'"
+    )
+    assert topic.describe_group("billing").cursors == [0]
+    with topic.subscribe(group="billing", kind=exists) as subscription:
+        assert offsets(subscription, 2) == [0, 1]
+
+
+def test_deleted_messages_are_counted_once_as_missed(topic: queueber.Topic) -> None:
+    topic.publish(numbered(5))
+    topic.create_group("billing")
+    topic.trim(start=3)
+
+    with topic.subscribe(group="billing") as subscription:
+        first = subscription.next(10)
+
+    assert first is not None
+    assert (first.offset, subscription.missed) == (3, 3)

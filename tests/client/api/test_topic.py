@@ -55,6 +55,18 @@ def test_an_offset_that_is_not_there_names_both_ends_unless_it_moves(topic: queu
     assert (moved.payloads, moved.missed) == ([b"c"], 2)
 
 
+def test_a_read_of_a_group_waits_longer_than_one_call(
+    topic: queueber.Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait is several calls, and only the first asks where the group is."""
+    monkeypatch.setattr("queueber.client.calls.reads._WAIT_ROUND_MS", 10)
+    topic.create_group("g")
+
+    page = topic.read(group="g", wait=0.05)
+
+    assert (page.payloads, page.next_offset) == ([], 0)
+
+
 def test_a_read_waits_for_the_first_message(topic: queueber.Topic) -> None:
     topic.publish(b"old")
     with ThreadPoolExecutor() as pool:

@@ -43,6 +43,11 @@ def test_a_shared_group_has_settings_of_leases() -> None:
         ({"retention": 1e10}, "retention: 10000000000 s is too long; the limit is"),
         ({"keeps_last_per_key": 1}, "keeps_last_per_key: 1 is neither True nor False"),
         ({"content_type": "t" * 256}, "content_type: it has 256 bytes; the limit is 255"),
+        ({"ttl": 1, "expires_at": 1e9}, "expires_at: the topic has a ttl, too"),
+        (
+            {"keeps_last_per_key": True, "refuses_when_full": True},
+            "refuses_when_full: the topic keeps the last message of each key",
+        ),
         ({"retentoin": 1}, "retentoin: there is no such setting of a topic"),
     ],
 )

@@ -27,7 +27,38 @@ def put_shared_group(d: TopicDamage, position: bytes) -> None:
     d.batch.put(Family.POSITIONS, queue_prefix(number) + position, encode_offset(7))
 
 
+def shared(d: TopicDamage) -> bytes:
+    return d.topic("plain").groups["shared"].prefix
+
+
+def move_back(d: TopicDamage) -> None:
+    """The position of partition 0 is before messages that a consumer had."""
+    d.batch.put(Family.POSITIONS, shared(d) + bytes(2), encode_offset(2))
+
+
+def copy_dead(d: TopicDamage) -> None:
+    """A dead letter is ready as well."""
+    [(key, value)] = d.store.scan(Family.DEAD, shared(d), shared(d) + b"\xff", 1)
+    [(ready, _)] = d.store.scan(Family.VISIBILITY_INDEX, shared(d), shared(d) + b"\xff", 1)
+    moved = ready[:-16] + key[4:]
+    d.batch.put(Family.VISIBILITY_INDEX, moved, value[9:])
+
+
+def lose_lease(d: TopicDamage) -> None:
+    [(key, _)] = d.store.scan(Family.LEASES, shared(d), shared(d) + b"\xff", 1)
+    d.batch.delete(Family.LEASES, key)
+
+
 CASES = [
+    TopicCase("I17", "a message that was had is fresh again", move_back),
+    TopicCase("I17", "a message is in two states", copy_dead, {"I5", "I6", "I9", "I11"}),
+    TopicCase("I5", "a lease of a group is lost", lose_lease, {"I3", "I4"}),
+    TopicCase(
+        "I5",
+        "counters of a group are lost",
+        lambda d: d.batch.delete(Family.COUNTERS, shared(d)),
+        {"I6", "I8"},
+    ),
     TopicCase("I17", "a group has the number of another", lambda d: put_group(d, 1)),
     TopicCase("I17", "a group has a number that is to come", lambda d: put_group(d, 500)),
     TopicCase(

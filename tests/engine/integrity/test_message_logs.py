@@ -18,12 +18,19 @@ X = text_digest("x")
 Z = text_digest("z")
 
 CASES = [
-    TopicCase("I15", "a block is missing at the front", lambda d: d.delete_block("plain", 1)),
-    TopicCase("I15", "a block is missing in the middle", lambda d: d.delete_block("plain", 3)),
-    TopicCase("I15", "a block is missing at the end", lambda d: d.delete_block("plain", 5)),
-    TopicCase("I15", "a block cannot be read", lambda d: d.put_block("plain", 3, b"?")),
     TopicCase(
-        "I15", "a block is cut short", lambda d: d.put_block("plain", 3, d.block("plain", 3)[:-1])
+        "I15", "a block is missing at the front", lambda d: d.delete_block("plain", 1), {"I17"}
+    ),
+    TopicCase(
+        "I15", "a block is missing in the middle", lambda d: d.delete_block("plain", 3), {"I17"}
+    ),
+    TopicCase("I15", "a block is missing at the end", lambda d: d.delete_block("plain", 5)),
+    TopicCase("I15", "a block cannot be read", lambda d: d.put_block("plain", 3, b"?"), {"I17"}),
+    TopicCase(
+        "I15",
+        "a block is cut short",
+        lambda d: d.put_block("plain", 3, d.block("plain", 3)[:-1]),
+        {"I17"},
     ),
     TopicCase("I15", "ids come twice", put_earlier_ids),
     TopicCase(

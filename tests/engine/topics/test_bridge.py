@@ -7,7 +7,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics import groups
 from queueber.engine.topics.bridge import move
 from queueber.engine.topics.publish import publish
-from queueber.errors import FailedPrecondition, ResourceExhausted
+from queueber.errors import FailedPrecondition, NotFound, ResourceExhausted
 from queueber.limits import BRIDGE_BYTES_MAX, MIB
 from queueber.model import (
     GroupKind,
@@ -98,6 +98,15 @@ def test_a_message_that_is_larger_than_a_step_is_moved_alone(rig: TopicRig) -> N
     make_bridge(rig)
     rig.publish(b"x" * (BRIDGE_BYTES_MAX + 1), b"y", partition=0)
     assert [move_some(rig), move_some(rig), move_some(rig)] == [1, 1, 0]
+
+
+def test_a_bridge_to_a_queue_that_does_not_exist_is_refused(rig: TopicRig) -> None:
+    before = rig.dump()
+
+    with pytest.raises(NotFound, match="there is no queue 'nowhere'"):
+        rig.create_group(kind=GroupKind.QUEUE, queue="nowhere")
+
+    assert rig.dump() == before
 
 
 def test_a_paused_bridge_moves_nothing(rig: TopicRig) -> None:

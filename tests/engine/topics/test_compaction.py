@@ -7,10 +7,11 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.engine.topics.forks import fork
+from queueber.engine.topics.publish import publish
 from queueber.engine.topics.trim import trim_topic
 from queueber.errors import FailedPrecondition
 from queueber.limits import COMPACT_AFTER_MS
-from queueber.model import Position, TopicConfig, TopicSettings
+from queueber.model import NewMessages, Position, Publication, TopicConfig, TopicSettings
 from tests.support.topic_rig import TopicRig
 
 SETTINGS = TopicSettings(keeps_last_per_key=True, tombstone_ms=60_000)
@@ -137,3 +138,18 @@ def test_random_messages_leave_the_last_of_each_key(seed: int) -> None:
         assert not rig.store.scan(Family.REPLACED, b"", b"\xff" * 16, 1)
     finally:
         rig.close()
+
+
+def test_a_tombstone_and_its_dedup_id_may_be_forgotten_at_the_same_time() -> None:
+    settings = TopicSettings(keeps_last_per_key=True, tombstone_ms=5000, dedup_window_ms=5000)
+    rig = TopicRig(settings)
+    messages = NewMessages([b""], ["a"], dedup_ids=["once"])
+    publication = Publication(rig.topic.name, messages)
+    rig.run(publish, rig.topics, [(rig.topic, publication)])
+
+    assert rig.topic.counters.forgets == 2
+    pass_time(rig, 5000)
+    pass_time(rig)
+
+    assert (rig.read(), rig.topic.counters.forgets) == ([], 0)
+    rig.close()

@@ -12,7 +12,15 @@ from queueber.errors import (
     ResourceExhausted,
 )
 from queueber.limits import GROUPS_MAX
-from queueber.model import GroupInfo, GroupKind, GroupSettings, Position, Start, TopicSettings
+from queueber.model import (
+    GroupInfo,
+    GroupKind,
+    GroupSettings,
+    Position,
+    QueueSettings,
+    Start,
+    TopicSettings,
+)
 from tests.support.topic_rig import START_MS, TopicRig
 
 LATEST = Position(Start.LATEST)
@@ -110,6 +118,7 @@ def test_acknowledging_past_the_end_is_refused_and_names_both_ends(rig: TopicRig
 
 
 def test_only_ordered_groups_acknowledge_up_to_an_offset(rig: TopicRig) -> None:
+    rig.run(rig.queues.create, "q", QueueSettings())
     group = rig.create_group(kind=GroupKind.QUEUE, queue="q")
     with pytest.raises(FailedPrecondition, match="group 'g' is of kind 'queue'"):
         rig.run(groups.acknowledge, rig.topic, group, 0, 0)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from queueber.engine.integrity.check_store import check_store
 from queueber.engine.topics.publish import partition_of, publish
 from queueber.errors import (
     Aborted,
@@ -209,3 +210,15 @@ def test_messages_of_one_key_stay_in_one_partition_in_order(rig: TopicRig) -> No
         expected = [b"%d" % n for n in range(60) if keys[n] == key]
         found = [payload for _, payload in rig.read(partition_of(key, 2)) if payload in expected]
         assert found == expected
+
+
+def test_dedup_ids_of_a_call_to_several_partitions_are_forgotten_together(rig: TopicRig) -> None:
+    """The entry that forgets them has the last of their places, in whatever order they came."""
+    keys = ["k0", "k4"]
+    assert [partition_of(key, 2) for key in keys] == [1, 0]
+    messages = NewMessages([b"1", b"2"], keys, dedup_ids=["a", "b"])
+    publication = Publication(TOPIC, messages)
+
+    rig.run(publish, rig.topics, [(rig.topic, publication)])
+
+    assert [str(each) for each in check_store(rig.store)] == []

@@ -163,7 +163,7 @@ def test_configurations_that_are_refused(config: TopicConfig, told: str) -> None
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        (GroupSettings(GroupKind.QUEUE), "name: '' is not a queue name"),
+        (GroupSettings(GroupKind.QUEUE), "queue: '' is not a queue name"),
         (
             GroupSettings(GroupKind.SHARED, queue="q"),
             "queue: 'q' is given, but the group is shared",

@@ -220,7 +220,7 @@ def test_pushed_filters_leave_messages_at_the_server(
     assert sent(EqualTo(("offset",), 3)) == (0, [(0, 3)])
     assert sent(of_0, EqualTo(("partition",), 1)) == (0, [])
     assert sent(of_0, LessThan(("offset",), -1)) == (0, [])
-    assert sent(of_0, IsNotNull(("offset",)), EqualTo(("key",), "k"))[0] == 2
+    assert sent(of_0, IsNotNull(("offset",)), IsNotNull(("key",)), EqualTo(("key",), "k"))[0] == 2
     column = ("timestamp",)
     for bound, holds in (
         (GreaterThanOrEqual(column, at[2]), [each >= at[2] for each in at]),

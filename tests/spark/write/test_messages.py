@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import queueber
 from queueber import NewMessage
+from queueber.limits import MIB
 from queueber.model import LoadRef
 from queueber.spark.topic_options import TopicWriteOptions
 from queueber.spark.write.messages import publish_rows
@@ -172,6 +173,16 @@ def test_task_of_an_earlier_micro_batch_is_refused(
         publish(server, topic, ["late"], epoch=0)
 
     assert payloads(topic) == [b"a"]
+
+
+def test_row_that_the_server_refuses_is_told(server: ServerProcess, topic: queueber.Topic) -> None:
+    with pytest.raises(
+        queueber.ResourceExhausted,
+        match=r"^rows 3 to 3 of their partition: .* the limit is 4194304",
+    ):
+        publish(server, topic, ["a", "b", "c", "x" * (4 * MIB + 1)], epoch=0)
+
+    assert payloads(topic) == [b"a", b"b", b"c"]
 
 
 def test_rows_of_a_key_stay_in_order(server: ServerProcess, topic: queueber.Topic) -> None:
