@@ -41,6 +41,8 @@ offset, contents, key, id, sequence, at_ms |
 | close | topic | |
 | ack | topic, group, partition, offset | cursor |
 | reset | topic, group, partition, offset | |
+| subscribe | group, subscription (its name) | |
+| pushed | topic, partition, group, subscription | messages, as those of a read |
 | together | topics, into (a queue), contents, ack | ids, published |
 
 It also has events of the server and its callers: `restart`, `clock_step` (ms) and `hang_up`

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import queueber
-from faults.death import topic_members
+from faults.death import ordered_members, topic_members
 from faults.observed import ObservedQueue
 from faults.observed_pool import run_observed_pool
 from faults.recorder import Recorder, recording_to
@@ -103,6 +103,8 @@ ROLES: Mapping[str, Role] = {
     "follow": topic_members.follow,
     "share": topic_members.share,
     "subscribe": topic_members.subscribe,
+    "push": ordered_members.push,
+    "move": ordered_members.move,
 }
 
 

@@ -49,7 +49,7 @@ def publish(address: str, recorder: Recorder, name: str, random: Random) -> None
             publish_together(client, recorder, name, [MESSAGES, COPIES], JOINED, payload)
             return
         topic = ObservedTopic(client.topic(MESSAGES, must_exist=True), recorder, name)
-        payloads = [f"{name} {number} {at}".encode() for at in range(random.randrange(1, 20))]
+        payloads = [f"{name} {number} {at}".encode() for at in range(random.randrange(1, 8))]
         partition = random.choice([None, *range(PARTITIONS)])
         if random.random() < 0.5:
             topic.publish(payloads, partition=partition)
@@ -108,11 +108,12 @@ def subscribe(address: str, recorder: Recorder, name: str, random: Random) -> No
         with found.subscribe(
             group=SUBSCRIBERS, kind="shared", credits=20, lease=LEASE_SECONDS
         ) as messages:
-            for _ in range(random.randrange(1, 100)):
-                message = messages.next(1)
-                if message is None:
+            for _ in range(random.randrange(1, 30)):
+                batch = messages.batch(1)
+                for message in batch:
+                    topic.delivered(message)
+                    message.ack_soon()  # those of a batch are one call
+                if not batch:
                     return
-                topic.delivered(message)
-                message.ack()
 
     _for_ever(address, random, call)

@@ -274,7 +274,9 @@ async def join(caller: TopicCaller) -> None:
             found = await caller.read(
                 PLAIN, partition, Position(Start.GROUP), random.randint(1, 4), group=ORDERED
             )
-            at = 0 if found is None else found.next_offset
+            if found is None or not found.packed:
+                continue
+            at = found.next_offset
             payload = f"{caller.name}.{number}".encode()
             ack = (PLAIN, ORDERED, partition, at)
             await caller.together([PLAIN, KEYED], JOINED, payload, ack)

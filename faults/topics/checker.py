@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from faults.facts import Violation
 from faults.final_state import FinalState
 from faults.history import History
-from faults.topics import calls, messages
+from faults.topics import calls, messages, pushes
 from faults.topics.facts import TopicFacts
 from faults.topics.final import FinalTopics
 
@@ -23,6 +23,7 @@ TOPIC_RULES: Mapping[str, Rule] = {
     "producer": calls.producers,
     "cursor": calls.cursors,
     "late": calls.late,
+    "pushed": pushes.pushed,
 }
 
 

@@ -9,6 +9,9 @@ from typing import Any
 from faults.history import TOPICS, Call, History, Outcome
 from faults.topics.final import FinalTopic, FinalTopics, Message
 
+_SHOWS = ("read", "delivered", "pushed")
+"""Operations whose answers have messages."""
+
 Place = tuple[str, int, int]
 """Topic, partition and offset."""
 
@@ -43,6 +46,7 @@ class TopicFacts:
         for call in history.calls:
             if call.queue == TOPICS and call.may_have_happened:
                 self.by_operation[call.operation].append(call)
+        self.restarts = [call for call in history.calls if call.operation == "restart"]
         self.sent: list[Sent] = []
         self.tried: dict[str, dict[str, list[Call]]] = defaultdict(lambda: defaultdict(list))
         """By topic and contents: the calls that published it, or may have."""
@@ -92,7 +96,7 @@ class TopicFacts:
             )
 
     def _all_seen(self) -> Iterator[Seen]:
-        for call in [*self.by_operation["read"], *self.by_operation["delivered"]]:
+        for call in [call for operation in _SHOWS for call in self.by_operation[operation]]:
             topic, partition = call.arguments["topic"], call.arguments["partition"]
             for message in call.answer.get("messages", ()):
                 yield Seen((topic, partition, message[0]), tuple(message), call)

@@ -10,7 +10,11 @@ from queueber.model.topics import Publication, Published
 @dataclass(slots=True)
 class GroupAck:
     """A group is done with messages of a partition: those before `offset`, or under a lease those
-    at `offsets`."""
+    at `offsets`.
+
+    An ordered group must not be done yet with the message at `first_offset`, which is the last one
+    before `offset` unless it is given: otherwise another consumer has done the same.
+    """
 
     topic: str
     group: str
@@ -18,6 +22,7 @@ class GroupAck:
     offset: int = 0
     lease: bytes = b""
     offsets: Sequence[int] = ()
+    first_offset: int | None = None
 
 
 @dataclass(slots=True)

@@ -879,6 +879,9 @@ struct GroupAck {
   offset @3 :UInt64;           # of an ordered group: done with all before it
   lease @4 :Data;              # of a shared group: acknowledge `offsets` under this lease
   offsets @5 :List(UInt64);
+  firstOffset @6 :Int64 = -1;  # of an ordered group: the first message that the call is about; -1:
+                               # the one before `offset`. If the group is done with it already, by
+                               # another consumer, the call is ABORTED.
 }
 
 struct QueueSteps {

@@ -122,13 +122,23 @@ class TogetherCalls:
             check_ids("lease", [ack.lease])
             if not ack.offsets:
                 raise InvalidArgument("offsets: there are none; name the messages of the lease")
+            if ack.first_offset is not None:
+                raise InvalidArgument(
+                    f"firstOffset: group {ack.group!r} is shared; name the messages in offsets"
+                )
         elif ack.lease or ack.offsets:
             raise InvalidArgument(
                 f"lease: group {ack.group!r} has none; give the offset up to which it is done"
             )
         else:
             self._check_consumer(session, topic, ack.group, ack.partition)
-        return Acknowledgement(topic, group, ack.partition, ack.offset, ack.lease, ack.offsets)
+            if ack.first_offset is not None and ack.first_offset >= ack.offset:
+                raise InvalidArgument(
+                    f"firstOffset: {ack.first_offset} is not before offset {ack.offset}"
+                )
+        return Acknowledgement(
+            topic, group, ack.partition, ack.offset, ack.lease, ack.offsets, ack.first_offset
+        )
 
     def _step(self, steps: QueueSteps) -> QueueStep:
         limits = self._shell.limits

@@ -66,14 +66,15 @@ def read_publication(source: Any) -> Publication:
             read_attribute_columns(source.attributes, count_max) if has(_ATTRIBUTES) else (),
             read_list("dedupIds", source.dedupIds, count_max) if has(_DEDUP_IDS) else (),
         ),
-        _or_none("partition", source.partition),
+        read_optional("partition", source.partition),
         read_producer(source.producer) if has(_PRODUCER) else None,
-        _or_none("expectedOffset", source.expectedOffset),
+        read_optional("expectedOffset", source.expectedOffset),
         source.closes,
     )
 
 
-def _or_none(field: str, value: int) -> int | None:
+def read_optional(field: str, value: int) -> int | None:
+    """A number of which -1 means none."""
     if value < _NONE:
         raise InvalidArgument(f"{field}: {value} is negative; give -1 for none, or 0 and above")
     return None if value == _NONE else value

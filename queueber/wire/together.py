@@ -17,6 +17,7 @@ from queueber.wire.items import (
 )
 from queueber.wire.lists import read_list
 from queueber.wire.messages import (
+    read_optional,
     read_publications,
     read_published,
     write_publication,
@@ -55,6 +56,7 @@ def _read_ack(source: Any) -> GroupAck:
         source.offset,
         source.lease,
         read_list("offsets", source.offsets, MANY_MAX),
+        read_optional("firstOffset", source.firstOffset),
     )
 
 
@@ -65,6 +67,8 @@ def _write_ack(target: Any, ack: GroupAck) -> None:
     target.offset = ack.offset
     target.lease = ack.lease
     target.offsets = list(ack.offsets)
+    if ack.first_offset is not None:
+        target.firstOffset = ack.first_offset
 
 
 def _read_steps(source: Any) -> QueueSteps:

@@ -534,6 +534,7 @@ METHODS |= {
             "req.acks[].lease": Any_(bytes(17), INVALID),
             "req.acks[].offsets": many(1, MANY_MAX, EXHAUSTED),
             "req.acks[].offsets[]": Any_(U64, INVALID),
+            "req.acks[].firstOffset": Any_(2**63 - 1, INVALID),
             "req.queues": Limit([], [{}] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED),
             "req.queues[].queue": Any_("m" * (QUEUE_NAME_CHARS_MAX + 1), MISSING),
             **below("req.queues[].add.", of_request("add")),

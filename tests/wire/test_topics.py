@@ -106,7 +106,14 @@ def test_numbers_that_mean_nothing_are_refused() -> None:
 
 
 acks = st.builds(
-    GroupAck, texts, texts, u32, u64, st.binary(max_size=16), st.lists(u64, max_size=3)
+    GroupAck,
+    texts,
+    texts,
+    u32,
+    u64,
+    st.binary(max_size=16),
+    st.lists(u64, max_size=3),
+    st.none() | st.integers(0, 2**63 - 1),
 )
 steps = st.builds(
     QueueSteps,

@@ -22,8 +22,9 @@ class AsyncTogether:
     """Steps that are sent as one call when the `async with` block ends; `AsyncClient.together`
     makes one.
 
-    If the block raises, nothing is sent. If a lease does not hold an item or a message any more, or
-    a condition of a publish fails, nothing happens, and the end of the block raises. After a lost
+    If the block raises, nothing is sent. If a lease does not hold an item or a message any more,
+    another consumer has done a message of an ordered group, or a condition of a publish fails,
+    nothing happens, and the end of the block raises. After a lost
     connection it raises `OutcomeUnknown`. `done` has the answers then.
     """
 
@@ -59,7 +60,8 @@ class AsyncTogether:
             steps.leased.setdefault(key, []).append(message.offset)
         else:
             place = (topic, group, message.partition)
-            steps.cursors[place] = max(steps.cursors.get(place, 0), message.offset + 1)
+            first, end = steps.cursors.get(place, (message.offset, 0))
+            steps.cursors[place] = min(first, message.offset), max(end, message.offset + 1)
 
     def add(self, queue: str, contents: Contents, **options: Unpack[AddOptions]) -> None:
         """As `AsyncQueue.add`, to a queue that exists. All adds to one queue have one batch."""

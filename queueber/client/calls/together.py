@@ -41,8 +41,9 @@ class QueueSteps:
 @dataclass(slots=True)
 class Steps:
     publications: list[Publication] = field(default_factory=list)
-    cursors: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    """Topic, group and partition of ordered groups, and what they are done before."""
+    cursors: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
+    """Topic, group and partition of ordered groups, the first offset that is done, and the one up
+    to which all are."""
     leased: dict[tuple[str, str, int, bytes], list[int]] = field(default_factory=dict)
     """Topic, group, partition and lease of shared groups, and the offsets that are done."""
     queues: dict[str, QueueSteps] = field(default_factory=dict)
@@ -95,9 +96,9 @@ def _write(target: Any, steps: Steps, connection: Connection) -> None:
     for at, publication in enumerate(steps.publications):
         write_publication(publications[at], publication)
     acks = target.init("acks", len(steps.cursors) + len(steps.leased))
-    for at, ((topic, group, partition), offset) in enumerate(steps.cursors.items()):
+    for at, ((topic, group, partition), (first, offset)) in enumerate(steps.cursors.items()):
         _write_ack(acks[at], topic, group, partition)
-        acks[at].offset = offset
+        acks[at].firstOffset, acks[at].offset = first, offset
     for at, ((topic, group, partition, lease), offsets) in enumerate(
         steps.leased.items(), start=len(steps.cursors)
     ):

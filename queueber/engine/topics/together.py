@@ -15,18 +15,18 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.remove import remove
 from queueber.engine.queue.settle import Outcomes, settle
 from queueber.engine.topics.group import Group
-from queueber.engine.topics.groups import acknowledge
+from queueber.engine.topics.groups import acknowledge, cursor
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
-from queueber.errors import FailedPrecondition
-from queueber.model import NewItems, Publication, TogetherDone
+from queueber.errors import Aborted, FailedPrecondition
+from queueber.model import GroupKind, NewItems, Publication, TogetherDone
 
 
 @dataclass(slots=True)
 class Acknowledgement:
     """A group is done with messages of a partition: those before `offset`, or under a lease those
-    at `offsets`."""
+    at `offsets`. The first of the former is at `first_offset`; None: the last is meant."""
 
     topic: TopicState
     group: Group
@@ -34,6 +34,7 @@ class Acknowledgement:
     offset: int = 0
     lease: bytes = b""
     offsets: Sequence[int] = ()
+    first_offset: int | None = None
 
 
 @dataclass(slots=True)
@@ -58,6 +59,7 @@ def together(
         if ack.lease:
             of_groups.setdefault(ack.group.queue, []).append(ack)
         else:
+            _check_not_done(tx, ack)
             acknowledge(tx, ack.topic, ack.group, ack.partition, ack.offset)
     for group, own in of_groups.items():
         _acknowledge_leased(tx, group, own)
@@ -78,4 +80,23 @@ def _acknowledge_leased(
         raise FailedPrecondition(
             f"offset {lost} of partition {ack.partition} of topic {ack.topic.name!r} is not in the "
             f"lease that group {ack.group.name!r} was named, or is named twice; nothing was done"
+        )
+
+
+def _check_not_done(tx: Transaction[Any], ack: Acknowledgement) -> None:
+    """Refuse to do again what another consumer of an ordered group has done.
+
+    A consumer that was taken over from may not know it yet, and may come back when the other one is
+    gone. Its acknowledgement alone would change nothing, but the other steps of its call would.
+    """
+    if ack.group.kind is not GroupKind.ORDERED:
+        return
+    at = tx.pending.get((ack.group, ack.partition), cursor(ack.topic, ack.group, ack.partition))
+    first = ack.offset - 1 if ack.first_offset is None else ack.first_offset
+    if max(0, first) < at:
+        raise Aborted(
+            f"group {ack.group.name!r} is done with partition {ack.partition} of topic "
+            f"{ack.topic.name!r} up to offset {at}, and the call is about offset {max(0, first)}: "
+            "another consumer has done it; nothing was done",
+            next=at,
         )

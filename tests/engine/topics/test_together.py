@@ -8,9 +8,9 @@ from queueber.engine.queue.poll import poll
 from queueber.engine.queue.queue_state import QueueState, live_view
 from queueber.engine.queue.results import results_of
 from queueber.engine.queue.settle import Outcomes
-from queueber.engine.topics.groups import cursor
+from queueber.engine.topics.groups import acknowledge, cursor
 from queueber.engine.topics.together import Acknowledgement, QueueStep, together
-from queueber.errors import FailedPrecondition, QueueberError
+from queueber.errors import Aborted, FailedPrecondition, QueueberError
 from queueber.limits import MIB
 from queueber.model import (
     FailOutcome,
@@ -164,3 +164,29 @@ def test_a_publish_that_is_refused_leaves_the_cursor_where_it_was(rig: TopicRig)
         [],
     )
     assert cursor(rig.topic, ordered, 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("offset", "first"),
+    [(1, None), (2, 1), (3, 1), (3, 0)],
+    ids=["the last", "the only one", "one of them", "all but the last"],
+)
+def test_what_another_consumer_of_an_ordered_group_has_done_is_not_done_again(
+    rig: TopicRig, offset: int, first: int | None
+) -> None:
+    for payload in (b"m0", b"m1", b"m2"):
+        rig.publish(payload, partition=0)
+    ordered = rig.create_group("ordered")
+    rig.run(acknowledge, rig.topic, ordered, 0, 2)
+
+    text = check_nothing_happens(
+        rig,
+        Aborted,
+        [(rig.topic, Publication(TOPIC, NewMessages([b"out"]), 1))],
+        [Acknowledgement(rig.topic, ordered, 0, offset, first_offset=first)],
+        [],
+    )
+
+    assert "up to offset 2" in text
+    rig.run(together, rig.topics, [], [Acknowledgement(rig.topic, ordered, 0, 3)], [])
+    assert cursor(rig.topic, ordered, 0) == 3
