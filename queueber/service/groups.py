@@ -19,7 +19,7 @@ from queueber.service.publish import Publishing
 from queueber.service.session import QueueHandle, Session
 from queueber.service.shared_writes import Call
 from queueber.service.shell import Shell
-from queueber.service.topic_handle import TopicHandle
+from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.topics import Topics
 from queueber.service.validate.items import check_pause_ms
 from queueber.service.validate.topics import check_group_name, check_group_settings
@@ -236,4 +236,7 @@ class Groups:
 
 
 def _acknowledge(tx: Transaction[Any], calls: Sequence[Call]) -> list[int]:
+    for call in calls:
+        topic: TopicState = call.columns[0]
+        check_topic_alive(topic, tx.now_ms)  # it may have expired since
     return [groups.acknowledge(tx, *call.columns) for call in calls]

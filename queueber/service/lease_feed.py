@@ -34,6 +34,8 @@ from queueber.service.validate.topics import check_settlement
 
 _REFUSED_RETRY_MS = 1000
 """When to look again for messages that its connection holds too much for."""
+_LOOK_AFTER = 100
+"""So many leases are remembered before the first look which of them have ended."""
 
 
 class LeaseFeed:
@@ -56,6 +58,7 @@ class LeaseFeed:
         self._lease_ms = lease_ms
         self._left: dict[bytes, int] = {}
         """How many messages of each lease are not settled."""
+        self._look_at = _LOOK_AFTER
         self._is_refused = False
         """There are messages, but none for this consumer now."""
 
@@ -78,6 +81,8 @@ class LeaseFeed:
             self._is_refused = True
             return []
         self._left[polled.lease_id] = polled.count
+        if len(self._left) > self._look_at:
+            self._drop_ended()
         self._bound.add(self._session, queue, [polled.lease_id])
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         if self.topic.use(shell.clock.now_ms()):
@@ -85,6 +90,14 @@ class LeaseFeed:
         deliveries = self._deliveries(polled)
         await shell.durable(None)
         return deliveries
+
+    def _drop_ended(self) -> None:
+        """Nobody tells when a lease expires, so now and then look which are left."""
+        leases = list(self._left)
+        held_of = self._queue.state.leases.read(leases)
+        pairs = zip(leases, held_of, strict=True)
+        self._left = {each: self._left[each] for each, (_, held) in pairs if held}
+        self._look_at = 2 * len(self._left) + _LOOK_AFTER
 
     def _check_group(self) -> None:
         if self.topic.groups.get(self.group.name) is not self.group:

@@ -26,15 +26,18 @@ class LogFeed:
         topic: TopicState,
         group: Group | None,
         partitions: Sequence[int],
-        starts: dict[int, int],
+        starts: dict[int, tuple[int, int]],
     ) -> None:
-        """`partitions` is empty for all, also for those that are added later."""
+        """`partitions` is empty for all, also for those that are added later. `starts` has for each
+        the offset, and how many messages before it were missed."""
         self._shell = shell
         self._reads = reads
         self.topic = topic
         self.group = group
         self._partitions = partitions
-        self._offsets = starts
+        self._offsets = {each: offset for each, (offset, _) in starts.items()}
+        self._missed = {each: missed for each, (_, missed) in starts.items()}
+        """Messages that were deleted, and that no delivery has told of yet."""
         self._turn = 0
 
     @property
@@ -70,6 +73,7 @@ class LogFeed:
         for each in self.partitions:
             if partition is None or each == partition:
                 self._offsets[each] = self._cursor(each)
+                self._missed[each] = 0
 
     # --- as a feed --------------------------------------------------------------------------------
 
@@ -92,10 +96,12 @@ class LogFeed:
                 continue
             found = self._reads.slice(topic, partition, offset, bounds)
             self._offsets[partition] = found.next_offset
+            missed = self._missed.get(partition, 0) + found.missed
+            self._missed[partition] = 0 if found.packed else missed
             if found.packed:
                 if topic.use(now_ms):
                     self._shell.run(None, topic.note_use)
-                return [Delivery(found, missed=found.missed)]
+                return [Delivery(found, missed=missed)]
         return []
 
     @property

@@ -175,8 +175,9 @@ def starts_of(
             if each.is_repeat:
                 continue
             partitions: Sequence[int] = each.partitions
-            if not partitions:
-                firsts.setdefault((topic, 0), topic.next_offset(0))
+            if topic.record.is_closed:  # by this, and nobody hears of it before it is durable
+                for at in range(topic.partitions):
+                    firsts.setdefault((topic, at), topic.next_offset(at))
             for partition, offset in _first_offsets(partitions, each):
                 place = topic, partition
                 firsts[place] = min(offset, firsts.get(place, offset))

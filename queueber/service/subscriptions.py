@@ -160,9 +160,9 @@ class Subscriptions:
         partitions = chosen or range(state.partitions)
         if group is None:
             store = self._shell.engine.store
-            starts = {each: start_of(store, state, each, asked.position)[0] for each in partitions}
+            starts = {each: start_of(store, state, each, asked.position) for each in partitions}
         else:
-            starts = {each: groups.cursor(state, group, each) for each in partitions}
+            starts = {each: (groups.cursor(state, group, each), 0) for each in partitions}
         return LogFeed(self._shell, self._reads, state, group, chosen, starts)
 
     def _put(
@@ -228,8 +228,10 @@ class Subscriptions:
         self._wake(topic)
 
     def queue_changed(self, queue: QueueState) -> None:
-        """Messages of a shared group may have become ready."""
-        self._wake(queue)
+        """Messages of a shared group may have become ready. Called after every write of a queue,
+        and most have no subscription."""
+        if queue in self._of_key:
+            self._wake(queue)
 
     def _wake(self, key: object) -> None:
         for subscription in list(self._of_key.get(key, ())):

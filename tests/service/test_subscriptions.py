@@ -34,6 +34,7 @@ from queueber.model import (
     Subscribing,
     TopicConfig,
 )
+from queueber.service.lease_feed import LeaseFeed
 from queueber.service.subscription import Subscription
 from queueber.service.topic_handle import TopicHandle
 from tests.service.test_topics import open_topic, payloads_of, publish, read
@@ -159,6 +160,35 @@ def test_messages_are_delivered_once_they_are_durable() -> None:
         await turns()
 
         assert consumer.payloads == [b"a"]
+
+    run_on_service(body, sync=sync)
+
+
+def test_a_consumer_is_told_once_how_many_messages_it_missed() -> None:
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        for _ in range(5):
+            sync.let()
+        topic, consumer = await open_topic(rig), Consumer()
+        await publish(rig, topic, b"0", b"1", b"2")
+        await rig.service.topics.trim(topic, 0, Position(Start.OFFSET, 1))
+        moved = Position(Start.OFFSET, 0, moves=True)
+        made = await subscribe(rig, topic, consumer, position=moved)
+        await rig.service.topics.trim(topic, 0, Position(Start.LATEST))
+        publishing = rig.begin(publish(rig, topic, b"3"))
+        await sync.wait_begun(6)
+        made.grant(10)
+        await turns()
+        assert consumer.deliveries == []
+
+        sync.let_all()
+        await publishing
+        await publish(rig, topic, b"4")
+        await turns()
+
+        told = [(payloads_of(each.slice), each.missed) for each in consumer.deliveries]
+        assert told == [([b"3"], 3), ([b"4"], 0)]
 
     run_on_service(body, sync=sync)
 
@@ -468,3 +498,25 @@ async def test_messages_in_flight_have_a_limit(rig: ServiceRig) -> None:
         await subscribe(rig, topic, Consumer(), group="g", partitions=[0])
     with pytest.raises(FailedPrecondition, match="no ordered group"):
         rig.service.subscriptions.ack(made, 0, 1)
+
+
+@on_service()
+async def test_leases_that_expire_are_forgotten_while_the_subscription_goes_on(
+    rig: ServiceRig,
+) -> None:
+    topic, consumer = await open_topic(rig), Consumer()
+    settings = GroupSettings(
+        GroupKind.SHARED, leases=QueueSettings(backoff_ms=(0,), attempts_max=0)
+    )
+    terms = {"group": "g", "settings": settings, "credits": 10_000, "lease_ms": 1000}
+    made = await subscribe(rig, topic, consumer, **terms)
+    await publish(rig, topic, b"a")
+
+    async with rig.sweeper():
+        await asyncio.sleep(500)
+
+    assert len(consumer.deliveries) > 400
+    assert isinstance(made.feed, LeaseFeed)
+    assert len(made.feed._left) <= 101
+    made.drop()
+    assert rig.service.groups.describe_group(topic, "g").leased == 0

@@ -4,12 +4,13 @@ import asyncio
 
 import pytest
 
+from queueber.engine.integrity.check_store import check_store
 from queueber.errors import NotFound
 from queueber.limits import MINUTE_MS
 from queueber.model import GroupKind, GroupSettings, Position, TopicConfig, TopicSettings
 from queueber.service.topic_handle import TopicHandle
 from tests.service.test_topics import open_topic, publish
-from tests.support.service_rig import ServiceRig, on_service
+from tests.support.service_rig import HeldSync, ServiceRig, on_service, run_on_service
 from tests.support.virtual_loop import turns
 
 
@@ -92,3 +93,34 @@ async def test_acknowledgements_of_many_callers_are_one_write(rig: ServiceRig) -
 
     assert [await call for call in calls] == [3, 5, 3, 9]
     assert [list(each.cursors) for each in groups.list_groups(topic)] == [[9], [5]]
+
+
+def test_an_acknowledgement_that_waits_for_a_sync_is_refused_once_its_topic_has_expired() -> None:
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        sync.let()
+        config = TopicConfig(TopicSettings(expires_at_ms=rig.clock.now_ms() + 1000))
+        await rig.service.topics.create_topic("t", config, rig.session)
+        sync.let()
+        topic = await open_topic(rig)
+        sync.let()
+        await publish(rig, topic, b"a")
+        sync.let()
+        await rig.service.groups.create_group(topic, "g", GroupSettings(), Position())
+        under_way = rig.begin(publish(rig, topic, b"b"))
+        await sync.wait_begun(5)
+        ack = rig.begin(rig.service.groups.ack(topic, "g", 0, 1))
+        await turns()
+        rig.clock.advance(1000)
+        while rig.service.sweep():
+            pass
+
+        sync.let_all()
+
+        with pytest.raises(NotFound, match="topic 't' was deleted, or has expired"):
+            await ack
+        await under_way
+        assert [str(each) for each in check_store(rig.store)] == []
+
+    run_on_service(body, sync=sync)

@@ -278,3 +278,24 @@ async def test_lists_are_pages_of_names(rig: ServiceRig) -> None:
     assert rig.service.topics.list_topics("", "", 0) == (["a/1", "a/2", "b", "c"], False)
     assert rig.service.topics.list_topics("", "", 2) == (["a/1", "a/2"], True)
     assert rig.service.topics.list_topics("a/", "a/1", 2) == (["a/2"], False)
+
+
+def test_nobody_hears_that_a_topic_is_closed_before_that_is_durable() -> None:
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        sync.let()
+        await rig.service.topics.create_topic("t", TopicConfig(partitions=2), rig.session)
+        sync.let()
+        topic = await open_topic(rig)
+        closing = rig.begin(publish(rig, topic, b"last", partition=1, closes=True))
+        await turns()
+        before = await rig.service.reads.read(topic, 0, Position(), Bounds())
+
+        sync.let_all()
+        await closing
+
+        after = await rig.service.reads.read(topic, 0, Position(), Bounds())
+        assert (before.is_closed, after.is_closed) == (False, True)
+
+    run_on_service(body, sync=sync)

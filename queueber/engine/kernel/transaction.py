@@ -20,6 +20,7 @@ from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.queues import Counters, encode_counters
 from queueber.db.store.contract import Batch, Store
+from queueber.errors import ResourceExhausted
 from queueber.ids import IdSource, QueueId
 
 T = TypeVar("T")
@@ -84,6 +85,7 @@ class Kernel:
 
 
 NEXT_NUMBER_KEY = b"next_queue"
+_NUMBERS_MAX = (1 << 32) - 1
 
 
 class Numbers:
@@ -98,6 +100,11 @@ class Numbers:
     def take(self, tx: "Transaction[Any]", count: int = 1) -> QueueId:
         """The first of `count` consecutive numbers, which are taken once this is written."""
         first: int = tx.pending.get(self, self.next)
+        if first + count > _NUMBERS_MAX:
+            raise ResourceExhausted(
+                f"the store has given away {first - 1} of {_NUMBERS_MAX - 1} numbers for queues, "
+                "partitions and groups, and none is used again; start a new store"
+            )
         if self not in tx.pending:
             tx.after_write(self._written, tx.pending)
         tx.pending[self] = first + count

@@ -13,7 +13,7 @@ from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, queue_prefix
 from queueber.db.records.log import LogBlock, LogHead
 from queueber.db.records.queues import Counters, decode_counters
-from queueber.db.records.topics import TopicRecord, encode_topic
+from queueber.db.records.topics import Inherited, TopicRecord, encode_topic
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.noted_times import NotedTime, NotedTimes
 from queueber.engine.kernel.transaction import Transaction
@@ -58,8 +58,8 @@ class TopicState:
     """One topic. Only a transaction that is written replaces its record and counters."""
 
     __slots__ = (
-        "__weakref__", "_groups", "_logs", "_memory", "_store", "_times", "_when_opened",
-        "counters", "noted", "prefix", "queue_id", "record", "used_at_ms",
+        "__weakref__", "_groups", "_inherited", "_logs", "_memory", "_store", "_times",
+        "_when_opened", "counters", "noted", "prefix", "queue_id", "record", "used_at_ms",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +78,7 @@ class TopicState:
         self._when_opened = when_opened
         self._groups: dict[str, Group] | None = {} if is_new else None
         self._memory: Memory | None = None
+        self._inherited: tuple[tuple[Inherited, ...], dict[int, list[Inherited]]] = ((), {})
         self.queue_id = number
         self.prefix = queue_prefix(number)
         self.record = record
@@ -159,14 +160,24 @@ class TopicState:
         own = Stretch(log.prefix, log.head.first_offset, log.head.next_offset)
         if not self.record.inherited:
             return [own]
-        shared = [each for each in self.record.inherited if each.partition == partition]
+        shared = self._inherited_in(partition)
         return [*(Stretch(queue_prefix(e.log), e.first, e.end) for e in shared), own]
+
+    def _inherited_in(self, partition: int) -> list[Inherited]:
+        """What a fork shares of a partition. A fork of many partitions has many stretches, and each
+        poll of a group looks at all partitions."""
+        inherited, by_partition = self._inherited
+        if inherited is not self.record.inherited:
+            by_partition = {}
+            for each in self.record.inherited:
+                by_partition.setdefault(each.partition, []).append(each)
+            self._inherited = self.record.inherited, by_partition
+        return by_partition.get(partition, [])
 
     def first_offset(self, partition: int) -> int:
         """The offset of the oldest message that is kept."""
-        for each in self.record.inherited:
-            if each.partition == partition:
-                return each.first
+        if self.record.inherited and (shared := self._inherited_in(partition)):
+            return shared[0].first
         return self.log(partition).head.first_offset
 
     def next_offset(self, partition: int) -> int:

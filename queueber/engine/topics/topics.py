@@ -150,11 +150,10 @@ class Topics:
         """Take a few off the agenda that have left memory: they are noted in the store."""
         for number in list(islice(self._evicted, _FORGOTTEN_AT_ONCE)):
             del self._evicted[number]
-            if number in self._loaded or number in self._groups:
-                if number not in self._recent:
-                    self._evicted[number] = None  # somebody refers to it
-            else:
+            if number not in self._loaded and number not in self._groups:
                 self._kernel.agenda.forget(number)
+            elif number not in self._recent:
+                self._evicted[number] = None  # somebody refers to it
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """Up to `limit` names that begin with the prefix, in order, and come after another."""

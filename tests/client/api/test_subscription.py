@@ -53,6 +53,19 @@ def test_a_group_goes_on_where_it_acknowledged(topic: queueber.Topic) -> None:
     assert (info.cursors, info.lag, topic.describe().groups) == ([6], 4, ["billing"])
 
 
+def test_messages_that_were_deleted_unread_are_counted_once(topic: queueber.Topic) -> None:
+    topic.publish(numbered(10))
+    with topic.subscribe(group="billing") as subscription:
+        first = subscription.next(10)
+        assert first is not None
+        first.ack()
+    topic.trim(start=4)
+
+    with topic.subscribe(group="billing") as subscription:
+        assert offsets(subscription, 6) == [4, 5, 6, 7, 8, 9]
+        assert subscription.missed == 3
+
+
 @pytest.mark.parametrize("kind", ["ordered", "shared"])
 def test_the_end_of_the_block_sends_what_was_acknowledged_soon(
     topic: queueber.Topic, kind: Literal["ordered", "shared"]

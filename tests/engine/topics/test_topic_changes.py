@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.engine.kernel.transaction import Transaction
-from queueber.errors import InvalidArgument, QueueberError
+from queueber.errors import InvalidArgument, QueueberError, ResourceExhausted
 from queueber.model import TopicSettings
 from tests.support.topic_rig import TOPIC, TopicRig
 
@@ -45,3 +45,13 @@ def test_nothing_is_read_of_a_topic_that_is_new(
 
     assert list(published.offsets) == [0]
     assert rig.topic.groups == {}
+
+
+def test_topics_are_refused_when_all_numbers_are_given_away(rig: TopicRig) -> None:
+    rig.kernel.numbers.next = (1 << 32) - 2
+    before = rig.dump()
+
+    with pytest.raises(ResourceExhausted, match="4294967293 of 4294967294 numbers"):
+        rig.run(rig.topics.create, "new", TopicSettings(), partitions=2)
+
+    assert rig.dump() == before
