@@ -83,6 +83,8 @@ class Subscription:
         self._under_way = self._under_way_bytes = 0
         self._is_heart_beating = False
         self.is_over = False
+        self._is_told = False
+        """Whether the consumer knows that nothing more comes."""
         self.error: QueueberError | None = None
         """Why it is over, if that is no end that its consumer wanted."""
         self.when_over: list[Callable[[], None]] = []
@@ -112,13 +114,17 @@ class Subscription:
         if self._sleep is not None:
             wake(self._sleep)
 
-    def end(self, error: QueueberError | None) -> None:
-        """Deliver nothing more, and tell the consumer why; None: all was delivered."""
+    def end(self, error: QueueberError) -> None:
+        """Deliver nothing more, and tell the consumer why."""
         if self.is_over:
             return
         self.drop(error)
-        told = "" if error is None else f"{error.code}: {error}"
-        self._shell.loop.create_task(self._tell(self._receiver.ended(told)))
+        self._tell_end(f"{error.code}: {error}")
+
+    def _tell_end(self, text: str) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._shell.loop.create_task(self._tell(self._receiver.ended(text)))
 
     def drop(self, error: QueueberError | None = None) -> None:
         """Deliver nothing more, and give back what the consumer has not settled."""
@@ -182,7 +188,8 @@ class Subscription:
                     await shell.next_turn()
                     continue
             if self.feed.is_over and not self._under_way:
-                self.end(None)
+                # Its consumer may still acknowledge what it got, until it lets go.
+                self._tell_end("")
                 return
             await self._wait()
 

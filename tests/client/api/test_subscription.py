@@ -53,6 +53,19 @@ def test_a_group_goes_on_where_it_acknowledged(topic: queueber.Topic) -> None:
     assert (info.cursors, info.lag, topic.describe().groups) == ([6], 4, ["billing"])
 
 
+def test_the_last_messages_of_a_closed_topic_can_be_acknowledged_after_its_end(
+    topic: queueber.Topic,
+) -> None:
+    topic.publish(numbered(3), close=True)
+
+    with topic.subscribe(group="billing") as subscription:
+        messages = list(subscription)
+        assert subscription.is_over
+        assert [message.ack() for message in messages] == [True] * 3
+
+    assert topic.describe_group("billing").lag == 0
+
+
 def test_messages_that_were_deleted_unread_are_counted_once(topic: queueber.Topic) -> None:
     topic.publish(numbered(10))
     with topic.subscribe(group="billing") as subscription:
