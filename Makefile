@@ -83,8 +83,9 @@ $(BENCH_READY): $(READY)
 	@scripts/install-packages dev,spark,bench
 	@touch $@
 
-bench: $(BENCH_READY)  ## Compare with other queues, in 20 minutes, and write docs/performance.md (Debian, root)
+bench: $(BENCH_READY)  ## Compare with other queues and topics, in half an hour, and write docs/performance.md (Debian, root)
 	$(BIN)/python -m bench.peers --page
+	$(BIN)/python -m bench.topics --page
 
 COMMIT ?= HEAD
 bench-quick: $(BENCH_READY)  ## Compare this tree with COMMIT (HEAD), in two minutes

@@ -168,11 +168,11 @@ class Report:
             shown.add_column(column, justify="left" if isinstance(value, str) else "right")
         for row in rows:
             shown.add_row(*(_cell(value) for value in row.values()))
-        _stdout().print(shown)
+        stdout().print(shown)
 
     def verdict(self, claim: str, *, is_met: bool) -> None:
         self.verdicts[claim] = is_met
-        _stdout().print(f"{'PASS' if is_met else 'FAIL'}  {claim}", highlight=False)
+        stdout().print(f"{'PASS' if is_met else 'FAIL'}  {claim}", highlight=False)
 
     def write_json(self, file: Path | None) -> None:
         if file is not None:
@@ -202,7 +202,7 @@ def start_report(
         "fsync p50 µs": round(fsync_p50_us(folder)),
     }
     report = Report(title, vars(arguments), facts)
-    console = _stdout()
+    console = stdout()
     console.print(f"[bold]{title}[/bold]")
     for label, values in (("parameters", report.parameters), ("measured on", facts)):
         listed = ", ".join(f"{name} {value}" for name, value in values.items())
@@ -215,7 +215,8 @@ def progress() -> Progress:
     return Progress(console=Console(stderr=True), transient=sys.stderr.isatty())
 
 
-def _stdout() -> Console:
+def stdout() -> Console:
+    """The terminal, or a pipe."""
     # A pipe has no width; do not cut the table.
     return Console(width=None if sys.stdout.isatty() else 160)
 

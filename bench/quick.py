@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import median
 
 from bench.measure import Shape, bench_parser, progress, scratch, start_report
+from bench.peers.contender import Contender
 from bench.peers.contest import (
     CALLERS,
     SIZES,
-    Contender,
     Plan,
     run_deep,
     run_short,

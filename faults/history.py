@@ -1,4 +1,4 @@
-"""A history: all calls to a server, as their callers saw them.
+r"""A history: all calls to a server, as their callers saw them.
 
 The caller records each call, outside the server: when it began, and when and how it ended. Times
 are milliseconds of a clock that all recorders share and that never jumps. A call has an unknown
@@ -25,6 +25,26 @@ column may be empty, as in `NewItems`):
 | pause | for_ms (0: until resumed) | |
 | resume | | |
 
+Calls about topics have the queue `topics`, and name the topic themselves:
+
+| operation | arguments | answer |
+| --- | --- | --- |
+| publish | publications: each with topic, contents, keys, dedup_ids, partition, producer, \
+expected, closes | published: each with partitions, offsets, ids, sequences, duplicates, repeat |
+| read | topic, partition, start, value, moves, group | first, end, next, messages: each with \
+offset, contents, key, id, sequence, at_ms |
+| delivered | topic, partition | messages, as of a read: a subscription gave them |
+| trim | topic, partition, offset | count |
+| fork | topic, name, partition, offset | |
+| create_topic | topic, settings | |
+| delete_topic | topic | done |
+| close | topic | |
+| ack | topic, group, partition, offset | cursor |
+| reset | topic, group, partition, offset | |
+| subscribe | group, subscription (its name) | |
+| pushed | topic, partition, group, subscription | messages, as those of a read |
+| together | topics, into (a queue), contents, ack | ids, published |
+
 It also has events of the server and its callers: `restart`, `clock_step` (ms) and `hang_up`
 (leases: those that were bound to the connection; without that column, all bound leases of the
 client). Their outcome is ok once they are over.
@@ -37,6 +57,9 @@ from hashlib import blake2b
 from itertools import count
 from math import inf
 from typing import Any
+
+TOPICS = "topics"
+"""The queue of calls about topics."""
 
 _SHOWN_BYTES_MAX = 24
 

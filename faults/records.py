@@ -46,6 +46,10 @@ def results(found: Iterable[Result]) -> Told:
     return {"results": [[each.offset, each.id.hex(), printed(each.result)] for each in found]}
 
 
+def found_item(found: ItemInfo, state: ItemState) -> FoundItem:
+    return FoundItem(printed(found.contents), state.value, found.batch)
+
+
 def final_state(
     items: Mapping[ItemState, Iterable[ItemInfo]],
     results: Iterable[Result],
@@ -60,7 +64,7 @@ def final_state(
     """
     return FinalState(
         {
-            found.id.hex(): FoundItem(printed(found.contents), state.value, found.batch)
+            found.id.hex(): found_item(found, state)
             for state, of_state in items.items()
             for found in of_state
         },

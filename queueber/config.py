@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 from queueber.errors import InvalidArgument
 from queueber.limits import (
@@ -17,6 +18,7 @@ from queueber.limits import (
     MESSAGE_BYTES_CEILING,
     MESSAGE_OVERHEAD_BYTES,
     MIB,
+    PAYLOAD_BYTES_MAX,
     POLL_ITEMS_CEILING,
     POLL_WAIT_MS_MAX,
 )
@@ -40,12 +42,14 @@ class Config:
     data_dir: Path
     durability: str
     item_bytes_max: int
+    payload_bytes_max: int
     message_bytes_max: int
     poll_items_max: int
     poll_wait_ms_max: int
     connections_max: int
     calls_in_flight_max: int
     waiting_polls_max: int
+    auto_create_topics: bool
     shutdown_timeout_ms: int
     log_level: str
     log_format: str
@@ -60,8 +64,9 @@ class Config:
         _check_choice("log_format", self.log_format, _LOG_FORMATS)
         _check_range("message_bytes_max", self.message_bytes_max, 64 * KIB, MESSAGE_BYTES_CEILING)
         # The largest item must fit into an answer.
-        item_ceiling = self.message_bytes_max - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES
+        item_ceiling = _largest(self.message_bytes_max)
         _check_range("item_bytes_max", self.item_bytes_max, 1, item_ceiling)
+        _check_range("payload_bytes_max", self.payload_bytes_max, 1, item_ceiling)
         _check_range("poll_items_max", self.poll_items_max, 1, POLL_ITEMS_CEILING)
         _check_range("poll_wait_ms_max", self.poll_wait_ms_max, 1, POLL_WAIT_MS_MAX)
         _check_range("connections_max", self.connections_max, 1, 100_000)
@@ -90,6 +95,12 @@ class Option:
         return "QUEUEBER_" + self.name.upper()
 
 
+def _parse_switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidArgument(f"{text!r} is not true or false")
+    return text.lower() == "true"
+
+
 OPTIONS = (
     Option("listen", str, DEFAULT_LISTEN, "Address to listen on; port 0 chooses a free port."),
     Option("data_dir", Path, None, "Directory of the store. [default: the user's data folder]"),
@@ -102,6 +113,11 @@ OPTIONS = (
     ),
     Option("item_bytes_max", int, 4 * MIB, "Largest contents of one item, in bytes."),
     Option(
+        "payload_bytes_max", int, None,
+        "Largest payload of one message of a topic, in bytes. [default: 4 MiB, or what a call may "
+        "have]",
+    ),
+    Option(
         "message_bytes_max", int, 32 * MIB,
         "Largest call, in bytes. An answer is no larger than that, and at most 2 MiB larger than "
         "the largest item.",
@@ -111,6 +127,10 @@ OPTIONS = (
     Option("connections_max", int, 10_000, "Most connections at the same time."),
     Option("calls_in_flight_max", int, 10_000, "Most calls under way, without those that wait."),
     Option("waiting_polls_max", int, 100_000, "Most calls that wait at the same time."),
+    Option(
+        "auto_create_topics", _parse_switch, True,
+        "Whether a publish creates a topic that does not exist: true or false.",
+    ),
     Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls, in ms."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
@@ -140,6 +160,9 @@ def load_config(
         )
     if values["data_dir"] is None:
         values["data_dir"] = default_data_dir(environment)
+    if values["payload_bytes_max"] is None:
+        message_bytes_max = cast(int, values["message_bytes_max"])
+        values["payload_bytes_max"] = max(1, min(PAYLOAD_BYTES_MAX, _largest(message_bytes_max)))
     try:
         return Config(**values)  # type: ignore[arg-type]  # each was parsed to its option's type
     except InvalidArgument as error:
@@ -165,6 +188,8 @@ def _parse(option: Option, text: str, source: str) -> object:
         return option.parse(text)
     except ValueError:
         raise InvalidArgument(f"{source}: {text!r} is not a number") from None
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{source}: {error}") from None
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -173,6 +198,11 @@ def split_address(address: str) -> tuple[str, int]:
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise InvalidArgument(f"address: {address!r} is not host:port, as in {DEFAULT_LISTEN}")
     return host.strip("[]"), int(port)
+
+
+def _largest(message_bytes_max: int) -> int:
+    """The largest item or payload that fits into a message."""
+    return message_bytes_max - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES
 
 
 def _wrong(name: str, text: str) -> InvalidArgument:

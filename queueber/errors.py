@@ -9,11 +9,32 @@ from typing import ClassVar
 
 
 class QueueberError(Exception):
-    """Base of every error that a caller may see."""
+    """Base of every error that a caller may see.
+
+    Some have numbers that programs need, such as where a log ends. They stand at the end of the
+    text, in brackets: so they travel with it.
+    """
 
     code: ClassVar[str] = "INTERNAL"
     retryable: ClassVar[bool] = False
     """Whether a client may retry the call: the server has done nothing."""
+
+    def __init__(self, text: str = "", **numbers: int) -> None:
+        if numbers:
+            text += f" [{' '.join(f'{name}={number}' for name, number in numbers.items())}]"
+        super().__init__(text)
+
+    @property
+    def sentence(self) -> str:
+        """The text for people, without the numbers at its end."""
+        return _NUMBERS.sub("", str(self))
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of the error, by name."""
+        match = _NUMBERS.search(str(self))
+        pairs = match["pairs"].split() if match else []
+        return {name: int(number) for name, number in (pair.split("=") for pair in pairs)}
 
     def __init_subclass__(cls, code: str | None = None) -> None:
         """An error without a code of its own has that of its base class."""
@@ -26,7 +47,7 @@ class InvalidArgument(QueueberError, code="INVALID_ARGUMENT"):
 
 
 class NotFound(QueueberError, code="NOT_FOUND"):
-    """The queue, batch, load or snapshot does not exist."""
+    """The queue, topic, group, batch, load or snapshot does not exist."""
 
 
 class LeaseExpired(QueueberError, code="LEASE_EXPIRED"):
@@ -52,11 +73,20 @@ class PermissionDenied(QueueberError, code="PERMISSION_DENIED"):
 
 
 class Aborted(QueueberError, code="ABORTED"):
-    """The call conflicts with another producer's or load's newer epoch, or with a commit."""
+    """The call conflicts with another producer's or load's newer epoch, with a commit, or with the
+    consumer that has taken over."""
+
+
+class FailedPrecondition(QueueberError, code="FAILED_PRECONDITION"):
+    """The topic is not as the call needs it: it is closed, or it ends elsewhere."""
+
+
+class OutOfRange(QueueberError, code="OUT_OF_RANGE"):
+    """The offset is before the first message that is kept, or past the end."""
 
 
 class AlreadyExists(QueueberError, code="ALREADY_EXISTS"):
-    """A queue of that name exists with other settings."""
+    """A queue, topic or group of that name exists with other settings."""
 
 
 class Internal(QueueberError, code="INTERNAL"):
@@ -92,6 +122,8 @@ def invariant(condition: object, rule: str, **facts: object) -> None:
         shown = ", ".join(f"{name}={value!r}" for name, value in facts.items())
         raise InvariantViolation(f"{rule} is broken: {shown}")
 
+
+_NUMBERS = re.compile(r" \[(?P<pairs>\w+=\d+(?: \w+=\d+)*)\]$")
 
 WIRE_ERRORS: dict[str, type[QueueberError]] = {
     error.code: error

@@ -103,6 +103,59 @@ LOAD_TIMEOUT_MS_MAX = 7 * DAY_MS
 LOAD_KEEP_MS = 30 * DAY_MS
 """How long the server remembers a committed load, so that a client can retry the commit."""
 
+TOPIC_NAME_BYTES_MAX = 255
+TOPIC_PARTITIONS_MAX = 256
+DEDUP_ID_BYTES_MAX = 256
+CONTENT_TYPE_BYTES_MAX = 255
+GROUP_NAME_BYTES_MAX = 255
+GROUP_RESET_MAX = 100_000
+"""Messages that are leased or to be retried, when a shared group is reset: one write drops them."""
+BRIDGE_RETRY_MS = SECOND_MS
+"""When a bridge whose queue had no room tries again."""
+BRIDGE_BYTES_MAX = 4 * MIB
+"""What a bridge adds to its queue in one write, unless a single message is larger."""
+GROUPS_MAX = 100
+"""Groups of one topic: all their records are read when the topic is first used."""
+FORKS_MAX = 10_000
+"""Forks of one topic."""
+INHERITED_MAX = 1024
+"""Stretches of messages that a fork shares: one for each partition and ancestor."""
+PUBLISH_MESSAGES_MAX = 10_000
+"""Messages in one publish, to all its topics together."""
+PUBLISH_TOPICS_MAX = 1000
+"""Topics in one publish."""
+TOPICS_LOADED_MAX = 5000
+"""Topics that are kept in memory though nobody uses them right now, some 4 KiB each."""
+TOPIC_LIST_MAX = 1000
+"""Topics in a page of their list."""
+PAYLOAD_BYTES_MAX = 4 * MIB
+"""The default of `payload_bytes_max`."""
+RETENTION_MS_MAX = 3660 * DAY_MS
+TOMBSTONE_MS = DAY_MS
+TRIM_ACKNOWLEDGED_MS = SECOND_MS
+"""How long messages that all groups have acknowledged wait for their deletion: those of a second
+are deleted together."""
+COMPACT_AFTER_MS = 10 * SECOND_MS
+"""How long a message that was replaced by a later one may still be read. All that were replaced
+meanwhile leave their blocks together."""
+TTL_SLACK_PART = 16
+"""The time of a topic's last use is written at most so often within its time to live."""
+AGENDA_SLACK_MS = MINUTE_MS
+"""The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
+long as the topic is there."""
+
+CREDITS_MAX = 1_000_000
+"""Messages that a subscriber may grant and has not got yet."""
+DELIVERY_MESSAGES_MAX = 1000
+DELIVERY_BYTES = 256 * KIB
+"""Messages and bytes of one delivery; a message that is larger is delivered alone."""
+DELIVERIES_MAX = 4
+"""Deliveries of one subscription that its consumer has not answered."""
+DELIVERY_BYTES_MAX = MIB
+"""With so many bytes of them unanswered, no further one is sent."""
+SUBSCRIPTIONS_OF_CONNECTION_MAX = 1000
+HEARTBEAT_MS_MIN = 100
+
 LOG_READERS_MAX = 100
 READ_ITEMS_MAX = 10_000
 PEEK_ITEMS_MAX = 100

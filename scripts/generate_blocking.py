@@ -22,6 +22,9 @@ NAMES = {
     "aclose": "close",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
+    "__anext__": "__next__",
+    "StopAsyncIteration": "StopIteration",
     "_add_soon": "add_soon",  # programs that await have tasks instead
 }
 """What is not `AsyncName`, `name_async` or `async_name`."""

@@ -32,11 +32,13 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "listen": [("h:1", "h:1"), ("h:2", "h:2"), ("h:3", "h:3")],
     "data_dir": [("/a", Path("/a")), ("/b", Path("/b")), ("/c", Path("/c"))],
     "durability": [("os", "os"), ("sync", "sync"), ("os", "os")],
+    "auto_create_topics": [("false", False), ("true", True), ("false", False)],
     "log_level": [("debug", "debug"), ("error", "error"), ("warning", "warning")],
     "log_format": [("json", "json"), ("console", "console"), ("json", "json")],
 }
 NUMBERS: dict[str, tuple[int, int, int]] = {
     "item_bytes_max": (11, 12, 13),
+    "payload_bytes_max": (11, 12, 13),
     "message_bytes_max": (16 * MIB, 17 * MIB, 18 * MIB),
     "poll_items_max": (11, 12, 13),
     "poll_wait_ms_max": (11, 12, 13),
@@ -64,12 +66,14 @@ def test_load_config_with_no_source_has_the_defaults() -> None:
         data_dir=Path("/somewhere/data/queueber"),
         durability="sync",
         item_bytes_max=4 * MIB,
+        payload_bytes_max=4 * MIB,
         message_bytes_max=32 * MIB,
         poll_items_max=1000,
         poll_wait_ms_max=POLL_WAIT_MS_MAX,
         connections_max=10_000,
         calls_in_flight_max=10_000,
         waiting_polls_max=100_000,
+        auto_create_topics=True,
         shutdown_timeout_ms=10_000,
         log_level="info",
         log_format="auto",
@@ -94,6 +98,19 @@ def test_load_config_takes_flag_over_environment_over_file(option: Option, tmp_p
         (from_file, of_file),
     ):
         assert asdict(config) == {**asdict(defaults()), option.name: expected}
+
+
+def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> None:
+    small = {"message_bytes_max": str(64 * KIB), "item_bytes_max": "1000"}
+
+    assert load_config(small, HOME).payload_bytes_max == 64 * KIB - 4 * KIB - 64
+    with pytest.raises(InvalidArgument, match="--payload-bytes-max: 61377 is outside 1 to 61376"):
+        load_config({**small, "payload_bytes_max": "61377"}, HOME)
+
+
+def test_a_switch_is_true_or_false() -> None:
+    with pytest.raises(InvalidArgument, match="--auto-create-topics: 'yes' is not true or false"):
+        load_config({"auto_create_topics": "yes"}, HOME)
 
 
 def test_load_config_mixes_sources_option_by_option(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import queueber
 from queueber import limits
+from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.config import OPTIONS
 from queueber.db.families import Family
 from queueber.db.store.format import FORMAT
@@ -22,6 +23,7 @@ from queueber.engine.loads.loads import TRANSITIONS as PHASES
 from queueber.engine.loads.part_check import _KNOWN as KNOWN_FAMILIES
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.engine.queue.sweep import DUTIES
+from queueber.engine.topics.sweep import TOPIC_DUTIES
 from queueber.errors import WIRE_ERRORS
 from queueber.schema import wire
 from queueber.testing import ServerProcess, running_server
@@ -263,6 +265,61 @@ def test_the_limits_of_loads_are_those_of_the_code() -> None:
         "milliseconds of `timeoutMs": limits.LOAD_TIMEOUT_MS_MAX,
     }.items():
         assert listed[told] == f"{limit:,}", told
+
+
+def test_the_limits_of_topics_are_those_of_the_code() -> None:
+    listed = {row[0]: row[1] for row in table("topics.md", "## Limits")}
+
+    assert [*listed.values()] == [
+        f"{limit:,}"
+        for limit in (
+            limits.TOPIC_NAME_BYTES_MAX,
+            limits.TOPIC_PARTITIONS_MAX,
+            limits.PAYLOAD_BYTES_MAX,
+            limits.KEY_BYTES_MAX,
+            limits.ATTRIBUTES_MAX,
+            limits.ATTRIBUTES_BYTES_MAX,
+            limits.DEDUP_ID_BYTES_MAX,
+            limits.CONTENT_TYPE_BYTES_MAX,
+            limits.PUBLISH_MESSAGES_MAX,
+            limits.PUBLISH_TOPICS_MAX,
+            limits.READ_ITEMS_MAX,
+            limits.GROUPS_MAX,
+            limits.GROUP_NAME_BYTES_MAX,
+            limits.CREDITS_MAX,
+            limits.DELIVERY_MESSAGES_MAX,
+            limits.SUBSCRIPTIONS_OF_CONNECTION_MAX,
+            limits.FORKS_MAX,
+            limits.INHERITED_MAX,
+            limits.GROUP_RESET_MAX,
+            limits.MANY_MAX,
+            limits.RETENTION_MS_MAX // limits.DAY_MS,
+            limits.DEDUP_WINDOW_MS_MAX // limits.DAY_MS,
+        )
+    ]
+
+
+def test_the_settings_of_topics_are_all_told() -> None:
+    told = section("topics.md", "## What is kept, and for how long")
+
+    for setting in TopicArguments.__annotations__:
+        assert f"`{setting}`" in told, setting
+
+
+def test_the_duties_of_topics_are_those_of_the_code() -> None:
+    listed = [row for row in rows("architecture.md") if len(row) == 3]
+    start = next(at for at, row in enumerate(listed) if row[0] == "duty of a topic")
+
+    names = [row[0] for row in listed[start + 2 : start + 2 + len(TOPIC_DUTIES)]]
+    assert names == [duty.name for duty in TOPIC_DUTIES]
+
+
+@pytest.mark.parametrize("interface", ["Topic", "Consumer", "Subscription"])
+def test_the_methods_of_topics_are_told(interface: str) -> None:
+    told = section("protocol.md", "## Topics")
+
+    for method in getattr(wire, interface).schema.method_names:
+        assert re.search(rf"`{method}[`(]", told), method
 
 
 def test_the_format_number_is_that_of_the_code() -> None:

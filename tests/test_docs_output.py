@@ -1,7 +1,8 @@
-"""What the README and docs/cli.md show as output is what their examples print.
+"""What the README, docs/cli.md and docs/topics.md show as output is what their examples print.
 
 Each page has a server of its own, and its examples run in order, as a reader would run them. Ids,
-times and durations differ from run to run and are masked; a line `...` stands for any lines.
+times, durations and sequences differ from run to run and are masked; a line `...` stands for any
+lines.
 """
 
 import os
@@ -16,7 +17,7 @@ import pytest
 from queueber.testing import running_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/cli.md"]
+PAGES = ["README.md", "docs/cli.md", "docs/topics.md"]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 AFTER_COMMAND = "end of the output of a command"
 
@@ -24,6 +25,7 @@ MASKS = {
     r"\b[0-9a-f]{32}\b": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z": "TIME",
     r"\b\d{13}\b": "MS",
+    r'"sequence": \d+': "SEQUENCE",
     r"\b[0-9a-f]{64}\b": "DIGEST",
     r"\b\d+\.\d+\b": "SECONDS",
     r"for \d+ s": "for SECONDS",

@@ -13,6 +13,7 @@ from queueber.errors import (
     Internal,
     InvariantViolation,
     OutcomeUnknown,
+    OutOfRange,
     QueueberError,
     StorageCorrupt,
     StorageFailed,
@@ -23,8 +24,9 @@ from queueber.errors import (
 
 PREFIXES = ["", "remote exception: ", "message = ", "remote exception: message = "]
 CODES = [
-    "ABORTED", "ALREADY_EXISTS", "INTERNAL", "INVALID_ARGUMENT", "LEASE_EXPIRED", "NOT_FOUND",
-    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNAUTHENTICATED", "UNAVAILABLE",
+    "ABORTED", "ALREADY_EXISTS", "FAILED_PRECONDITION", "INTERNAL", "INVALID_ARGUMENT",
+    "LEASE_EXPIRED", "NOT_FOUND", "OUT_OF_RANGE", "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED", "UNAUTHENTICATED", "UNAVAILABLE",
 ]  # fmt: skip
 """Written out once more: a code that clients know must not change by a slip."""
 
@@ -133,3 +135,17 @@ def test_invariant_that_is_broken_names_rule_and_facts(condition: object) -> Non
 
 def test_invariant_violation_is_no_error_that_a_handler_answers() -> None:
     assert not issubclass(InvariantViolation, QueueberError)
+
+
+def test_numbers_of_an_error_travel_with_its_text() -> None:
+    error = OutOfRange("offset is 9; there are messages from 3 up to 7", first=3, next=7)
+
+    assert str(error) == "offset is 9; there are messages from 3 up to 7 [first=3 next=7]"
+    assert error.sentence == "offset is 9; there are messages from 3 up to 7"
+    again = from_wire(f"OUT_OF_RANGE: {error}")
+    assert (type(again), again.numbers) == (OutOfRange, {"first": 3, "next": 7})
+
+
+@pytest.mark.parametrize("text", ["", "a list [1, 2]", "[a=1] in front", "half [a=1", "[a=-1]"])
+def test_a_text_without_numbers_has_none(text: str) -> None:
+    assert Internal(text).numbers == {}

@@ -1,16 +1,17 @@
 """The comparison: all servers run the whole time, and the peers are measured in turn."""
 
 import contextlib
-import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.measure import SECOND_NS, Shape, percentile_us
-from bench.peers.driver import DriverProcess, Order, Tally
-from bench.peers.peer import Peer, Server
+from bench.measure import Shape, percentile_us
+from bench.peers.contender import Contender, Turn, running_contenders
+from bench.peers.driver import Driver
+from bench.peers.order import Order, Tally
+from bench.peers.peer import Peer
 from bench.peers.results import Figures
 from bench.peers.usage import usage_of
 
@@ -24,8 +25,8 @@ _PROBES = 300
 """Polls in a round."""
 _DRAIN_ITEMS = 1000
 _DRAIN_CALLERS = 8
-_GRACE_SECONDS = 120.0
-"""How much longer an answer may take than the order."""
+_END_SECONDS = 120.0
+"""Seconds that Queueber may fill, and drain, a deep queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,39 +42,10 @@ class Plan:
     probe_rounds: int
 
 
-@dataclass(slots=True)
-class Contender:
-    peer: Peer
-    server: Server
-    driver: DriverProcess
-    rounds: dict[str, list[float]] = field(default_factory=dict)
-    """Items a second, by column."""
-    figures: dict[str, Figures] = field(default_factory=dict)
-    """Other figures, by column."""
-    numbers: Iterator[int] = field(default_factory=itertools.count)
-
-    def order(self, order: Order) -> Tally:
-        return self.driver.run(order, order.seconds + _GRACE_SECONDS)
-
-    def new_queue(self) -> str:
-        return f"bench{next(self.numbers)}"
-
-    def resident_mb(self) -> float:
-        return usage_of(self.server.process_ids()).resident_bytes / 1e6
-
-
-@contextlib.contextmanager
-def started(peers: Sequence[Peer], folder: Path) -> Iterator[list[Contender]]:
-    with contextlib.ExitStack() as stack:
-        contenders = []
-        for number, peer in enumerate(peers):
-            own = folder / str(number)
-            own.mkdir()
-            server = stack.enter_context(peer.running(own))
-            driver = DriverProcess(peer, server.address)
-            stack.callback(driver.stop)
-            contenders.append(Contender(peer, server, driver))
-        yield contenders
+def started(
+    peers: Sequence[Peer], folder: Path
+) -> contextlib.AbstractContextManager[list[Contender]]:
+    return running_contenders(peers, folder, Driver)
 
 
 def column(work: str, shape: Shape) -> str:
@@ -86,7 +58,7 @@ def column(work: str, shape: Shape) -> str:
 
 def run_short(contender: Contender, shape: Shape, seconds: float) -> None:
     """Add for a while, then take and acknowledge for as long, or until nothing is left."""
-    queue = contender.new_queue()
+    queue = contender.new_name()
     for work in ("add", "take"):
         tally = contender.order(
             Order(
@@ -94,16 +66,7 @@ def run_short(contender: Contender, shape: Shape, seconds: float) -> None:
                 items=shape.items, callers=CALLERS[shape.items], seconds=seconds,
             )
         )  # fmt: skip
-        contender.rounds.setdefault(column(work, shape), []).append(_rate(tally))
-
-
-def _rate(tally: Tally) -> float:
-    elapsed = tally.ended_ns - tally.started_ns
-    return tally.items * SECOND_NS / elapsed if elapsed else 0.0
-
-
-def spread(rounds: Sequence[float]) -> Figures:
-    return {"items/s": median(rounds), "lowest": min(rounds), "highest": max(rounds)}
+        contender.add_round(column(work, shape), tally.items_per_second)
 
 
 # --- producers and consumers together -------------------------------------------------------------
@@ -113,13 +76,13 @@ def run_sustained(contender: Contender, content_bytes: int, seconds: float) -> N
     before = usage_of(contender.server.process_ids())
     tally = contender.order(
         Order(
-            "sustain", contender.new_queue(), content_bytes, items=_SUSTAIN_ITEMS,
+            "sustain", contender.new_name(), content_bytes, items=_SUSTAIN_ITEMS,
             callers=_SUSTAIN_CALLERS, seconds=seconds, count=_SUSTAIN_WAITING,
         )
     )  # fmt: skip
     after = usage_of(contender.server.process_ids())
     contender.figures[f"sustained, {content_bytes} B"] = {
-        "items/s": _rate(tally),
+        "items/s": tally.items_per_second,
         "p50 ms": percentile_us(tally.samples_ns, 0.5) / 1000,
         "p99 ms": percentile_us(tally.samples_ns, 0.99) / 1000,
         "resident MB": after.resident_bytes / 1e6,
@@ -136,9 +99,9 @@ def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
     Each time in turn with another queue in which few items wait: other load on disk and machine
     affects both queues, and depth only one.
     """
-    deep, size = contender.new_queue(), SIZES[0]
+    deep, size = contender.new_name(), SIZES[0]
     few_items = _PROBES * plan.probe_rounds + 500
-    seconds = _GRACE_SECONDS if to_the_end else plan.deep_seconds
+    seconds = _END_SECONDS if to_the_end else plan.deep_seconds
 
     def fill(queue: str, count: int) -> int:
         return contender.order(Order("fill", queue, size, seconds=seconds, count=count)).items
@@ -153,7 +116,7 @@ def run_deep(contender: Contender, plan: Plan, *, to_the_end: bool) -> None:
         return [median(each) for each in zip(*rounds, strict=True)]
 
     def probe_beside(name: str) -> None:
-        few = contender.new_queue()
+        few = contender.new_name()
         fill(few, few_items)
         figures[f"{name} p99 ms"], figures[f"beside {name} p99 ms"] = probe(deep, few)
 
@@ -180,8 +143,6 @@ def _p99_ms(tally: Tally) -> float:
 
 
 # --- all of it ------------------------------------------------------------------------------------
-
-Turn = tuple[str, Callable[[], None]]
 
 
 def turns(contenders: Sequence[Contender], plan: Plan) -> Iterator[Turn]:

@@ -1,4 +1,4 @@
-"""The callers: a process for each peer, which executes orders and reports their outcome.
+"""The callers of queues, which execute orders and report their outcome.
 
 Callers of a blocking client have a thread each, with a loop that never waits; all others share one
 loop. Both run the same code.
@@ -6,16 +6,14 @@ loop. Both run the same code.
 
 import asyncio
 import contextlib
-import multiprocessing
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 
 from bench.measure import SECOND_NS
+from bench.peers.order import Order, Tally
 from bench.peers.peer import Client, Peer
 
 _STAMP_BYTES = 8
@@ -24,45 +22,14 @@ _EMPTY_NS = SECOND_NS // 4
 """If no caller got an item for this long, the queue is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The operation: 'add', 'take' (and acknowledge), 'sustain', 'probe', 'fill' or 'drain'."""
-
-    work: str
-    queue: str
-    content_bytes: int
-    items: int = 1
-    """Items in a call."""
-    callers: int = 1
-    seconds: float = 0.0
-    """The end of the order; `take` and `drain` also end when nothing is left."""
-    count: int = 0
-    """Most items of `fill`; calls of `probe`; items of `sustain` that may wait at a time."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """The outcome of an order."""
-
-    items: int = 0
-    started_ns: int = field(default_factory=time.perf_counter_ns)
-    ended_ns: int = field(default_factory=time.perf_counter_ns)
-    samples_ns: list[int] = field(default_factory=list)
-    """Seconds of each call; for `sustain`, seconds from add to take of each item."""
-
-    def is_over(self, seconds: float) -> bool:
-        return time.perf_counter_ns() - self.started_ns > seconds * SECOND_NS
-
-    def count(self, items: int, began_ns: int) -> None:
-        self.ended_ns = time.perf_counter_ns()
-        self.items += items
-        self.samples_ns.append(self.ended_ns - began_ns)
-
-
 Caller = Callable[[int, Client], Awaitable[None]]
 
 
 class Driver:
+    """Its operations are 'add', 'take' (and acknowledge), 'drain' (the same to the end), 'sustain',
+    'probe' and 'fill'. The count of an order is the most items of `fill`, the calls of `probe`, and
+    the items of `sustain` that may wait at a time."""
+
     def __init__(self, peer: Peer, address: str) -> None:
         self._peer = peer
         self._address = address
@@ -91,7 +58,7 @@ class Driver:
         contents = os.urandom(order.content_bytes)
         step = max(1, order.count // 100)
         while tally.items < order.count and not tally.is_over(order.seconds):
-            asyncio.run(self._peer.fill(self._address, order.queue, contents, step))
+            asyncio.run(self._peer.fill(self._address, order.name, contents, step))
             tally.count(step, tally.started_ns)
         return tally
 
@@ -99,7 +66,7 @@ class Driver:
 
     async def _run_tasks(self, work: Caller) -> None:
         order = self._order
-        async with self._peer.connect(self._address, order.callers, order.queue) as clients:
+        async with self._peer.connect(self._address, order.callers, order.name) as clients:
             self._tally.started_ns = time.perf_counter_ns()
             async with asyncio.TaskGroup() as group:
                 for number, client in enumerate(clients):
@@ -111,7 +78,7 @@ class Driver:
         start = threading.Barrier(order.callers, action=self._start)
 
         async def run_one(number: int) -> None:
-            async with self._peer.connect(self._address, 1, order.queue) as clients:
+            async with self._peer.connect(self._address, 1, order.name) as clients:
                 start.wait()
                 await work(number, clients[0])
 
@@ -237,38 +204,3 @@ class _RoomOfThreads:
         with self._changed:
             self._items += items
             self._changed.notify()
-
-
-# --- the process ----------------------------------------------------------------------------------
-
-
-def _obey(orders: "Connection[Tally | BaseException, Order | None]", driver: Driver) -> None:
-    while (order := orders.recv()) is not None:
-        try:
-            orders.send(driver.run(order))
-        except BaseException as error:  # noqa: BLE001  raised in the process that measures
-            orders.send(RuntimeError(f"{type(error).__name__}: {error}"))
-
-
-class DriverProcess:
-    def __init__(self, peer: Peer, address: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._orders, theirs = context.Pipe()
-        arguments = (theirs, Driver(peer, address))
-        self._process = context.Process(target=_obey, args=arguments, daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def run(self, order: Order, answer_seconds_max: float) -> Tally:
-        self._orders.send(order)
-        if not self._orders.poll(answer_seconds_max):
-            raise RuntimeError(f"{order} took longer than {answer_seconds_max} s")
-        answer = self._orders.recv()
-        if isinstance(answer, BaseException):
-            raise answer
-        tally: Tally = answer
-        return tally
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.join()

@@ -50,15 +50,14 @@ _MODULE = "github.com/nats-io/nats-server/v2"
 _SYNCED_VERSION = "v2.15.2"
 
 
-@dataclass(slots=True)
-class NatsJetStream:
+@dataclass
+class NatsServer:
     name: str
     durability: str
     notes: str
     packages: Sequence[str]
     is_synced: bool
     library: str = "nats-py"
-    is_blocking: bool = False
 
     def version(self) -> str:
         command = [self._server(), "--version"]
@@ -84,12 +83,17 @@ class NatsJetStream:
         settings.write_text(json.dumps({"host": LOOPBACK, "port": port, "jetstream": jetstream}))
         return [self._server(), "--config", str(settings)]
 
+
+@dataclass
+class NatsJetStream(NatsServer):
+    is_blocking: bool = False
+
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:
-        async with _connected(address) as connection:
+        async with connected(address) as connection:
             context = connection.jetstream()
             await self._create(context, queue)
-            publish = _publish_batch if self.is_synced else _publish_each
+            publish = publish_batch if self.is_synced else publish_each
             yield [
                 _Client(
                     partial(publish, context, connection, queue),
@@ -101,13 +105,13 @@ class NatsJetStream:
 
     async def fill(self, address: str, queue: str, contents: bytes, count: int) -> None:
         """In batches, or with messages that ask for no answer; the stream stores them all."""
-        async with _connected(address) as connection:
+        async with connected(address) as connection:
             context = connection.jetstream()
             await self._create(context, queue)
             if self.is_synced:
                 for start in range(0, count, _BATCH_ITEMS_MAX):
                     batch = [contents] * min(_BATCH_ITEMS_MAX, count - start)
-                    await _publish_batch(context, connection, queue, batch)
+                    await publish_batch(context, connection, queue, batch)
                 return
             goal = count + (await context.stream_info(queue)).state.messages
             for start in range(0, count, _FILL_ITEMS_MAX):
@@ -197,7 +201,7 @@ async def _ack_answered(messages: Sequence[Msg]) -> None:
     await asyncio.gather(*(message.ack_sync(_ANSWER_SECONDS_MAX) for message in messages))
 
 
-async def _publish_each(
+async def publish_each(
     context: JetStreamContext, _: Connection, queue: str, contents: Sequence[bytes]
 ) -> None:
     if len(contents) == 1:
@@ -206,12 +210,12 @@ async def _publish_each(
         await asyncio.gather(*(context.publish(queue, each) for each in contents))
 
 
-async def _publish_batch(
+async def publish_batch(
     context: JetStreamContext, connection: Connection, queue: str, contents: Sequence[bytes]
 ) -> None:
     """All or nothing, with one answer and one sync."""
     if len(contents) == 1:
-        await _publish_each(context, connection, queue, contents)
+        await publish_each(context, connection, queue, contents)
         return
     headers = {Header.BATCH_ID.value: uuid4().hex}
     for number, each in enumerate(contents[:-1], 1):
@@ -225,7 +229,7 @@ async def _publish_batch(
 
 
 @contextlib.asynccontextmanager
-async def _connected(address: str) -> AsyncIterator[Connection]:
+async def connected(address: str) -> AsyncIterator[Connection]:
     connection = await nats.connect(f"nats://{LOOPBACK}:{address}", allow_reconnect=False)
     try:
         yield connection

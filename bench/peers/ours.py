@@ -14,13 +14,12 @@ from queueber.version import VERSION
 _FILL_ITEMS, _FILLERS = 1000, 4
 
 
-class Queueber:
+class QueueberServer:
     name = "Queueber"
     durability = "yes, each answer after a sync"
     notes = ""
     packages: Sequence[str] = ()
     library = "queueber"
-    is_blocking = False
 
     def version(self) -> str:
         return VERSION
@@ -34,6 +33,10 @@ class Queueber:
             assert server.process is not None
             process_id = server.process.pid
             yield Server(server.address, lambda: [process_id])
+
+
+class Queueber(QueueberServer):
+    is_blocking = False
 
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:

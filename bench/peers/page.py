@@ -1,21 +1,28 @@
 """Prints the result: tables on the terminal and in the docs, and a plot."""
 
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
 from rich.markdown import Markdown
 
-from bench.measure import Shape
+from bench.measure import Shape, stdout
 from bench.peers.contest import CALLERS, SIZES, column
 from bench.peers.results import AS_BEFORE, NOW, OURS, Result
+from bench.peers.tables import (
+    PAGE,
+    Row,
+    ahead,
+    joined,
+    opening,
+    rate_cell,
+    replace_between,
+    shown_name,
+    shown_number,
+    table,
+    thousands,
+)
 
-_DOCS = Path(__file__).parents[2] / "docs"
-PAGE = _DOCS / "performance.md"
-PLOT = _DOCS / "peers.png"
+PLOT = PAGE.parent / "peers.png"
 BEGIN, END = "<!-- peers: written by make bench -->\n", "<!-- end of peers -->\n"
-
-Row = list[str]
 
 _DEEP = (
     ("hardly any", "empty p99 ms"),
@@ -31,59 +38,34 @@ _DEEP = (
 
 
 def show(result: Result) -> None:
-    Console().print(Markdown(render(result)))
+    stdout().print(Markdown(render(result)))
 
 
 def write_page(result: Result) -> None:
     """Replace the tables and the plot with the newest ones."""
-    text = PAGE.read_text()
-    head, rest = text.split(BEGIN)
-    _, tail = rest.split(END)
-    PAGE.write_text(head + BEGIN + render(result) + END + tail)
+    replace_between(PAGE, BEGIN, END, render(result))
     plot(result, PLOT)
 
 
 def render(result: Result) -> str:
-    parts = [
-        f"Taken {result.taken_at} with `{result.command}`; "
-        + ", ".join(f"{name} {value}" for name, value in result.machine.items())
-        + ".",
-        _table(["", "version", "Python client", "synced", "notes"], _contenders(result)),
-        *(f"Not measured: {peer}, because {reason}." for peer, reason in result.left_out.items()),
-    ]
+    parts = opening(result)
     for size in SIZES:
         parts += [
             f"Items of {size:,} B, thousands a second (lowest to highest round):",
-            _table(["", *_rate_names(), "sustained"], _rates(result, size)),
+            table(["", *_rate_names(), "sustained"], _rates(result, size)),
         ]
     sustained = [f"{size:,} B {name}" for size in SIZES for name in ("p50 ms", "p99 ms")]
     parts += [
         "Sustained, from the add to the worker, with at most 1,000 items waiting:",
-        _table(["", *sustained], _latencies(result)),
+        table(["", *sustained], _latencies(result)),
         "Deep, 100 B: p99 of a poll of one item in ms, when 2,000 items wait, when millions do, "
         "and after those have passed; *beside* is another queue, in which 2,000 items wait, polled "
         "in turn:",
-        _table(["", *(name for name, _ in _DEEP)], _deep(result)),
+        table(["", *(name for name, _ in _DEEP)], _deep(result)),
         "Memory after a sustained run, and bytes written to disk for an item's whole life:",
-        _table(["", *(f"{s:,} B {n}" for s in SIZES for n in ("MB", "B/item"))], _costs(result)),
+        table(["", *(f"{s:,} B {n}" for s in SIZES for n in ("MB", "B/item"))], _costs(result)),
     ]
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
-
-
-def _table(head: Row, rows: list[Row]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _name(peer: str) -> str:
-    return f"**{peer}**" if peer == OURS else peer
-
-
-def _contenders(result: Result) -> list[Row]:
-    return [
-        [_name(peer), line["version"], line["client"], line["synced"], line["notes"]]
-        for peer, line in result.peers.items()
-    ]
+    return joined(parts)
 
 
 # --- rates ----------------------------------------------------------------------------------------
@@ -103,10 +85,10 @@ def _rates(result: Result, size: int) -> list[Row]:
     sustained = f"sustained, {size} B"
     rows = []
     for peer, line in result.peers.items():
-        cells = [_rate_cell(line["figures"].get(name)) for name in columns]
+        cells = [rate_cell(line["figures"].get(name)) for name in columns]
         found = line["figures"].get(sustained, {}).get("items/s")
-        rows.append([_name(peer), *cells, _thousands(found)])
-    rows.append(["ahead of the best peer", *(_ahead(result, c) for c in [*columns, sustained])])
+        rows.append([shown_name(peer), *cells, thousands(found)])
+    rows.append(["ahead of the best peer", *(ahead(result, c) for c in [*columns, sustained])])
     ours = [result.figure(OURS, name, "items/s") for name in columns]
     for yardstick in (AS_BEFORE, NOW):
         limits = [result.limit(yardstick, name) for name in columns]
@@ -114,29 +96,9 @@ def _rates(result: Result, size: int) -> list[Row]:
             f"{mine / limit:.0%}" if mine and limit else "-"
             for mine, limit in zip(ours, limits, strict=True)
         ]
-        rows.append([yardstick, *map(_thousands, limits), "-"])
+        rows.append([yardstick, *map(thousands, limits), "-"])
         rows.append(["our share of that", *shares, "-"])
     return rows
-
-
-def _rate_cell(figures: dict[str, Any] | None) -> str:
-    if not figures:
-        return "-"
-    low, high = _thousands(figures["lowest"]), _thousands(figures["highest"])
-    return f"{_thousands(figures['items/s'])} ({low} to {high})"
-
-
-def _thousands(rate: float | None) -> str:
-    if rate is None:
-        return "-"
-    return f"{rate / 1000:.1f}" if rate < 100_000 else f"{rate / 1000:.0f}"
-
-
-def _ahead(result: Result, name: str) -> str:
-    best, ours = result.best_peer(name, "items/s"), result.figure(OURS, name, "items/s")
-    if best is None or ours is None:
-        return "-"
-    return f"{ours / best[1]:.1f}x ({best[0]})"
 
 
 # --- all else -------------------------------------------------------------------------------------
@@ -144,16 +106,12 @@ def _ahead(result: Result, name: str) -> str:
 
 def _cells(result: Result, peer: str, column_name: str, *names: str) -> Row:
     found = [result.figure(peer, column_name, name) for name in names]
-    return ["-" if each is None else _number(each) for each in found]
-
-
-def _number(figure: float) -> str:
-    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.1f}"
+    return ["-" if each is None else shown_number(each) for each in found]
 
 
 def _latencies(result: Result) -> list[Row]:
     return [
-        [_name(peer)]
+        [shown_name(peer)]
         + [
             cell
             for size in SIZES
@@ -165,12 +123,12 @@ def _latencies(result: Result) -> list[Row]:
 
 def _deep(result: Result) -> list[Row]:
     figures = [figure for _, figure in _DEEP]
-    return [[_name(peer), *_cells(result, peer, "deep", *figures)] for peer in result.peers]
+    return [[shown_name(peer), *_cells(result, peer, "deep", *figures)] for peer in result.peers]
 
 
 def _costs(result: Result) -> list[Row]:
     return [
-        [_name(peer)]
+        [shown_name(peer)]
         + [
             cell
             for size in SIZES

@@ -47,7 +47,9 @@ class Client(Protocol):
         """Acknowledge items, which deletes them."""
 
 
-class Peer(Protocol):
+class Program(Protocol):
+    """What every peer has, of queues and of topics."""
+
     name: str
     """The name in the tables."""
     durability: str
@@ -56,8 +58,6 @@ class Peer(Protocol):
     """The column `notes` of the table; may be empty."""
     library: str
     """The distribution of its Python client, whose version is shown."""
-    is_blocking: bool
-    """Whether clients block their thread: then every caller has its own thread."""
 
     @property
     def packages(self) -> Sequence[str]:
@@ -72,6 +72,13 @@ class Peer(Protocol):
     def running(self, folder: Path) -> AbstractContextManager[Server]:
         """Run a server on loopback with its data below `folder`; ends all its processes and deletes
         its data afterwards."""
+
+
+class Peer(Program, Protocol):
+    """A queue."""
+
+    is_blocking: bool
+    """Whether clients block their thread: then every caller has its own thread."""
 
     def connect(
         self, address: str, callers: int, queue: str

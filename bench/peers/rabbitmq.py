@@ -35,13 +35,14 @@ _SETTLE_SECONDS_MAX = 120.0
 """Seconds until the last filled message is in the queue."""
 
 
-class RabbitMQ:
-    name = "RabbitMQ"
-    durability = "yes"
-    notes = "quorum queue; acks are not answered, so nobody knows when they are on disk"
+class RabbitServer:
+    """A node with one port, for the protocol that `settings` tell."""
+
     packages = ("rabbitmq-server",)
-    library = "aio-pika"
-    is_blocking = False
+    plugins: Sequence[str] = ()
+
+    def settings(self, port: int) -> Mapping[str, str]:
+        return {"listeners.tcp.default": f"{LOOPBACK}:{port}"}
 
     def version(self) -> str:
         return _home().name.removeprefix("rabbitmq_server-")
@@ -51,6 +52,10 @@ class RabbitMQ:
         port, distribution_port, epmd_port = free_ports(3)
         epmd = find_program("epmd", title="Erlang", package="erlang-base", otherwise=_OTHERWISE)
         with data_folder(folder, "rabbitmq") as data_dir:
+            (data_dir / "enabled_plugins").write_text(f"[{','.join(self.plugins)}].\n")
+            (data_dir / "rabbitmq.conf").write_text(
+                "".join(f"{name} = {value}\n" for name, value in self.settings(port).items())
+            )
             environment = _environment(data_dir, port, distribution_port, epmd_port)
             with (
                 # Otherwise the server starts one, which outlives it.
@@ -65,6 +70,14 @@ class RabbitMQ:
                 ) as root,
             ):
                 yield Server(str(port), lambda: process_ids(root) + process_ids(epmd_root))
+
+
+class RabbitMQ(RabbitServer):
+    name = "RabbitMQ"
+    durability = "yes"
+    notes = "quorum queue; acks are not answered, so nobody knows when they are on disk"
+    library = "aio-pika"
+    is_blocking = False
 
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:
@@ -161,8 +174,6 @@ def _environment(
     data_dir: Path, port: int, distribution_port: int, epmd_port: int
 ) -> Mapping[str, str]:
     """Everything of this node apart from any other's: names, ports, files, and the cookie."""
-    (data_dir / "enabled_plugins").write_text("[].\n")
-    (data_dir / "rabbitmq.conf").write_text(f"listeners.tcp.default = {LOOPBACK}:{port}\n")
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(data_dir),

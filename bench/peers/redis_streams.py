@@ -18,8 +18,8 @@ from bench.peers.processes import (
 
 _GROUP = "workers"
 _WAIT_MS = round(WAIT_SECONDS * 1000)
-_FIELD = b"c"
-_NEW = ">"
+FIELD = b"c"
+NEW = ">"
 """Messages that no consumer of the group has got yet."""
 _FILL_SCRIPT = """
 for _ = 1, ARGV[2] do
@@ -30,13 +30,12 @@ _FILL_ITEMS_MAX = 10_000
 """Items in one script, which cannot be interrupted."""
 
 
-class RedisStreams:
+class RedisServer:
     name = "Redis Streams"
     durability = "yes"
     notes = "everything is held in memory"
     packages = ("redis-server",)
     library = "redis"
-    is_blocking = False
 
     def version(self) -> str:
         done = subprocess.run([_server(), "--version"], check=True, capture_output=True, text=True)
@@ -45,21 +44,25 @@ class RedisStreams:
     def running(self, folder: Path) -> contextlib.AbstractContextManager[Server]:
         return running_on_a_port(folder, "redis", _command)
 
+
+class RedisStreams(RedisServer):
+    is_blocking = False
+
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int, queue: str) -> AsyncIterator[list[Client]]:
-        async with _connected(address, callers) as redis:
-            await _create(redis, queue)
+        async with connected(address, callers) as redis:
+            await create_group(redis, queue, _GROUP)
             yield [_Client(redis, queue, f"caller-{caller}") for caller in range(callers)]
 
     async def fill(self, address: str, queue: str, contents: bytes, count: int) -> None:
         """With a script in the server, unsynced until its end."""
-        async with _connected(address, 1) as redis:
-            await _create(redis, queue)
+        async with connected(address, 1) as redis:
+            await create_group(redis, queue, _GROUP)
             await redis.config_set("appendfsync", "no")
             add = redis.register_script(_FILL_SCRIPT)
             for start in range(0, count, _FILL_ITEMS_MAX):
                 items = min(_FILL_ITEMS_MAX, count - start)
-                await add(keys=[queue], args=[contents, items, _FIELD])
+                await add(keys=[queue], args=[contents, items, FIELD])
             await redis.config_set("appendfsync", "always")
             # The first write syncs all earlier ones; it counts for the fill.
             await redis.set(f"{queue}:filled", count)
@@ -90,20 +93,14 @@ class _Client:
         self._consumer = consumer
 
     async def add(self, contents: Sequence[bytes]) -> None:
-        if len(contents) == 1:
-            await self._redis.xadd(self._queue, {_FIELD: contents[0]})
-            return
-        pipeline = self._redis.pipeline(transaction=False)
-        for each in contents:
-            pipeline.xadd(self._queue, {_FIELD: each})
-        await pipeline.execute()
+        await append(self._redis, self._queue, contents)
 
     async def take(self, count: int) -> Taken:
         answer: Any = await self._redis.xreadgroup(
-            _GROUP, self._consumer, {self._queue: _NEW}, count=count, block=_WAIT_MS
+            _GROUP, self._consumer, {self._queue: NEW}, count=count, block=_WAIT_MS
         )
         entries = answer[0][1] if answer else []
-        return Taken([fields[_FIELD] for _, fields in entries], [entry for entry, _ in entries])
+        return Taken([fields[FIELD] for _, fields in entries], [entry for entry, _ in entries])
 
     async def ack(self, taken: Taken) -> None:
         pipeline = self._redis.pipeline(transaction=False)
@@ -120,7 +117,7 @@ def _server() -> str:
 
 
 @contextlib.asynccontextmanager
-async def _connected(address: str, callers: int) -> AsyncIterator["Redis"]:
+async def connected(address: str, callers: int) -> AsyncIterator["Redis"]:
     # Protocol 3 has other forms of answers, and nothing that a queue needs.
     pool = BlockingConnectionPool(
         host=LOOPBACK, port=int(address), max_connections=callers, timeout=None, protocol=2
@@ -130,9 +127,21 @@ async def _connected(address: str, callers: int) -> AsyncIterator["Redis"]:
     await pool.aclose()
 
 
-async def _create(redis: "Redis", queue: str) -> None:
+async def create_group(redis: "Redis", stream: str, group: str) -> None:
+    """Create a group that begins with the first entry, and the stream, if they are missing."""
     try:
-        await redis.xgroup_create(queue, _GROUP, id="0", mkstream=True)
+        await redis.xgroup_create(stream, group, id="0", mkstream=True)
     except ResponseError as error:
         if "BUSYGROUP" not in str(error):  # it is there already
             raise
+
+
+async def append(redis: "Redis", stream: str, contents: Sequence[bytes]) -> None:
+    """Several entries go in one pipeline: each is a command, and all are synced together."""
+    if len(contents) == 1:
+        await redis.xadd(stream, {FIELD: contents[0]})
+        return
+    pipeline = redis.pipeline(transaction=False)
+    for each in contents:
+        pipeline.xadd(stream, {FIELD: each})
+    await pipeline.execute()

@@ -28,6 +28,8 @@ class Result:
         return asdict(self)
 
     def figure(self, peer: str, column: str, name: str) -> float | None:
+        if peer not in self.peers:
+            return None
         found: float | None = self.peers[peer]["figures"].get(column, {}).get(name)
         return found
 

@@ -38,8 +38,9 @@ def main() -> int:
     told = run(given.kills, given.seed)
     print(table(told))
     print(
-        f"{told.acknowledged('add')} items added, {told.acknowledged('remove', 'complete')} ended, "
-        f"in {time.monotonic() - began:.0f} s"
+        f"{told.acknowledged('add')} items added, {told.acknowledged('remove', 'complete')} ended; "
+        f"{told.messages('publish', 'together')} messages published, {told.messages('pushed')} "
+        f"pushed in order, {told.moved} moved together; in {time.monotonic() - began:.0f} s"
     )
     for wrong in told.wrong[:_SHOWN_MAX]:
         print(wrong)

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,15 @@ from random import Random
 
 from faults.recorder import Recorder
 
-CREW = ("produce", "produce", "consume", "consume", "work", "work", "old")
-PRODUCERS = ("produce", "old")
+CREW = (
+    "produce", "produce", "consume", "consume", "work", "work", "old",
+    "publish", "publish", "follow", "share", "share", "subscribe",
+    "push", "push", "move", "move",
+)  # fmt: skip
+DRAINERS = ("work", "share", "subscribe")
+"""Those that take everything out that others have put in."""
+HOLDERS = ("consume", "work", "old", "share", "subscribe", "push", "move")
+"""Those that hold leases, or get messages pushed."""
 
 
 @dataclass(slots=True)
@@ -70,18 +77,18 @@ class Fleet:
 
     def stop_one(self, seconds: float) -> None:
         """Stop a member that holds leases for that long."""
-        holders = [member for member in self.members if member.role != "produce"]
+        holders = [member for member in self.members if member.role in HOLDERS]
         process = self.random.choice(holders).process
         process.send_signal(signal.SIGSTOP)
         time.sleep(seconds)
         process.send_signal(signal.SIGCONT)
 
-    def dismiss(self, *roles: str) -> None:
-        """End the members of some roles for good; without roles, all."""
+    def dismiss(self, *, but: Sequence[str] = ()) -> None:
+        """End all members for good, but those of some roles."""
         for member in self.members:
-            if not roles or member.role in roles:
+            if member.role not in but:
                 self._kill(member)
-        self.members = [m for m in self.members if roles and m.role not in roles]
+        self.members = [member for member in self.members if member.role in but]
 
     def _kill(self, member: Member) -> None:
         """Record that leases bound to its connection, such as those of a pool, end."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import queueber
+from faults.death import ordered_members, topic_members
 from faults.observed import ObservedQueue
 from faults.observed_pool import run_observed_pool
 from faults.recorder import Recorder, recording_to
@@ -94,7 +95,17 @@ def work(address: str, recorder: Recorder, name: str, random: Random) -> None:
 
 
 Role = Callable[[str, Recorder, str, Random], None]
-ROLES: Mapping[str, Role] = {"produce": produce, "consume": consume, "work": work}
+ROLES: Mapping[str, Role] = {
+    "produce": produce,
+    "consume": consume,
+    "work": work,
+    "publish": topic_members.publish,
+    "follow": topic_members.follow,
+    "share": topic_members.share,
+    "subscribe": topic_members.subscribe,
+    "push": ordered_members.push,
+    "move": ordered_members.move,
+}
 
 
 def main() -> None:

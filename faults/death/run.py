@@ -11,18 +11,42 @@ from random import Random
 import queueber
 from faults.checker import check
 from faults.death.blows import BLOWS, Target, shifted_server
-from faults.death.fleet import PRODUCERS, running_fleet
+from faults.death.fleet import DRAINERS, running_fleet
 from faults.death.members import BATCHES, QUEUE, TASKS
+from faults.death.ordered_members import (
+    BRIDGE,
+    BRIDGED,
+    MOVED,
+    MOVERS,
+    PUSHED,
+    STEPS,
+    create_ordered_groups,
+)
 from faults.death.shifted_clock import HOUR_MS
+from faults.death.topic_members import (
+    COPIES,
+    JOINED,
+    MESSAGES,
+    ORDERED,
+    SHARED,
+    SUBSCRIBERS,
+    create_topics,
+)
 from faults.final_state import FinalState
 from faults.history import Call, History, Outcome, merged
 from faults.observed import read_final_state
+from faults.observed_topic import read_final_group, read_final_topics
 from faults.recorder import Recorder, monotonic_ms, read_histories
+from faults.topics import pushes
+from faults.topics.checker import check_topics
+from faults.topics.facts import TopicFacts, with_adds
+from faults.topics.final import FinalTopics
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 
 _WAIT_SECONDS_MAX = 120.0
 _AT_THE_END = "at the end"
+_GROUP = f"{MESSAGES}/{SHARED}"
 
 
 @dataclass(slots=True)
@@ -38,6 +62,8 @@ class Row:
 class Told:
     rows: dict[str, Row]
     history: History
+    moved: int
+    """Messages that were published to another topic in the call that acknowledged them."""
 
     @property
     def wrong(self) -> list[str]:
@@ -47,6 +73,15 @@ class Told:
         """Number of items in answered calls."""
         return sum(
             len(call.answer.get("ids", call.answer.get("done", ())))
+            for call in self.history.calls
+            if call.operation in operations and call.is_ok
+        )
+
+    def messages(self, *operations: str) -> int:
+        """Number of messages in answered calls."""
+        return sum(
+            sum(len(each["offsets"]) for each in call.answer.get("published", ()))
+            + len(call.answer.get("messages", ()))
             for call in self.history.calls
             if call.operation in operations and call.is_ok
         )
@@ -69,6 +104,8 @@ def run(kills: int, seed: int) -> Told:
         try:
             with queueber.connect(server.address) as client:
                 client.create_queue(TASKS, attempts_max=1000)
+                create_topics(client)
+                create_ordered_groups(client)
             with running_fleet(server.address, folder, random, recorder) as fleet:
                 fleet.wait_until_at_work(_WAIT_SECONDS_MAX)
                 target = Target(server, fleet, recorder)
@@ -78,7 +115,7 @@ def run(kills: int, seed: int) -> Told:
                     rows[blow].wrong += filter(None, [BLOWS[blow][0](target)])
                     struck.append((monotonic_ms(), blow))
                     fleet.look_after()
-                final = _come_to_rest(target)
+                final, topics, moved = _come_to_rest(target)
             rows[_AT_THE_END].wrong += fleet.failures
             rows[_AT_THE_END].wrong += [f"exit code {code}" for code in [server.stop()] if code]
             with RocksStore(server.data_dir, read_only=True) as store:
@@ -86,21 +123,47 @@ def run(kills: int, seed: int) -> Told:
         finally:
             server.kill()
         history = merged([read_histories(folder), recorder.history])
-    _judge(rows, struck, history, final)
-    return Told(rows, history)
+    _judge(rows, struck, history, final, topics)
+    results = [result.result for result in final[STEPS].results]
+    found = {"the topic": moved, "the results": results}
+    facts = TopicFacts(history, topics)
+    rows[_AT_THE_END].wrong += map(str, pushes.moved(facts, MESSAGES, MOVERS, found))
+    return Told(rows, history, len(moved))
 
 
-def _come_to_rest(target: Target) -> Mapping[str, FinalState]:
-    """Wait until the pools have done all tasks and all leases have expired."""
+def _come_to_rest(target: Target) -> tuple[Mapping[str, FinalState], FinalTopics, list[str]]:
+    """Wait until the pools have done all tasks, shared groups and the bridge have had all messages,
+    and all leases have expired. Returns also what was moved from one topic to another."""
     target.step_clock(target.shift_ms_max + HOUR_MS - target.shift_ms)
-    target.fleet.dismiss(*PRODUCERS)
+    target.fleet.dismiss(but=DRAINERS)
     with queueber.connect(target.server.address) as client:
         tasks = client.queue(TASKS)
         _wait_until_nothing_is_there(tasks, "ready", "delayed", "leased")
+        messages = client.topic(MESSAGES, must_exist=True)
+        for group in (SHARED, SUBSCRIBERS, BRIDGE):
+            _wait_until_all_is_consumed(target, messages, group)
         target.fleet.look_after()
         target.fleet.dismiss()
-        _wait_until_nothing_is_there(client.queue(QUEUE), "delayed", "leased")
-        return {queue: read_final_state(client.queue(queue), BATCHES) for queue in (QUEUE, TASKS)}
+        for queue in (QUEUE, STEPS):
+            _wait_until_nothing_is_there(client.queue(queue), "delayed", "leased")
+        queues = (QUEUE, TASKS, JOINED, STEPS, BRIDGED)
+        final = {queue: read_final_state(client.queue(queue), BATCHES) for queue in queues}
+        final[_GROUP] = read_final_group(messages.group(SHARED))
+        cursors = [(MESSAGES, group) for group in (ORDERED, PUSHED, MOVERS)]
+        topics = read_final_topics(client, [MESSAGES, COPIES], cursors)
+        copied = read_final_topics(client, [MOVED], []).topics[MOVED].partitions[0]
+        return final, topics, [message[1] for message in copied.messages]
+
+
+def _wait_until_all_is_consumed(target: Target, topic: queueber.Topic, group: str) -> None:
+    give_up_at = time.monotonic() + _WAIT_SECONDS_MAX
+    while (info := topic.describe_group(group)).lag:
+        if time.monotonic() > give_up_at:
+            stats = topic.group(group).stats()
+            failures = target.fleet.failures
+            raise AssertionError(f"{group} does not come to rest: {info}, {stats}, {failures}")
+        target.fleet.look_after()
+        time.sleep(0.1)
 
 
 def _wait_until_nothing_is_there(queue: queueber.Queue, *states: str) -> None:
@@ -116,6 +179,7 @@ def _judge(
     struck: Sequence[tuple[float, str]],
     history: History,
     final: Mapping[str, FinalState],
+    topics: FinalTopics,
 ) -> None:
     def row_of(call: Call) -> Row:
         return rows[next((blow for at_ms, blow in struck if call.began_ms < at_ms), _AT_THE_END)]
@@ -124,7 +188,10 @@ def _judge(
     for call in history.calls:
         if call.queue:
             row_of(call).calls[call.outcome] += 1
-    for violation in check(history, final):
+    bridges = {BRIDGED: MESSAGES}
+    told = with_adds(history, {_GROUP: MESSAGES}, bridges)
+    violations = [*check(told, final), *check_topics(history, topics, final, bridges)]
+    for violation in violations:
         last = max(violation.calls, key=lambda call: call.began_ms, default=None)
         row = rows[_AT_THE_END] if last is None else row_of(last)
         row.wrong.append(str(violation))

@@ -18,11 +18,13 @@ _TRIES = 2
 
 
 def fill(address: str) -> None:
-    """Add the items that attacks poll."""
+    """Add the items and messages that attacks ask for."""
     with queueber.connect(address) as client:
         for _ in range(8):
             client.queue(BIG).add(os.urandom(LARGE_ITEM))
+            client.topic(BIG).publish(os.urandom(LARGE_ITEM))
         client.queue("hostile-empty").stats()
+        client.topic("hostile-topic").publish([b"x"] * 1000)
 
 
 def shown(verdict: Verdict) -> str:

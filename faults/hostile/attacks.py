@@ -229,6 +229,48 @@ def _read_all(raw: Raw) -> None:
     threading.Thread(target=lambda: [None for _ in raw.messages()], daemon=True).start()
 
 
+def never_takes(task: Task) -> int:
+    """Subscribes to 28 MB again and again, and reads no delivery."""
+    wanted = {"credits": 1_000_000}
+    count = 0
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Raw(task.address, receive_bytes=4096)) for _ in range(4)]
+        for raw in streams:
+            raw.send(bootstrap() + call(1, "topic", name=BIG))
+        for number in task.goes_on():
+            for raw in streams:
+                asked = call(number + 2, "Topic.subscribe", of=1, req=wanted)
+                count += raw.send_some(asked, 0.05) > 0
+            time.sleep(0.002)
+    return count
+
+
+def never_answers(task: Task) -> int:
+    """Reads all that its subscriptions are sent, and answers no delivery."""
+    wanted = {"credits": 1_000_000, "heartbeatMs": 100}
+    return _ask_on(
+        task,
+        lambda question: (
+            call(question, "topic", name="hostile-topic")
+            if question == 1
+            else call(question, "Topic.subscribe", of=1, req=wanted)
+        ),
+    )
+
+
+def takes_over(task: Task) -> int:
+    """Consumers of an ordered group that take over from each other as fast as possible."""
+    wanted = {"group": "hostile", "credits": 10}
+    return _ask_on(
+        task,
+        lambda question: (
+            call(question, "topic", name="hostile-topic")
+            if question == 1
+            else call(question, "Topic.subscribe", of=1, req=wanted)
+        ),
+    )
+
+
 def keeps_answers(task: Task) -> int:
     """Makes the server keep answers of 28 MB instead of sending them, as the protocol allows."""
     with Raw(task.address) as raw:
@@ -264,4 +306,7 @@ ATTACKS: dict[str, Attack] = {
     "never finishes": Attack(never_finishes),
     "hoards queues": Attack(hoards_queues),
     "keeps answers": Attack(keeps_answers, 600),
+    "never takes": Attack(never_takes, 1400),
+    "never answers": Attack(never_answers),
+    "takes over": Attack(takes_over),
 }

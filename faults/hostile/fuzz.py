@@ -26,7 +26,7 @@ def conversation(random: Random) -> bytes:
     """Messages that a normal client might send."""
     parts = [bootstrap(0)]
     for question in range(1, random.randint(2, 6)):
-        kind = random.choice(["add", "poll", "stats", "queue", "removeMany", "peek"])
+        kind = random.choice(["add", "poll", "stats", "queue", "removeMany", "peek", "topic"])
         if kind == "add":
             items = [random.randbytes(random.choice([0, 10, 300])) for _ in range(3)]
             packed = {"ends": pack("<3I", *accumulate(map(len, items))), "values": b"".join(items)}
@@ -39,6 +39,8 @@ def conversation(random: Random) -> bytes:
             parts.append(call(question, "poll", req=request))
         elif kind == "queue":
             parts.append(call(question, "queue", name="fuzzed"))
+        elif kind == "topic":
+            parts += _topic_calls(random, question)
         elif kind == "removeMany":
             ids = [bytes(16)] * random.randint(0, 3)
             parts.append(call(question, "removeMany", req={"ids": ids, "leases": ids}))
@@ -47,6 +49,26 @@ def conversation(random: Random) -> bytes:
         if random.random() < 0.5:
             parts.append(finish(question))
     return b"".join(parts)
+
+
+def _topic_calls(random: Random, topic: int) -> list[bytes]:
+    """A topic is asked for with the number `topic`, and used."""
+    group = random.choice(["", "ordered", "shared"])
+    settings = {"kind": "shared" if group == "shared" else "ordered"}
+    subscription = topic + 20
+    return [
+        call(topic, "topic", name="fuzzed"),
+        call(topic + 10, "Topic.publish", of=topic, publication={"payloads": [b"x", b""]}),
+        call(
+            subscription,
+            "Topic.subscribe",
+            of=topic,
+            req={"group": group, "settings": settings, "credits": random.choice([0, 1, 100])},
+        ),
+        call(topic + 30, "Subscription.grant", of=subscription, credits=2),
+        call(topic + 40, "Topic.read", of=topic, req={"messagesMax": 3}),
+        call(topic + 50, "Subscription.ack", of=subscription, offset=random.choice([0, 1, 2**63])),
+    ]
 
 
 def noise(random: Random) -> bytes:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from random import Random
-from struct import pack
+from struct import pack, unpack_from
 from typing import Any
 
 import capnp
@@ -13,11 +13,20 @@ _FOLDER = Path(capnp.__file__).parent
 rpc = capnp.load(str(_FOLDER / "rpc.capnp"), imports=[str(_FOLDER.parent)])
 
 METHODS: dict[str, tuple[int, int, Any]] = {
-    method.name: (interface.schema.node.id, number, interface.schema.methods[method.name])
-    for interface in (wire.Queue, wire.Service)
+    prefix + method.name: (interface.schema.node.id, number, interface.schema.methods[method.name])
+    for prefix, interface in (
+        ("", wire.Queue),
+        ("", wire.Service),
+        ("Topic.", wire.Topic),
+        ("Subscription.", wire.Subscription),
+    )
     for number, method in enumerate(interface.schema.node.interface.methods)
 }
-"""Each method's interface, number and schema."""
+"""Each method's interface, number and schema. Those of the bootstrap object have no prefix."""
+
+CONSUMER_SCHEMA = wire.Consumer.schema
+CONSUMER = 7
+"""What a subscriber calls the consumer that it gives to the server."""
 
 
 def bootstrap(question: int = 0) -> bytes:
@@ -27,10 +36,16 @@ def bootstrap(question: int = 0) -> bytes:
 
 
 def call(
-    question: int, method: str, *, of: int = 0, to_yourself: bool = False, **params: Any
+    question: int,
+    method: str,
+    *,
+    of: int = 0,
+    to_yourself: bool = False,
+    has_consumer: bool = True,
+    **params: Any,
 ) -> bytes:
     """A call on what the question `of` was answered with: 0 for the bootstrap object, else a
-    queue that was asked for."""
+    queue, a topic or a subscription that was asked for. A subscribe gives a consumer."""
     interface, number, known = METHODS[method]
     message = rpc.Message.new_message()
     made = message.init("call")
@@ -45,7 +60,33 @@ def call(
         setattr(content, name, value)
     if to_yourself:
         made.sendResultsTo.yourself = None
-    return encoded(message)
+    if method != "Topic.subscribe" or not has_consumer:
+        return encoded(message)
+    made.params.init("capTable", 1)[0].senderHosted = CONSUMER
+    return _with_capability(encoded(message))
+
+
+def _with_capability(data: bytes) -> bytes:
+    """The same call with capability 0 in the second pointer of its parameters.
+
+    pycapnp sets capabilities only in a running event loop, and with an object behind them.
+    """
+    at = 8
+    if data[:4] != bytes(4):
+        raise ValueError("the message has several segments; use shorter parameters")
+    # The root, of which the call is the first pointer; then its second, the parameters; then
+    # their content.
+    for pointer in (0, 1, 0):
+        at = _struct_at(data, at)[pointer]
+    slot = _struct_at(data, at)[1]
+    return data[:slot] + pack("<II", 3, 0) + data[slot + 8 :]
+
+
+def _struct_at(data: bytes, at: int) -> range:
+    """Where the pointers are of the struct that a pointer leads to."""
+    offset, data_words, pointers = unpack_from("<iHH", data, at)
+    start = at + 8 + 8 * (offset >> 2) + 8 * int(data_words)
+    return range(start, start + 8 * int(pointers), 8)
 
 
 def finish(question: int) -> bytes:
@@ -104,7 +145,9 @@ def random_message(random: Random) -> bytes:
             made.target.importedCap = random.choice([0, 1, 2**32 - 1])
         else:
             made.target.init("promisedAnswer").questionId = random.choice([0, 1, number])
-        made.interfaceId = random.choice([METHODS["add"][0], METHODS["queue"][0], 1])
+        made.interfaceId = random.choice(
+            [METHODS["add"][0], METHODS["queue"][0], METHODS["Topic.read"][0], 1]
+        )
         made.methodId = random.choice([0, 1, 2, 7, 99, 65535])
         table = made.params.init("capTable", random.choice([0, 1, 5]))
         for entry in table:

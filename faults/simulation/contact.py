@@ -11,7 +11,7 @@ from faults.recorder import Recorder, outcome_of
 from faults.simulation.network import Connection, ConnectionLost, Network
 from queueber.errors import QueueberError
 from queueber.service.service import Service
-from queueber.service.session import QueueHandle
+from queueber.service.session import Session
 
 _RECONNECT_MS = 5
 _BREAK_CHANCE = 0.1
@@ -19,7 +19,7 @@ _BREAK_CHANCE = 0.1
 _BREAKS_AFTER_MS = (0.2, 2, 20)
 """Average time until it breaks: during sending, syncing or waiting."""
 
-Ask: TypeAlias = Callable[[Service, QueueHandle], Awaitable[Any]]
+Ask: TypeAlias = Callable[[Service, Any], Awaitable[Any]]
 Tell: TypeAlias = Callable[[Any], dict[str, Any]]
 
 
@@ -76,7 +76,7 @@ class Contact:
         breaking = self._maybe_break(connection)
         try:
             found = await connection.call(
-                lambda service: ask(service, service.queues.handle(self.queue, connection.session))
+                lambda service: ask(service, self._target(service, connection.session))
             )
         except ConnectionLost:
             self._recorder.end(pending, Outcome.UNKNOWN)
@@ -93,6 +93,10 @@ class Contact:
         pending.answered(**tell(found))
         self._recorder.end(pending, Outcome.OK)
         return found
+
+    def _target(self, service: Service, session: Session) -> Any:
+        """What the calls are about."""
+        return service.queues.handle(self.queue, session)
 
     def _maybe_break(self, connection: Connection) -> asyncio.TimerHandle | None:
         """A timer that breaks the connection if the call has not ended by then."""

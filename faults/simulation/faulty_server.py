@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from faults.history import Outcome
@@ -13,7 +13,8 @@ from faults.simulation.network import Network
 from faults.simulation.probe import waits_in_vain
 from faults.simulation.roles import BATCHES
 from faults.simulation.server import Server
-from queueber.model import QueueSettings
+from faults.simulation.topic_roles import BRIDGED, JOINED, ORDERED, PLAIN, SHARED
+from queueber.model import GroupKind, GroupSettings, Position, QueueSettings, TopicConfig
 
 QUEUES = ("default", "other")
 
@@ -56,15 +57,38 @@ class FaultyServer:
         """The present run of the server."""
         self.crashes = 0
 
-    async def start(self, settings: QueueSettings) -> None:
+    async def start(
+        self, settings: QueueSettings, topics: Mapping[str, TopicConfig] | None = None
+    ) -> None:
         self._begin_life(no_families())
         queues, session = self.now.service.queues, self.now.session
         await queues.configure_queue(QUEUES[0], settings, session)
         await queues.create_queue(QUEUES[1], settings, session)
+        for name, config in (topics or {}).items():
+            await self._create_topic(name, config)
+        if topics:
+            await self._create_queues_of_topics()
         self._choose_crash()
         for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
             if self._random.random() < chance:
                 self._loop.call_later(self._random.uniform(0, 0.2), fault)
+
+    async def _create_topic(self, name: str, config: TopicConfig) -> None:
+        service, session = self.now.service, self.now.session
+        await service.topics.create_topic(name, config, session)
+        topic = await service.topics.open_topic(name, session, must_exist=True)
+        for group, kind in ((ORDERED, GroupKind.ORDERED), (SHARED, GroupKind.SHARED)):
+            leases = QueueSettings(attempts_max=self._random.choice([1, 3]), backoff_ms=(3, 20))
+            given = GroupSettings(kind, leases=leases)
+            await service.groups.create_group(topic, group, given, Position())
+
+    async def _create_queues_of_topics(self) -> None:
+        service, session = self.now.service, self.now.session
+        for queue in (BRIDGED, JOINED):
+            await service.queues.create_queue(queue, QueueSettings(), session)
+        topic = await service.topics.open_topic(PLAIN, session, must_exist=True)
+        given = GroupSettings(GroupKind.QUEUE, queue=BRIDGED)
+        await service.groups.create_group(topic, "bridge", given, Position())
 
     async def make_peace(self) -> None:
         """Inject no further faults."""

@@ -20,7 +20,7 @@ _ALL = 1000
 def final_state(service: Service, engine: Engine, queue: QueueHandle) -> FinalState:
     results = results_of(live_view(engine.store, queue.state), 0, _ALL, MIB)
     return records.final_state(
-        {state: list(_items(service, queue, state)) for state in ItemState},
+        {state: list(items_of(service, queue, state)) for state in ItemState},
         results.results,
         {batch: _receipt(queue.state, batch) for batch in BATCHES},
         service.queues.stats(queue),
@@ -28,7 +28,7 @@ def final_state(service: Service, engine: Engine, queue: QueueHandle) -> FinalSt
     )
 
 
-def _items(service: Service, queue: QueueHandle, state: ItemState) -> Iterator[ItemInfo]:
+def items_of(service: Service, queue: QueueHandle, state: ItemState) -> Iterator[ItemInfo]:
     after = b""
     while True:
         items, after = service.items.peek(queue, state, after, 0)

@@ -14,6 +14,9 @@ _LOW = {
     "queueber.engine.records.producers.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.engine.integrity.records.PRODUCER_ANSWERS_KEPT": 2,
     "queueber.service.bound_leases.SWEEP_SLICE_ITEMS": 2,
+    "queueber.engine.topics.compaction.COMPACT_AFTER_MS": 20,
+    "queueber.engine.topics.topics.TOPICS_LOADED_MAX": 2,
+    "queueber.engine.kernel.noted_times.AGENDA_SLACK_MS": 50,
 }
 
 

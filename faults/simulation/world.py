@@ -1,21 +1,36 @@
 """A world: a server that crashes, and its callers, from a seed to the end of the history."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from faults.checker import check
 from faults.final_state import FinalState
-from faults.history import History
+from faults.history import TOPICS, History
 from faults.recorder import Recorder
 from faults.simulation.caller import Caller
 from faults.simulation.contact import Rumours
+from faults.simulation.disk import Crashed
 from faults.simulation.faulty_server import QUEUES, FaultyServer
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
 from faults.simulation.roles import LEASES_MS, ROLES
+from faults.simulation.server import Server
+from faults.simulation.topic_caller import GroupCaller, TopicCaller
+from faults.simulation.topic_reading import final_group, final_topics
+from faults.simulation.topic_roles import (
+    BRIDGED,
+    PLAIN,
+    SHARED,
+    TOPIC_ROLES,
+    consume,
+    topics_to_create,
+)
+from faults.topics.checker import check_topics
+from faults.topics.facts import with_adds
 from queueber.engine.integrity.check_store import check_store
 from queueber.model import QueueSettings, Stats
 
@@ -24,6 +39,10 @@ _DEADLINE_SECONDS = 60.0
 """Virtual time after which a caller that has not finished is stuck."""
 _QUIET_MS = 10 * max(LEASES_MS)
 """After this time without callers, every lease, delay and pause has ended."""
+_TOPICS_CHANCE = 0.5
+"""Of a history that has topics beside its queues."""
+_QUIET_OF_TOPICS_MS = 3000
+"""After this time topics that nobody uses have been looked at, even if their clock was set back."""
 SLACK_MS = 1.0
 """The server's clock has whole milliseconds, and otherwise equals that of the recorders."""
 
@@ -45,6 +64,7 @@ class World:
     def __init__(self, seed: int, loop: SimulatedLoop, clock: SimulatedClock) -> None:
         self.told = Told(seed)
         self._random = random = Random(seed)
+        self._topics = topics_to_create(random) if random.random() < _TOPICS_CHANCE else {}
         self._clock = clock
         self._loop = loop
         self._recorder = Recorder(clock.observed_ms)
@@ -58,6 +78,12 @@ class World:
 
     def _note(self, text: str) -> None:
         self.told.events.append((self._clock.observed_ms(), text))
+
+    def callback_failed(self, _: object, context: Mapping[str, Any]) -> None:
+        """A callback of the loop raised an error, which reaches nobody else."""
+        error = context.get("exception")
+        if error is not None and not isinstance(error, Crashed):
+            self.told.wrong.append(f"the server failed: {error!r}")
 
     async def run(self) -> None:
         try:
@@ -75,7 +101,8 @@ class World:
                 backoff_ms=(3, 20),
                 dedup_window_ms=random.choice([0, 40, 10_000]),
                 result_bytes_max=random.choice([0, 0, 0, 400]),
-            )
+            ),
+            self._topics,
         )
         names = ["producer", "worker", *random.choices(list(ROLES), k=random.randint(1, 5))]
         queues = QUEUES if random.random() < 0.3 else QUEUES[:1]
@@ -83,17 +110,44 @@ class World:
             ROLES[name](self._caller(f"{name} {number}", random.choice(queues)))
             for number, name in enumerate(names)
         ]
+        if self._topics:
+            callers += self._callers_of_topics()
         self._loop.call_later(random.uniform(*_STORY_MS) / 1000, self._end_story)
         await asyncio.gather(*callers)
         await self._server.make_peace()
         if random.random() < 0.5:
             for queue in queues:
                 await self._drain(queue)
+        if self._topics:
+            await asyncio.sleep(_QUIET_OF_TOPICS_MS / 1000)
         await self._look_at_the_end()
 
     def _caller(self, name: str, queue: str) -> Caller:
         random = Random(self._random.random())
         return Caller(name, queue, self._network, self._recorder, self._rumours, random)
+
+    def _callers_of_topics(self) -> list[Awaitable[None]]:
+        random = Random(self._random.random())
+        names = ["publisher", *random.choices(list(TOPIC_ROLES), k=random.randint(1, 4))]
+        callers = [
+            TOPIC_ROLES[name](self._topic_caller(f"{name} {number}"))
+            for number, name in enumerate(names)
+        ]
+        for number in range(random.randint(0, 2)):
+            consumer = Random(random.random())
+            callers.append(
+                consume(
+                    GroupCaller(
+                        f"consumer {number}", f"{PLAIN}/{SHARED}", self._network, self._recorder,
+                        self._rumours, consumer,
+                    )
+                )
+            )  # fmt: skip
+        return callers
+
+    def _topic_caller(self, name: str) -> TopicCaller:
+        random = Random(self._random.random())
+        return TopicCaller(name, TOPICS, self._network, self._recorder, self._rumours, random)
 
     def _end_story(self) -> None:
         self._rumours.is_over = True
@@ -127,8 +181,25 @@ class World:
             for name in engine.queues.by_name
         }
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
-        violations = check(self.told.history, self.told.final, slack_ms=SLACK_MS)
+        if self._topics:
+            self._look_at_topics(server)
+        history = self.told.history
+        if self._topics:
+            history = with_adds(history, {f"{PLAIN}/{SHARED}": PLAIN}, {BRIDGED: PLAIN})
+        violations = check(history, self.told.final, slack_ms=SLACK_MS)
         self.told.wrong += [str(each) for each in violations]
+
+    def _look_at_topics(self, server: Server) -> None:
+        service = server.service
+        final = final_topics(service)
+        plain = service.shell.engine.topics.find(PLAIN)
+        if plain is None:
+            self.told.wrong.append("lost: the topic that all publish to")
+            return
+        group = final_group(service, plain, SHARED, server.session)
+        self.told.final = {**self.told.final, f"{PLAIN}/{SHARED}": group}
+        found = check_topics(self.told.history, final, self.told.final, {BRIDGED: PLAIN})
+        self.told.wrong += [str(each) for each in found]
 
 
 def simulate(seed: int) -> Told:
@@ -136,6 +207,7 @@ def simulate(seed: int) -> Told:
     clock = SimulatedClock()
     loop = SimulatedLoop(clock)
     world = World(seed, loop, clock)
+    loop.set_exception_handler(world.callback_failed)
     try:
         loop.run_until_complete(world.run())
     except Exception as error:  # noqa: BLE001  whatever it is, its seed is to be told

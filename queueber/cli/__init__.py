@@ -24,6 +24,8 @@ from queueber.cli.commands.store import repair, verify
 from queueber.cli.commands.upgrade import upgrade
 from queueber.cli.commands.work import work
 from queueber.cli.spark import spark
+from queueber.cli.topics import topic
+from queueber.cli.topics.listing import topics
 from queueber.errors import QueueberError
 from queueber.version import VERSION
 
@@ -78,8 +80,8 @@ def commands() -> None:
 
 _COMMANDS = (
     serve, work, add, poll, extend, remove, complete, fail, release, receipt, results, readers,
-    peek, cancel, purge, redrive, pause, resume, stats, queues, loads, spark, verify,
-    repair, upgrade,
+    peek, cancel, purge, redrive, pause, resume, stats, queues, loads, topics, topic, spark,
+    verify, repair, upgrade,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

@@ -65,7 +65,7 @@ FLAGS = {
 
 
 def failure_of(error: errors.QueueberError) -> Failure:
-    return Failure(_with_flag(str(error)), _code_of(error))
+    return Failure(_with_flag(error.sentence), _code_of(error))
 
 
 def _with_flag(message: str) -> str:

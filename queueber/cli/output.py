@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
+from enum import Enum
 
 import click
 
@@ -26,6 +27,8 @@ def to_json(value: object) -> object:
         return {to_camel_case(f.name): to_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, Enum):
+        return value.value
     return dict(value) if isinstance(value, Mapping) else value
 
 

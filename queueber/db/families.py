@@ -1,7 +1,9 @@
 """The column families: what each stores, and under which key.
 
-Every key begins with the queue's number (4 bytes), so a queue is one range in each family, and
-deleting it is one range deletion in each. Numbers are big-endian, times are milliseconds since the
+Keys begin with the number (4 bytes) of what they belong to, so a queue is one range in each family,
+and deleting it is one range deletion in each. Queues, topics, groups and the logs of partitions
+have numbers of one kind, and none is used twice. A group that shares messages is a queue whose
+contents are in the logs of its topic. Numbers are big-endian, times are milliseconds since the
 epoch in 8 bytes, ids and leases are UUIDv7 in 16: keys sort as their parts do.
 
 An item is in `items` from its add until it is removed or completed, and meanwhile in exactly one of
@@ -76,7 +78,7 @@ class Family(Enum):
     FORGET = (
         "forget",
         "queue, forget-at, 16 bytes",
-        "the kind of record to forget (k, p, b, l or c), and for k the digests of keys",
+        "the kind of record to forget (k, p, b, l, c or t), and for k and t what it names",
     )
     LOADS = (
         "loads",
@@ -86,7 +88,35 @@ class Family(Enum):
         _RECORDS,
     )
     LOGS = ("logs", "log (, name of a reader)", "the log's head (the reader's offset)", _RECORDS)
-    LOG_BLOCKS = ("log_blocks", "log, offset of the last row", "a block of rows", _CONTENTS)
+    LOG_BLOCKS = (
+        "log_blocks",
+        "log, offset of the last row",
+        "a block of rows, or of a topic's messages",
+        _CONTENTS,
+    )
+    TOPICS = ("topics", "topic", "TopicRecord", _RECORDS)
+    TOPIC_NAMES = ("topic_names", "name or alias of a topic", "topic", _RECORDS)
+    GROUPS = ("groups", "topic, name of the group", "GroupRecord", _RECORDS)
+    POSITIONS = (
+        "positions",
+        "group, partition (2 bytes)",
+        "the offset of the next message that no consumer has had",
+    )
+    LAST_OF_KEY = (
+        "last_of_key",
+        "log, digest of a message's key",
+        "the offset of the last message with that key",
+    )
+    REPLACED = (
+        "replaced",
+        "log, offset",
+        "empty; a later message has the same key, and this one is to be deleted",
+    )
+    AGENDA = (
+        "agenda",
+        "0, number of a topic or group; or 1, time, number of a topic or group",
+        "when to look at it; or its topic",
+    )
 
     # Every put looks up its family: the hash of an enum is Python code, this one is C.
     __hash__ = object.__hash__
@@ -98,5 +128,29 @@ class Family(Enum):
         self.profile = profile
 
 
-QUEUE_FAMILIES = tuple(family for family in Family if family is not Family.DEFAULT)
+_NOT_OF_QUEUES = frozenset(
+    {
+        Family.DEFAULT,
+        Family.TOPICS,
+        Family.TOPIC_NAMES,
+        Family.GROUPS,
+        Family.POSITIONS,
+        Family.LAST_OF_KEY,
+        Family.REPLACED,
+        Family.AGENDA,
+    }
+)
+
+QUEUE_FAMILIES = tuple(family for family in Family if family not in _NOT_OF_QUEUES)
 """The families whose keys begin with a queue's number."""
+
+GROUP_FAMILIES = (*QUEUE_FAMILIES, Family.POSITIONS)
+"""The families that have entries of a group that shares messages."""
+
+TOPIC_FAMILIES = (
+    Family.TOPICS, Family.GROUPS, Family.COUNTERS, Family.PRODUCERS, Family.KEYS, Family.FORGET,
+)  # fmt: skip
+"""The families whose keys begin with a topic's number."""
+
+LOG_FAMILIES = (Family.LOGS, Family.LOG_BLOCKS, Family.LAST_OF_KEY, Family.REPLACED)
+"""The families that have entries of a partition's log."""

@@ -2,18 +2,21 @@
 
 This module knows nothing of queues: a log is a prefix of 4 bytes in `logs` and `log_blocks`, and a
 row is any bytes. Rows are written and deleted a block at a time: a block is what one append wrote.
+What the body of a block looks like is a matter of whoever appends: `append` and `read` are for rows
+of bytes, and a topic's blocks have messages.
 
 A log remembers a reader from its first acknowledgement until it is dropped. Offset n acknowledges
 the rows before n, and the reader goes on at n.
 
 A trim deletes the oldest blocks, once all readers have read them or at a limit. Offsets, times and
 positions rise from block to block. So a rule that deletes a block deletes all before it, and a
-binary search with one seek a step finds the first block to keep.
+binary search with one seek a step finds the first block to keep. A trim to an offset may end inside
+a block: then the log begins there, and the block stays until all its rows are behind.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from queueber.db.families import Family
 from queueber.db.records import log as codec
@@ -84,15 +87,20 @@ def open_log(store: Store, prefix: bytes) -> Log:
 
 def append(tx: Transaction[Any], log: Log, rows: Sequence[bytes]) -> LogHead:
     """Append the rows, if there are any, as one block. Returns the head that the log will have."""
-    head = log.head_in(tx)
     if not rows:
-        return head
+        return log.head_in(tx)
+    return append_block(tx, log, codec.encode_rows(rows), len(rows))
+
+
+def append_block(tx: Transaction[Any], log: Log, body: bytes, count: int) -> LogHead:
+    """Append a block of `count` rows. Returns the head that the log will have."""
+    head = log.head_in(tx)
     is_first = head.first_offset == head.next_offset
     at_ms = max(head.last_ms, tx.now_ms)
     value = codec.encode_block(
-        rows, first_offset=head.next_offset, appended_at_ms=at_ms, position=head.end_position
+        body, first_offset=head.next_offset, appended_at_ms=at_ms, position=head.end_position
     )
-    end_offset = head.next_offset + len(rows)
+    end_offset = head.next_offset + count
     end_position = head.end_position + codec.block_bytes(value)
     appended = LogHead(
         head.first_offset,
@@ -205,9 +213,24 @@ _Line = tuple[int, int, int]
 """Where to cut: a block is kept if its end offset, time and end position are above these."""
 
 
-def trim_due_ms(
-    log: Log, *, now_ms: int, age_ms: int, bytes_max: int, head: LogHead | None = None
-) -> int:
+class Limits(NamedTuple):
+    """What a log keeps. A block is deleted when one of these is true of it; 0: no limit.
+
+    Every complete and publish makes one, and a frozen dataclass would take 1 µs.
+    """
+
+    age_ms: int = 0
+    """It was appended so long ago, or earlier."""
+    bytes_max: int = 0
+    """So many bytes or more were appended after it. So the newest `bytes_max` are kept, with the
+    whole block in which they begin: no append is deleted because of its own size."""
+    rows_max: int = 0
+    """So many rows or more were appended after it."""
+    acknowledged: int = 0
+    """All its rows are before this offset, because nobody needs those any more."""
+
+
+def trim_due_ms(log: Log, limits: Limits, now_ms: int, *, head: LogHead | None = None) -> int:
     """When `trim` has something to delete: `now_ms` or earlier exactly if it has now.
 
     `head` is that of the log, if it is about to change.
@@ -215,42 +238,56 @@ def trim_due_ms(
     head = head or log.head
     if head.first_offset == head.next_offset:
         return NEVER_MS
-    acknowledged = min(log.readers.values(), default=0)
     newer_bytes = head.end_position - head.first_block_end_position
-    if acknowledged >= head.first_block_end_offset or (bytes_max and newer_bytes >= bytes_max):
+    newer_rows = head.next_offset - head.first_block_end_offset
+    if (
+        limits.acknowledged >= head.first_block_end_offset
+        or (limits.bytes_max and newer_bytes >= limits.bytes_max)
+        or (limits.rows_max and newer_rows >= limits.rows_max)
+    ):
         return now_ms
-    return head.oldest_ms + age_ms if age_ms else NEVER_MS
+    return head.oldest_ms + limits.age_ms if limits.age_ms else NEVER_MS
 
 
-def trim(tx: Transaction[Any], log: Log, *, age_ms: int, bytes_max: int) -> int:
-    """Delete every block of which one of these is true; returns how many rows were deleted.
-
-    - All its rows are acknowledged by all readers, and there is a reader.
-    - It was appended `age_ms` ago, or earlier (0: no limit).
-    - `bytes_max` or more were appended after it (0: no limit). So the newest `bytes_max` are kept,
-      with the whole block in which they begin: no append is deleted because of its own size.
-    """
+def trim(tx: Transaction[Any], log: Log, limits: Limits) -> int:
+    """Delete every block that is beyond the limits; returns how many rows were deleted."""
     head, now_ms = log.head, tx.now_ms
-    if trim_due_ms(log, now_ms=now_ms, age_ms=age_ms, bytes_max=bytes_max) > now_ms:
+    if trim_due_ms(log, limits, now_ms) > now_ms:
         return 0
     # Without a limit, a value lower than that of any block.
+    offset = head.next_offset - limits.rows_max if limits.rows_max else 0
     line = (
-        min(log.readers.values(), default=0),
-        now_ms - age_ms if age_ms else -1,
-        head.end_position - bytes_max if bytes_max else 0,
+        max(limits.acknowledged, offset),
+        now_ms - limits.age_ms if limits.age_ms else -1,
+        head.end_position - limits.bytes_max if limits.bytes_max else 0,
     )
-    kept = _first_kept(tx.store, log, line)
+    return _trim_to(tx, log, _first_kept(tx.store, log, line), 0)
+
+
+def trim_to(tx: Transaction[Any], log: Log, offset: int) -> int:
+    """Delete all rows before the offset; returns how many there were."""
+    head = log.head
+    check_offset(log, offset)
+    if offset <= head.first_offset:
+        return 0
+    kept = None if offset == head.next_offset else block_at(tx.store, log.prefix, offset)
+    return _trim_to(tx, log, kept, offset)
+
+
+def _trim_to(tx: Transaction[Any], log: Log, kept: codec.LogBlock | None, offset: int) -> int:
+    """Delete the blocks before `kept`, and of that one the rows before the offset."""
+    head = log.head
     if kept is None:
         trimmed = codec.head_of(None, head)
     else:
         trimmed = head._replace(
-            first_offset=kept.first_offset,
+            first_offset=max(kept.first_offset, offset, head.first_offset),
             start_position=kept.position,
             oldest_ms=kept.appended_at_ms,
             first_block_end_offset=kept.end_offset,
             first_block_end_position=kept.end_position,
         )
-    _delete_blocks(tx, log, trimmed)
+    _delete_blocks(tx, log, trimmed, kept)
     log.replace_head(tx, trimmed)
     return trimmed.first_offset - head.first_offset
 
@@ -259,16 +296,16 @@ def _is_kept(line: _Line, end_offset: int, appended_at_ms: int, end_position: in
     return end_offset > line[0] and appended_at_ms > line[1] and end_position > line[2]
 
 
-def _first_kept(store: Store, log: Log, line: _Line) -> codec.Block | None:
+def _first_kept(store: Store, log: Log, line: _Line) -> codec.LogBlock | None:
     """The first block to keep, when the first of all is deleted; None if all are."""
     head = log.head
     if not _is_kept(line, head.next_offset, head.last_ms, head.end_position):
         return None
-    kept: codec.Block | None = None
+    kept: codec.LogBlock | None = None
     low, high = head.first_block_end_offset, head.next_offset
     reach = 0
     while low < high:
-        block = _block_at(store, log.prefix, low + min(reach, (high - low) // 2))
+        block = block_at(store, log.prefix, low + min(reach, (high - low) // 2))
         if _is_kept(line, block.end_offset, block.appended_at_ms, block.end_position):
             high, kept = block.first_offset, block
         else:
@@ -280,21 +317,32 @@ def _first_kept(store: Store, log: Log, line: _Line) -> codec.Block | None:
     return kept
 
 
-def _block_at(store: Store, prefix: bytes, offset: int) -> codec.Block:
-    found = store.scan(Family.LOG_BLOCKS, codec.block_key(prefix, offset), prefix_end(prefix), 1)
-    invariant(found, "I12", log=prefix, missing=offset)
-    block = codec.decode_block(*found[0])
-    invariant(block.first_offset <= offset, "I12", log=prefix, missing=offset)
-    return block
+def block_at(reads: Reads, prefix: bytes, offset: int) -> codec.LogBlock:
+    """The block that has the offset."""
+    block = block_from(reads, prefix, offset)
+    invariant(block and block.first_offset <= offset, "I12", log=prefix, missing=offset)
+    return cast("codec.LogBlock", block)
 
 
-def _delete_blocks(tx: Transaction[Any], log: Log, trimmed: LogHead) -> None:
+def block_from(reads: Reads, prefix: bytes, offset: int) -> codec.LogBlock | None:
+    """The block that has the offset, or the next one; None if there is none."""
+    found = reads.scan(Family.LOG_BLOCKS, codec.block_key(prefix, offset), prefix_end(prefix), 1)
+    return codec.decode_log_block(*found[0]) if found else None
+
+
+def _delete_blocks(
+    tx: Transaction[Any], log: Log, trimmed: LogHead, kept: codec.LogBlock | None
+) -> None:
+    """Delete the blocks before `kept`; None: all."""
     head, prefix, batch = log.head, log.prefix, tx.batch
-    if trimmed.first_offset == head.first_block_end_offset:
-        batch.delete(Family.LOG_BLOCKS, codec.block_key(prefix, trimmed.first_offset - 1))
+    end = head.next_offset if kept is None else kept.first_offset
+    if end < head.first_block_end_offset:
+        return
+    if end == head.first_block_end_offset:
+        batch.delete(Family.LOG_BLOCKS, codec.block_key(prefix, end - 1))
         return
     start = codec.block_key(prefix, head.first_offset)
-    stop = codec.block_key(prefix, trimmed.first_offset)
+    stop = codec.block_key(prefix, end)
     if trimmed.start_position - head.start_position <= _SINGLE_DELETES_BYTES_MAX:
         found = tx.store.scan(Family.LOG_BLOCKS, start, stop, _SINGLE_DELETES_MAX + 1)
         if len(found) <= _SINGLE_DELETES_MAX:

@@ -1,22 +1,27 @@
 """Open: read what the engine keeps in memory, and finish the commits that a crash interrupted."""
 
+from functools import partial
+
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Kernel
 from queueber.engine.loads.commit import finish_commits
 from queueber.engine.loads.loads import AllLoads
 from queueber.engine.queue.queues import Queues
 from queueber.engine.queue.sweep import first_due_ms
+from queueber.engine.topics.sweep import schedule
+from queueber.engine.topics.topics import Topics
 from queueber.ids import IdSource
 
 
 class Engine:
-    """An open store, its queues and its loads. Only transactions change it."""
+    """An open store, its queues, loads and topics. Only transactions change it."""
 
-    def __init__(self, kernel: Kernel, queues: Queues, loads: AllLoads) -> None:
+    def __init__(self, kernel: Kernel, queues: Queues, loads: AllLoads, topics: Topics) -> None:
         self.kernel = kernel
         self.store, self.ids, self.agenda = kernel.store, kernel.ids, kernel.agenda
         self.queues = queues
         self.loads = loads
+        self.topics = topics
 
 
 def open_engine(store: Store, ids: IdSource) -> Engine:
@@ -28,4 +33,6 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
     for queue in queues:
         kernel.agenda.schedule(queue.queue_id, first_due_ms(queue, queue.results.head.last_ms))
     finish_commits(kernel, loads)
-    return Engine(kernel, queues, loads)
+    topics = Topics(kernel, queues)
+    topics.when_loaded = partial(schedule, kernel)
+    return Engine(kernel, queues, loads, topics)

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from capnp import KjException
 
-from queueber.errors import InvalidArgument
+from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import MANY_MAX
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle, Session
@@ -59,17 +59,28 @@ def _readable(error: Exception) -> Exception:
     return error
 
 
+QUEUES_OF_CONNECTION_MAX = 4000
+"""Capabilities of queues and topics that one connection holds, about 12 KiB each. Our client keeps
+1,000."""
+
+
+def check_may_hold(session: Session) -> None:
+    if session.queues >= QUEUES_OF_CONNECTION_MAX:
+        raise ResourceExhausted(
+            f"this connection holds {session.queues} queues and topics, the limit; let go of some"
+        )
+
+
 Answer = Awaitable[object]
 """Ends when the answer may be sent. What it returns does not matter."""
 
 
-class QueueMethods:
-    """The methods of one queue, some of them: subclasses have one subject each."""
+class Methods:
+    """The methods of one capability."""
 
-    def __init__(self, service: Service, queue: QueueHandle) -> None:
+    def __init__(self, service: Service, session: Session) -> None:
         self._service = service
-        self._queue = queue
-        self._session: Session = queue.session
+        self._session = session
 
     def begin(self, method: Callable[[Any, Any], Answer], context: Any) -> Answer:
         try:
@@ -94,18 +105,26 @@ class QueueMethods:
         self._session.answers.made(8 * context.results.total_size.word_count)
 
 
+class QueueMethods(Methods):
+    """The methods of one queue, some of them: subclasses have one subject each."""
+
+    def __init__(self, service: Service, queue: QueueHandle) -> None:
+        super().__init__(service, queue.session)
+        self._queue = queue
+
+
 def call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
     """A method of the schema: what it does at once, then the coroutine that answers."""
     if iscoroutinefunction(method):
 
         @wraps(method)
-        def begin(self: QueueMethods, context: Any) -> Answer:
+        def begin(self: Methods, context: Any) -> Answer:
             return self.begin(method, context)
 
     else:
 
         @wraps(method)
-        def begin(self: QueueMethods, context: Any) -> Answer:
+        def begin(self: Methods, context: Any) -> Answer:
             answer = self.begin(method, context)
             # All of it has been read; a call that waits must not keep a long message in memory.
             context.release_params()

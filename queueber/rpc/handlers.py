@@ -3,40 +3,20 @@
 import contextlib
 from typing import Any
 
-from queueber.errors import InvariantViolation, QueueberError, ResourceExhausted
+from queueber.errors import InvariantViolation, QueueberError
 from queueber.model import ServerInfo
-from queueber.rpc.bulk_handlers import LoadMethods, SnapshotMethods
-from queueber.rpc.calls import Answer, answer_with, call
-from queueber.rpc.item_handlers import ItemMethods
-from queueber.rpc.operator_handlers import OperatorMethods
-from queueber.rpc.result_handlers import ResultMethods
+from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
+from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
+from queueber.rpc.topic_handlers import TopicsMethods
 from queueber.schema import wire
 from queueber.service.queues import DEFAULT_QUEUE
 from queueber.service.service import Service
-from queueber.service.session import QueueHandle, Session
+from queueber.service.session import Session
 from queueber.service.validate.arguments import check_client_name
 from queueber.wire.queues import read_settings, write_server_info, write_stats
 
-QUEUES_OF_CONNECTION_MAX = 4000
-"""Capabilities of queues that one connection holds, about 12 KiB each. Our client keeps 1,000."""
 
-
-class _AllMethods(ItemMethods, ResultMethods, OperatorMethods, LoadMethods, SnapshotMethods):
-    """Every method of a queue."""
-
-
-class QueueHandler(_AllMethods, wire.Queue.Server):  # type: ignore[misc]  # capnp is untyped
-    """The capability of one queue, for one connection. Ends when its caller lets go of it."""
-
-    def __init__(self, service: Service, queue: QueueHandle) -> None:
-        super().__init__(service, queue)
-        queue.session.queues += 1
-
-    def __del__(self) -> None:
-        self._session.queues -= 1
-
-
-class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
     def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
@@ -46,6 +26,7 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
     def connection_ended(self) -> None:
         """Expire the leases that are bound to the connection."""
         # If the store cannot write any more, they end when they expire.
+        self._service.subscriptions.connection_ended(self._session)
         with contextlib.suppress(QueueberError):
             try:
                 self._service.bound_leases.connection_ended(self._session)
@@ -61,10 +42,7 @@ class ServiceHandler(_AllMethods, wire.Service.Server):  # type: ignore[misc]  #
     @call
     def queue_context(self, context: Any) -> Answer:
         params = context.params
-        if self._session.queues >= QUEUES_OF_CONNECTION_MAX:
-            raise ResourceExhausted(
-                f"this connection holds {self._session.queues} queues, the limit; let go of some"
-            )
+        check_may_hold(self._session)
         found = self._service.queues.open_queue(
             params.name, self._session, must_exist=params.mustExist
         )

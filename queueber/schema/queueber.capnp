@@ -189,6 +189,27 @@ interface Service extends(Queue) {
 
   hello @6 (name :Text) -> ();
   # The name of the client, which the server logs with its address.
+
+  topic @7 (name :Text, mustExist :Bool) -> (topic :Topic);
+  # The capability of a topic. One that does not exist is created with default settings, unless
+  # `mustExist`, or unless the server is set to create none by itself. The name `queue/NAME/results`
+  # is that of the results of a queue, which can only be read.
+
+  createTopic @8 (name :Text, config :TopicConfig) -> (created :Bool);
+  # False if it exists with this configuration; an error if it exists with another.
+
+  configureTopic @9 (name :Text, config :TopicConfig) -> ();
+  # Replace the settings. `partitions` may grow (0: as it is); the content type stays.
+
+  deleteTopic @10 (name :Text) -> (deleted :Bool);
+  listTopics @11 (prefix :Text, after :Text, limit :UInt32) -> (names :List(Text), more :Bool);
+  # Sorted by name, starting after `after`; a limit of 0 means as many as the server allows.
+
+  publish @12 (publications :List(Publication)) -> (published :List(Published));
+  # Publish to several topics: all messages, or none.
+
+  together @13 (req :Together) -> (resp :TogetherDone);
+  # Everything in the request happens, or nothing.
 }
 
 struct RemoveManyRequest {
@@ -579,4 +600,301 @@ struct Packed {
   # number, big-endian; those of a run differ in the last 8 bytes only.
   ends @0 :Data;               # where each ends in `values`, 4 bytes each, little-endian
   values @1 :Data;
+}
+
+# Topics. A topic has partitions, and each of them is a log of messages with offsets from 0 on.
+
+interface Topic {
+  publish @0 (publication :Publication) -> (published :Published);
+  # `topic` of the publication is ignored.
+
+  read @1 (req :TopicReadRequest) -> (resp :MessageSlice);
+  describe @2 () -> (topic :TopicInfo);
+
+  trim @3 (partition :Int32, to :Position) -> (deleted :UInt64);
+  # Delete the messages before a position, of one partition or (-1) of all.
+
+  close @4 () -> ();
+  # Take no more messages. Final; may be repeated.
+
+  fork @5 (req :ForkRequest) -> ();
+  # Create a topic that shares the messages of this one up to an offset, without a copy.
+
+  find @6 (id :Data, sequence :UInt64) -> (found :Bool, partition :UInt32, offset :UInt64);
+  # The message of an id; or with an empty id the first one of partition 0 with that sequence or a
+  # greater one.
+
+  createGroup @7 (name :Text, settings :GroupSettings, at :Position) -> (created :Bool);
+  # False if it exists with these settings; an error if it exists with others. A new group begins at
+  # the position.
+
+  listGroups @8 () -> (groups :List(GroupInfo));
+  describeGroup @9 (name :Text) -> (group :GroupInfo);
+  deleteGroup @10 (name :Text) -> (deleted :Bool);
+
+  resetGroup @11 (name :Text, partition :Int32, to :Position) -> ();
+  # Move the cursor of one partition or (-1) of all, forward or back.
+
+  pauseGroup @12 (name :Text, forMs :UInt64) -> ();
+  # Consumers get nothing for that long; 0: until `resumeGroup`.
+
+  resumeGroup @13 (name :Text) -> ();
+
+  ack @14 (group :Text, partition :UInt32, offset :UInt64) -> (offset :UInt64);
+  # An ordered group is done with the messages before `offset`. Answers where the cursor is: it
+  # never goes back.
+
+  group @15 (name :Text) -> (queue :Queue);
+  # A shared group as a queue: poll, extend, remove (acknowledge), fail, release, peek, redrive,
+  # pause and statistics. The id of an item is 6 zero bytes, then partition (2) and offset (8).
+
+  subscribe @16 (req :SubscribeRequest, consumer :Consumer) -> (subscription :Subscription);
+}
+
+interface Consumer {
+  # What a subscriber gives to the server. The server calls it as long as there are credits.
+
+  deliver @0 (delivery :Delivery) -> ();
+  heartbeat @1 (timeMs :UInt64, sequence :UInt64) -> ();
+  # Nothing to deliver. `sequence` is that of the last message of the server.
+
+  ended @2 (error :Text) -> ();
+  # No delivery follows. "": the topic is closed, and all its messages were delivered. Else an error
+  # with its code: ABORTED if another consumer of the group has taken over.
+}
+
+interface Subscription {
+  # Ends when its holder lets go of it.
+
+  grant @0 (credits :UInt32) -> ();
+  # So many messages more may be delivered. None may be at first.
+
+  ack @1 (partition :UInt32, offset :UInt64) -> (offset :UInt64);
+  # Of an ordered group: as `Topic.ack`.
+
+  settle @2 (req :SettleRequest) -> (resp :SettleResponse);
+  # Of a shared group.
+
+  close @3 () -> ();
+}
+
+struct TopicConfig {
+  alias @0 :Text;              # a second name, unique over names and aliases; "": none
+  partitions @1 :UInt32;       # 0: 1
+  contentType @2 :Text;
+  settings @3 :TopicSettings;
+}
+
+struct TopicSettings {
+  retentionMs @0 :UInt64;      # 0 in these three: no limit
+  retentionBytes @1 :UInt64;   # of each partition
+  retentionMessages @2 :UInt64;  # of each partition
+  deletesAcknowledged @3 :Bool;  # delete messages that all groups have acknowledged
+  refusesWhenFull @4 :Bool;    # refuse messages at a limit, instead of deleting the oldest
+  keepsLastPerKey @5 :Bool;    # a message replaces the one before it with its key
+  tombstoneMs @6 :UInt64 = 86400000;  # how long a message without a payload is kept then
+  ttlMs @7 :UInt64;            # delete the topic once nobody has used it for so long; 0: never
+  expiresAtMs @8 :UInt64;      # delete the topic at this time; 0: never
+  dedupWindowMs @9 :UInt64 = 120000;  # of dedup ids
+}
+
+struct Publication {
+  topic @0 :Text;
+  payloads @1 :List(Data);
+  packed @2 :Packed;           # instead of `payloads`
+  keys @3 :List(Text);         # empty (no keys), or one for each; "" is no key
+  attributes @4 :Attributes;
+  dedupIds @5 :List(Text);     # empty, or one for each; "" is none
+  partition @6 :Int32 = -1;    # -1: that of the hash of the key
+  producer @7 :Producer;
+  expectedOffset @8 :Int64 = -1;  # the offset that the first message must get; -1: any
+  closes @9 :Bool;             # the topic takes no message after these
+}
+
+struct Published {
+  # In the order of the request.
+  atMs @0 :UInt64;
+  partitions @1 :List(UInt16); # a single one: that of all messages
+  offsets @2 :List(UInt64);    # a single one: that of the first message, and the others follow it
+  idRuns @3 :Data;             # see Packed
+  sequences @4 :List(UInt64);  # a single one: that of the first message, and the others follow it
+  duplicates @5 :List(Bool);   # empty, or for each whether its dedup id was known
+  isRepeat @6 :Bool;           # the producer repeated a call: this is about its messages
+  count @7 :UInt32;
+}
+
+struct Position {
+  enum Start {
+    offset @0;                 # `value` is the offset
+    time @1;                   # the first message at or after `value`, in ms
+    earliest @2;
+    latest @3;
+    last @4;                   # the last `value` messages
+    group @5;                  # where the group goes on
+  }
+  start @0 :Start = earliest;
+  value @1 :UInt64;
+  moves @2 :Bool;              # move an offset that is not in the log to the nearest end
+}
+
+struct TopicReadRequest {
+  partition @0 :UInt32;
+  from @1 :Position;
+  group @2 :Text;              # for a position of a group
+  messagesMax @3 :UInt32;      # 0 in these four: no limit but the server's
+  bytesMax @4 :UInt64;
+  endOffset @5 :UInt64;        # only messages before it
+  endMs @6 :UInt64;            # only messages that were published before it
+  timeoutMs @7 :UInt64;        # how long to wait for the first message
+  without @8 :Columns;         # columns to leave out: contents, keys, attributes
+}
+
+struct MessageColumns {
+  # Messages of one partition, in pieces of messages that were published together. `pieces` has 44
+  # bytes for each, big-endian: number of messages (4), first offset (8), time in ms (8), id of the
+  # first message (16), its sequence (8). Offsets, ids and sequences of the others follow it.
+  pieces @0 :Data;
+  payloads @1 :Packed;
+  keys @2 :Packed;             # empty if no message has one
+  attributes @3 :Packed;       # of each message names and values in turn, 2 bytes of length
+                               # (big-endian) before each; empty if no message has any
+}
+
+struct MessageSlice {
+  partition @0 :UInt32;
+  messages @1 :MessageColumns;
+  nextOffset @2 :UInt64;       # where the next read goes on
+  firstKept @3 :UInt64;        # of the oldest message that is kept
+  endOffset @4 :UInt64;        # that the next message of the partition will get
+  missed @5 :UInt64;           # messages from the wanted offset on that are deleted
+  isClosed @6 :Bool;           # no message comes after `endOffset`
+}
+
+struct PartitionInfo {
+  firstOffset @0 :UInt64;
+  nextOffset @1 :UInt64;
+  bytes @2 :UInt64;
+  oldestMs @3 :UInt64;
+  lastMs @4 :UInt64;
+}
+
+struct TopicInfo {
+  name @0 :Text;
+  config @1 :TopicConfig;
+  createdAtMs @2 :UInt64;
+  partitions @3 :List(PartitionInfo);
+  isClosed @4 :Bool;
+  isDeleted @5 :Bool;          # only its forks keep it
+  forks @6 :UInt32;
+  parent @7 :Text;             # of a fork
+  groups @8 :List(Text);
+  expiresAtMs @9 :UInt64;      # 0: never
+}
+
+struct ForkRequest {
+  name @0 :Text;               # of the new topic
+  config @1 :TopicConfig;      # partitions and, if it is empty, content type are those of the topic
+  partition @2 :Int32 = -1;    # with -1 the fork begins where each partition ends
+  offset @3 :UInt64;           # of that partition: the fork shares the messages before it
+}
+
+enum GroupKind {
+  ordered @0;                  # one consumer at a time, in order, acknowledging up to an offset
+  shared @1;                   # many consumers lease messages, and acknowledge each
+  queue @2;                    # the server adds the messages to a queue, each once
+}
+
+struct GroupSettings {
+  kind @0 :GroupKind;
+  queue @1 :Text;              # of the last kind
+  leases @2 :QueueSettings;    # of a shared group: leases, attempts, backoff, isolation
+  inFlightMax @3 :UInt64;      # of a shared group: messages that are leased at once; 0: no limit
+}
+
+struct GroupInfo {
+  name @0 :Text;
+  settings @1 :GroupSettings;
+  createdAtMs @2 :UInt64;
+  pausedUntilMs @3 :UInt64;
+  cursors @4 :List(UInt64);    # of each partition: the oldest offset that is not acknowledged
+  lag @5 :UInt64;              # messages that are not acknowledged
+  lagMs @6 :UInt64;            # the age of the oldest of them
+  leased @7 :UInt64;
+  dead @8 :UInt64;
+  consumers @9 :List(Text);
+}
+
+struct SubscribeRequest {
+  group @0 :Text;              # "": no group, and nothing is acknowledged
+  consumer @1 :Text;           # its name, for logs and `describeGroup`
+  from @2 :Position;           # where a new group, or a subscription without one, begins
+  partitions @3 :List(UInt16); # empty: all
+  credits @4 :UInt32;          # the first grant
+  heartbeatMs @5 :UInt64;      # 0: none
+  settings @6 :GroupSettings;  # of the group, if it does not exist yet
+  leaseMs @7 :UInt64;          # of a shared group; 0: as its settings say
+  batchMessagesMax @8 :UInt32; # messages in one delivery; 0: as the server likes
+}
+
+struct Delivery {
+  slice @0 :MessageSlice;
+  lease @1 :Data;              # of a shared group
+  attempts @2 :List(UInt32);   # of a shared group; empty: the first of each
+  missed @3 :UInt64;           # messages that were deleted before they could be delivered
+}
+
+struct SettleRequest {
+  # Messages of a lease are named by partition and offset.
+  lease @0 :Data;
+  partitions @1 :List(UInt16); # a single one: that of all
+  offsets @2 :List(UInt64);
+  outcome @3 :Outcome;
+  error @4 :Text;              # of a failure
+  delayMs @5 :Int64 = -1;      # of a failure; -1: the backoff of the group
+
+  enum Outcome {
+    acknowledged @0;
+    failed @1;
+    released @2;
+    extended @3;               # the whole lease, by `delayMs`, or its length
+  }
+}
+
+struct SettleResponse {
+  settled @0 :List(Bool);      # one for each; false: the lease does not hold it
+}
+
+struct Together {
+  # Every step names what it is about. Items of one queue may be completed, failed and added at
+  # once, messages of one topic acknowledged and published.
+  publications @0 :List(Publication);
+  acks @1 :List(GroupAck);
+  queues @2 :List(QueueSteps);
+}
+
+struct GroupAck {
+  topic @0 :Text;
+  group @1 :Text;
+  partition @2 :UInt32;
+  offset @3 :UInt64;           # of an ordered group: done with all before it
+  lease @4 :Data;              # of a shared group: acknowledge `offsets` under this lease
+  offsets @5 :List(UInt64);
+  firstOffset @6 :Int64 = -1;  # of an ordered group: the first message that the call is about; -1:
+                               # the one before `offset`. If the group is done with it already, by
+                               # another consumer, the call is ABORTED.
+}
+
+struct QueueSteps {
+  queue @0 :Text;
+  add @1 :AddRequest;          # no items: none are added
+  complete @2 :CompleteRequest;
+  fail @3 :FailRequest;
+}
+
+struct TogetherDone {
+  # In the order of the request. An acknowledgement or an outcome that its lease does not hold fails
+  # the whole call.
+  published @0 :List(Published);
+  added @1 :List(AddResponse); # one for each of `queues`
+  failed @2 :List(FailResponse);  # one for each of `queues`
 }

@@ -115,3 +115,37 @@ struct LoadFile {
   firstKey @5 :Data;
   lastKey @6 :Data;
 }
+
+struct TopicRecord {
+  name @0 :Text;
+  alias @1 :Text;              # empty: none
+  contentType @2 :Text;
+  createdAtMs @3 :UInt64;
+  logs @4 :List(UInt32);       # the number of the log of each partition
+  isClosed @5 :Bool;
+  isDeleted @6 :Bool;          # its space is being freed, or kept for its forks
+  usedAtMs @7 :UInt64;         # about when it was last used, if its time to live slides
+  forks @8 :UInt32;            # how many topics share its messages
+  parent @9 :UInt32;           # the number of the topic that it is a fork of; 0: of none
+  inherited @10 :Data;         # 22 bytes for each stretch of messages that it shares, in order:
+                               # partition 2, log 4, first offset 8, end offset 8
+  retentionMs @11 :UInt64;
+  retentionBytes @12 :UInt64;
+  retentionMessages @13 :UInt64;
+  deletesAcknowledged @14 :Bool;
+  refusesWhenFull @15 :Bool;
+  keepsLastPerKey @16 :Bool;
+  tombstoneMs @17 :UInt64 = 86400000;
+  ttlMs @18 :UInt64;
+  expiresAtMs @19 :UInt64;
+  dedupWindowMs @20 :UInt64 = 120000;
+}
+
+struct GroupRecord {
+  number @0 :UInt32;
+  kind @1 :UInt8;              # 0: ordered, 1: shared, 2: bridge into a queue
+  createdAtMs @2 :UInt64;
+  queue @3 :Text;              # of a bridge: the name of the queue
+  settings @4 :QueueRecord;    # of a shared group: leases, attempts, backoff; name and pause
+  inFlightMax @5 :UInt64;      # of a shared group: messages that are leased at once
+}

@@ -36,7 +36,6 @@ class Polls:
         self._calls: WeakValueDictionary[Hashable, PollCall] = WeakValueDictionary()
         self._passed_over: dict[QueueState, None] = {}
         """Queues with polls that wait because their connections hold too much."""
-        shell.serve_waiting_polls = self._serve_waiters
 
     def poll(
         self,
@@ -104,14 +103,14 @@ class Polls:
         for waiter in self._waiters.take_all():
             waiter.answer(NOTHING_POLLED)
 
-    def swept(self, swept: Sweep) -> None:
+    def swept(self, queue: QueueState, swept: Sweep) -> None:
         """The sweeper has moved items of a queue."""
         if swept.expired or swept.promoted:
             _log.debug(
                 "swept", queue=swept.queue_name, expired=swept.expired, promoted=swept.promoted
             )
         # Whatever this slice did: a full disk may have cut short the one before it.
-        self._shell.after_write(self._shell.engine.queues.get(swept.queue_name))
+        self._shell.after_write(queue)
 
     # --- one poll ---------------------------------------------------------------------------------
 
@@ -139,7 +138,7 @@ class Polls:
             # What became due since the sweeper last looked is ready now, whoever comes first.
             kernel, now_ms = shell.engine.kernel, shell.clock.now_ms()
             if kernel.agenda.due_ms(state.queue_id) <= now_ms:
-                self.swept(sweep_queue(kernel, state, now_ms))
+                self.swept(state, sweep_queue(kernel, state, now_ms))
             waiting = [call for call in calls if _may_answer(call.future, call.columns[0])]
             for _, group in groupby(waiting, lambda c: self._shared_terms(state, c.columns[0])):
                 self._take_group(state, list(group))
@@ -149,7 +148,7 @@ class Polls:
                     fail(call.future, error)
         if any(call.answer for call in calls):
             # Quarantined items that no waiting poll could have may be out of the way now.
-            self._serve_waiters(state)
+            self.serve(state)
 
     def _shared_terms(self, queue: QueueState, asked: Asked) -> object:
         """Equal for polls that may be served in one pass."""
@@ -161,7 +160,7 @@ class Polls:
     def _take_alike(self, queue: QueueState, asked: Asked) -> list[Waiter]:
         """The next waiters that may be served together with one that asked for this."""
         waiters, queue_id = self._waiters, queue.queue_id
-        terms, ready = self._shared_terms(queue, asked), queue.counters.ready
+        terms, ready = self._shared_terms(queue, asked), ready_count(queue)
         taken: list[Waiter] = []
         while len(taken) + 1 < ready and (waiter := waiters.first(queue_id)) is not None:
             if self._shared_terms(queue, waiter.asked) != terms:
@@ -180,7 +179,7 @@ class Polls:
                     self._shell.answer(call, own)
                 else:
                     left.append(call)
-            if len(left) == len(calls) or not state.counters.ready:
+            if len(left) == len(calls) or not ready_count(state):
                 break
             # The answers together were as long as one may be; the others have their turn now.
             calls = left
@@ -224,8 +223,8 @@ class Polls:
         if poll_call.is_withdrawn:
             waiter.answer(NOTHING_POLLED)
         self._waiters.append(queue_id, waiter)
-        if queue.state.counters.ready:
-            self._serve_waiters(queue.state)
+        if ready_count(queue.state):
+            self.serve(queue.state)
         timer = shell.loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
         try:
             polled: Polled = await shell.wait(queue.session, waiter.future)
@@ -263,11 +262,11 @@ class Polls:
                 # If the disk is full, the lease ends when it expires.
                 with contextlib.suppress(Unavailable):
                     self._shell.run(queue, release_lease, polled.lease_id)
-        self._serve_waiters(queue)
+        self.serve(queue)
 
     # --- polls that wait --------------------------------------------------------------------------
 
-    def _serve_waiters(self, queue: QueueState) -> None:
+    def serve(self, queue: QueueState) -> None:
         """Give ready items to the polls that wait, in the order in which they came.
 
         One whose connection holds too many items for the quarantined item that comes next goes on
@@ -293,7 +292,7 @@ class Polls:
         passed_over: list[Waiter] = []
         connections: set[object] = set()
         is_to_look_again = False
-        while queue.counters.ready and (waiter := waiters.first(queue_id)) is not None:
+        while ready_count(queue) and (waiter := waiters.first(queue_id)) is not None:
             waiters.discard(queue_id, waiter)
             if not _may_answer(waiter.future, waiter.asked):
                 continue
@@ -325,7 +324,7 @@ class Polls:
             self._passed_over[queue] = None
         else:
             self._passed_over.pop(queue, None)
-        return is_to_look_again and queue.counters.ready > 0
+        return is_to_look_again and ready_count(queue) > 0
 
 
 def _may_answer(future: Future, asked: Asked) -> bool:
@@ -345,3 +344,9 @@ def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
     lease_ms = lease_ms or queue.state.settings.lease_ms
     check_lease_ms(lease_ms)
     return lease_ms
+
+
+def ready_count(queue: QueueState) -> int:
+    """How many items a poll could lease; of a shared group also the messages nobody has had."""
+    undelivered = queue.undelivered
+    return queue.counters.ready + (0 if undelivered is None else undelivered.count())

@@ -75,6 +75,7 @@ class Queues:
         was_there = shell.run(None, queues.delete, name)
         if queue is not None:
             self._polls.queue_deleted(queue)
+            shell.serve_waiting_polls(queue)  # subscribers to its results
             shell.wakeups.fire_all()  # those of this queue find that it is gone
             self._snapshots.queue_deleted(queue)
             shell.wake_reclaimer()

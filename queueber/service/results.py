@@ -1,6 +1,6 @@
 """Results: receipts of batches, the log of a queue's results, and its readers."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
 from queueber.engine.log import reader_offset
@@ -10,14 +10,12 @@ from queueber.limits import READ_ITEMS_MAX
 from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt
 from queueber.model import Results as FoundResults
 from queueber.service.session import QueueHandle
-from queueber.service.shell import Shell, wake
+from queueber.service.shell import Shell
 from queueber.service.unread_answers import AnswerMemory
 from queueber.service.validate.items import check_batch, check_reader
+from queueber.service.waiting import Look, keep_looking
 
 T = TypeVar("T")
-
-Look = Callable[[], tuple[T, bool]]
-"""An answer as things stand, and whether it is what the caller waits for."""
 
 
 class Results:
@@ -113,36 +111,12 @@ class Results:
 
         Look again whenever the batch has ended, or without one when results have come.
         """
-        answer, is_it = look()
-        return self._keep_looking(queue, batch, look, answer, is_it=is_it, wait_ms=wait_ms)
+        key = (queue.state.queue_id, batch)
+        return self._keep_looking(queue, key, look, look(), wait_ms)
 
     async def _keep_looking(
-        self,
-        queue: QueueHandle,
-        batch: str | None,
-        look: Look[T],
-        answer: T,
-        *,
-        is_it: bool,
-        wait_ms: int,
+        self, queue: QueueHandle, key: object, look: Look[T], first: tuple[T, bool], wait_ms: int
     ) -> T:
-        shell, key = self._shell, (queue.state.queue_id, batch)
-        ends_at_ms = shell.clock.now_ms() + min(wait_ms, shell.limits.poll_wait_ms_max)
-        if not is_it:
-            # Other calls may have come between the first look and this turn.
-            answer, is_it = look()
-        while not is_it and not shell.admission.is_closed:
-            left_ms = ends_at_ms - shell.clock.now_ms()
-            if left_ms <= 0:
-                break
-            shell.check_may_wait(queue.session)
-            future = shell.loop.create_future()
-            shell.wakeups.add(key, future)
-            timer = shell.loop.call_later(left_ms / 1000, wake, future)
-            try:
-                await shell.wait(queue.session, future)
-            finally:
-                timer.cancel()
-                shell.wakeups.discard(key, future)
-            answer, is_it = look()
+        shell = self._shell
+        answer = await keep_looking(shell, queue.session, key, look, first, wait_ms=wait_ms)
         return await shell.durable(answer)

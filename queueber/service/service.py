@@ -1,15 +1,26 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
 from queueber.db.records.keys import NEVER_MS
-from queueber.engine.queue.sweep import sweep
+from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.topics.sweep import next_due_ms, sweep
+from queueber.engine.topics.topic_state import TopicState
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.consumers import Consumers
+from queueber.service.durable_ends import DurableEnds
+from queueber.service.groups import Groups
 from queueber.service.items import Items
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
+from queueber.service.publish import Publishing
 from queueber.service.queues import Queues
+from queueber.service.reads import Reads
+from queueber.service.result_topics import ResultTopics
 from queueber.service.results import Results
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
+from queueber.service.subscriptions import Subscriptions
+from queueber.service.together import TogetherCalls
+from queueber.service.topics import Topics
 
 
 class Service:
@@ -23,6 +34,52 @@ class Service:
         self.snapshots = Snapshots(shell)
         self.loads = Loads(shell)
         self.queues = Queues(shell, self.polls, self.snapshots)
+        ends = DurableEnds(shell, self._messages_came)
+        self.publishing = Publishing(shell, ends)
+        self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
+        self.reads = Reads(shell, self.topics, self.publishing, ends)
+        consumers = Consumers()
+        self.groups = Groups(shell, self.topics, self.publishing, consumers, self._group_gone)
+        self.result_topics = ResultTopics(shell, self.queues, consumers)
+        self.subscriptions = Subscriptions(
+            shell,
+            self.topics,
+            self.groups,
+            self.reads,
+            self.result_topics,
+            consumers,
+            self.items,
+            self.bound_leases,
+        )
+        self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
+        shell.serve_waiting_polls = self._serve
+
+    # --- who is woken by what ---------------------------------------------------------------------
+
+    def _serve(self, queue: QueueState) -> None:
+        """Something may be ready in a queue, or in a shared group."""
+        self.polls.serve(queue)
+        self.subscriptions.queue_changed(queue)
+
+    def _messages_came(self, topic: TopicState) -> None:
+        """Messages of a topic are durable, or it is closed or gone."""
+        self.shell.wakeups.fire(topic)
+        self.subscriptions.messages_came(topic)
+        for group in topic.groups.values():
+            if (queue := group.opened_queue) is not None:
+                self._serve(queue)
+
+    def _topic_gone(self, topic: TopicState) -> None:
+        """A topic was deleted, or has expired: whoever waits hears of it."""
+        for queue in self.groups.opened(topic):
+            self._group_gone(queue)
+        self.shell.wakeups.fire(topic)
+        self.subscriptions.messages_came(topic)
+        self.shell.wake_reclaimer()
+
+    def _group_gone(self, queue: QueueState) -> None:
+        queue.is_deleted = True
+        self.polls.queue_deleted(queue)
 
     # --- time and shutdown ------------------------------------------------------------------------
 
@@ -34,15 +91,22 @@ class Service:
             return True
         self.snapshots.expire_snapshots(now_ms)
         engine = self.shell.engine
-        swept = sweep(engine.kernel, engine.queues, now_ms)
-        if swept is not None:
-            self.polls.swept(swept)
-        return swept is not None
+        swept = sweep(engine.kernel, engine.queues, engine.topics, now_ms)
+        if swept is None:
+            return False
+        if swept.queue is not None and swept.moved is not None:
+            self.polls.swept(swept.queue, swept.moved)
+        for queue in swept.filled:
+            self.shell.after_write(queue)
+        if swept.topic is not None and swept.topic.record.is_deleted:
+            self._topic_gone(swept.topic)
+        return True
 
     def next_due_in_ms(self) -> int | None:
         """How long nothing will be due; None when nothing ever will, as things stand."""
-        shell = self.shell
-        due_ms = min(shell.engine.agenda.next_ms(), self.bound_leases.due_ms, self.snapshots.due_ms)
+        shell, engine = self.shell, self.shell.engine
+        swept_ms = next_due_ms(engine.kernel, engine.topics, shell.clock.now_ms())
+        due_ms = min(swept_ms, self.bound_leases.due_ms, self.snapshots.due_ms)
         shell.sweeper_sleeps_until(due_ms)
         return None if due_ms == NEVER_MS else max(0, due_ms - shell.clock.now_ms())
 
@@ -51,6 +115,7 @@ class Service:
         self.shell.admission.close()
         self.polls.answer_all()
         self.shell.wakeups.fire_all()
+        self.subscriptions.server_stops()
         # Those that were just answered count as calls again after their next turn.
         await self.shell.next_turn()
         await self.shell.admission.wait_idle()

@@ -10,15 +10,14 @@ has the gathered ones written first. Calls of different sessions have no order b
 answered.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, groupby, pairwise
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from queueber.engine.queue.queue_state import QueueState
 from queueber.model import Added, IdRuns, NewItems, PackedContents
 from queueber.service.loop import Future
-from queueber.service.session import QueueHandle, Session
+from queueber.service.session import Session
 
 SHARED_ITEMS_MAX = 16
 """A call with more items is written at once: its own transaction costs little an item, and the sync
@@ -42,8 +41,18 @@ class Call:
     """Set when the call is written."""
 
 
-Write = Callable[[QueueState, list[Call]], None]
+Write = Callable[[Any, list[Call]], None]
 """Writes calls of one kind together, and sees to their answers."""
+
+
+class Held(Protocol):
+    """What a session's calls are about: a queue, or all topics."""
+
+    @property
+    def state(self) -> Hashable: ...
+    @property
+    def session(self) -> Session: ...
+    def check_alive(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -60,9 +69,9 @@ class SharedWrites:
     """The calls that are gathered for the next sync."""
 
     def __init__(self) -> None:
-        self._groups: dict[QueueState, dict[object, _Group]] = {}
+        self._groups: dict[Hashable, dict[object, _Group]] = {}
 
-    def gather(self, queue: QueueHandle, kind: object, write: Write, call: Call) -> None:
+    def gather(self, queue: Held, kind: object, write: Write, call: Call) -> None:
         state, session = queue.state, queue.session
         groups = self._groups.get(state)
         if groups and any(
@@ -81,7 +90,12 @@ class SharedWrites:
         if call.count > SHARED_ITEMS_MAX or group.items > GATHERED_ITEMS_MAX:
             self.write(state)
 
-    def write(self, state: QueueState) -> None:
+    def write_before(self, state: Hashable, session: Session) -> None:
+        """Write what was gathered if calls of the session are among it."""
+        if any(session in group.sessions for group in self._groups.get(state, {}).values()):
+            self.write(state)
+
+    def write(self, state: Hashable) -> None:
         """Write what was gathered on one queue."""
         while groups := self._groups.get(state):
             group = groups.pop(next(iter(groups)))
@@ -114,10 +128,10 @@ def lists(event: str, op: Callable[..., Any], *, brings_results: bool = False) -
 
 
 def _join_lists(calls: Sequence[Columns]) -> Columns:
-    return tuple(_join_column(column) for column in zip(*calls, strict=True))
+    return tuple(join_column(column) for column in zip(*calls, strict=True))
 
 
-def _join_column(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+def join_column(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
     """One column; packed if one of them is, without an object for each item."""
     if not any(isinstance(each, PackedContents) for each in columns):
         return list(chain.from_iterable(columns))
@@ -152,14 +166,14 @@ def is_plain_add(items: NewItems) -> bool:
 
 
 def _join_adds(calls: Sequence[Columns]) -> Columns:
-    return (NewItems(_join_column([items.contents for (items,) in calls])),)
+    return (NewItems(join_column([items.contents for (items,) in calls])),)
 
 
 def _split_added(answer: Added, counts: Sequence[int]) -> list[Added]:
-    return [Added(ids) for ids in _split_ids(answer.ids, counts)]
+    return [Added(ids) for ids in split_ids(answer.ids, counts)]
 
 
-def _split_ids(ids: Sequence[bytes], counts: Sequence[int]) -> Iterable[Sequence[bytes]]:
+def split_ids(ids: Sequence[bytes], counts: Sequence[int]) -> Iterable[Sequence[bytes]]:
     if isinstance(ids, IdRuns) and len(ids) >= _RUN_ITEMS_MIN * len(counts):
         return ids.split(counts)
     return _split_list(list(ids), counts)

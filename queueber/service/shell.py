@@ -7,7 +7,7 @@ in the first turn of its awaitable, because a call that never gets that far has 
 back, and a load's parts and commits wait for files. Everything here runs on the loop's thread.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -21,11 +21,11 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import QueueberError, ResourceExhausted
-from queueber.limits import answer_bytes_max
+from queueber.limits import PAYLOAD_BYTES_MAX, answer_bytes_max
 from queueber.service.commit_group import CommitGroup
 from queueber.service.loop import Future, Loop, fail
 from queueber.service.session import Admission, QueueHandle, Session
-from queueber.service.shared_writes import Call, Columns, SharedWrites, Verb, Write
+from queueber.service.shared_writes import Call, Columns, Held, SharedWrites, Verb, Write
 
 
 class Wakeups:
@@ -71,11 +71,20 @@ class ServiceLimits:
     poll_items_max: int
     poll_wait_ms_max: int
     waiting_polls_max: int
+    payload_bytes_max: int = PAYLOAD_BYTES_MAX
+    auto_create_topics: bool = True
 
     @property
     def answer_bytes_max(self) -> int:
         return answer_bytes_max(
             item_bytes_max=self.item_bytes_max, message_bytes_max=self.message_bytes_max
+        )
+
+    @property
+    def slice_bytes_max(self) -> int:
+        """Most bytes of messages in one answer."""
+        return answer_bytes_max(
+            item_bytes_max=self.payload_bytes_max, message_bytes_max=self.message_bytes_max
         )
 
 
@@ -141,7 +150,7 @@ class Shell:
         self.after_write(state)
         return self.durable(answer)
 
-    def run(self, state: QueueState | None, op: Callable[..., T], *arguments: Any) -> T:
+    def run(self, state: Any, op: Callable[..., T], *arguments: Any) -> T:
         """Do an operation in a transaction of its own: on a queue, or None for the set of them."""
         tx = Transaction(self._kernel, self.clock.now_ms(), state)
         answer = op(tx, *arguments)
@@ -155,7 +164,7 @@ class Shell:
         answer: Awaitable[Any] = call.future
         return answer
 
-    def gather(self, queue: QueueHandle, kind: object, write: Write, call: Call) -> None:
+    def gather(self, queue: Held, kind: object, write: Write, call: Call) -> None:
         """Have the call written before the next sync, with others of its kind."""
         queue.check_alive()
         call.future = self.loop.create_future()
@@ -165,9 +174,13 @@ class Shell:
             self._shared.gather(queue, kind, write, call)
             self._commits.sync_soon()
 
-    def write_gathered(self, state: QueueState) -> None:
-        """Write the calls on the queue that were gathered so far."""
-        self._shared.write(state)
+    def write_gathered(self, state: Hashable, session: Session | None = None) -> None:
+        """Write the calls on the queue that were gathered so far; with a session, only if some of
+        them are its own."""
+        if session is None:
+            self._shared.write(state)
+        else:
+            self._shared.write_before(state, session)
 
     def _write_calls(self, verb: Verb, state: QueueState, calls: list[Call]) -> None:
         try:
@@ -213,6 +226,9 @@ class Shell:
         if facts is not None:
             _log.info(event, queue=queue, **facts, **session.who)
 
+    def log_topic(self, session: Session, event: str, topic: str, facts: dict[str, object]) -> None:
+        _log.info(event, topic=topic, **facts, **session.who)
+
     def after_write(self, state: QueueState) -> None:
         """Wake whoever waits for what a write may have brought."""
         self.serve_waiting_polls(state)
@@ -223,6 +239,11 @@ class Shell:
         self.wake_sweeper_for(self._kernel.agenda.next_ms())
         if self.engine.loads.stale_directories:
             self.wake_reclaimer()
+
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether what is written becomes durable only later."""
+        return self._commits is not None
 
     def durable_future(self) -> Future:
         """A future that ends once everything written so far is durable."""

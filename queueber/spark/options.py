@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from queueber import Queue, connect, limits
+from queueber import Client, Queue, connect, limits
 from queueber.client.arguments.values import to_batch, to_reader, to_text
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument, Unavailable
@@ -22,7 +22,7 @@ STATUSES = ("done", "dead")
 _WRITE_ID_BYTES_MAX = min(
     limits.LOAD_NAME_BYTES_MAX, limits.PRODUCER_ID_BYTES_MAX - len(f"/{limits.PARTITIONS_MAX}")
 )
-"""It names the load and, with the number of a partition, the producers of the method rpc."""
+"""It names a load or, with the number of a partition, the producers of a write."""
 
 SPLITS_DEFAULT = 16
 _TIMEOUT = limits.LOAD_TIMEOUT_MS // limits.SECOND_MS
@@ -40,15 +40,21 @@ class CommonOptions:
     @contextlib.contextmanager
     def connected(self, *, must_exist: bool = True) -> Iterator[Queue]:
         """The queue, on a connection that is closed at the end; each task has its own."""
-        try:
-            client = connect(self.address)
-        except Unavailable as error:
-            raise Unavailable(
-                f"option 'address': no server answers at {self.address}; start one, or give its "
-                f"host:port ({error})"
-            ) from None
-        with client:
+        with connected_client(self.address) as client:
             yield client.queue(self.queue, must_exist=must_exist)
+
+
+@contextlib.contextmanager
+def connected_client(address: str) -> Iterator[Client]:
+    try:
+        client = connect(address)
+    except Unavailable as error:
+        raise Unavailable(
+            f"option 'address': no server answers at {address}; start one, or give its "
+            f"host:port ({error})"
+        ) from None
+    with client:
+        yield client
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +85,14 @@ def check_options(options: Mapping[str, str]) -> None:
 
 
 def _common(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, str, str | None]]:
-    """What is given, under names in lower case because Spark ignores case; and `CommonOptions`."""
-    given = {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
-    if "mode" in given:
-        raise InvalidArgument(
-            "option 'mode': say how rows reach the server with the option 'method' (bulk or rpc); "
-            'Spark\'s own mode is a call: .mode("append")'
-        )
-    known = (*COMMON, *READ_ONLY, *WRITE_ONLY)
-    for name in given:
-        if name not in known:
-            raise InvalidArgument(
-                f"option {name!r} is not one of this source; it has {', '.join(known)}"
-            )
+    """What is given, and `CommonOptions`."""
+    given = given_options(options, (*COMMON, *READ_ONLY, *WRITE_ONLY))
     if not given.get("queue"):
-        raise InvalidArgument("option 'queue' is missing; it names the queue to read or to write")
-    address = given.get("address", DEFAULT_LISTEN)
-    if ":" not in address:
-        raise InvalidArgument(f"option 'address': {address!r} is not host:port")
-    return given, (address, given["queue"], _checked(given, "batch", to_batch))
+        raise InvalidArgument(
+            "option 'queue' is missing; it names the queue to read or to write, as 'topic' does a "
+            "topic"
+        )
+    return given, (address_of(given), given["queue"], checked(given, "batch", to_batch))
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> ReadOptions:
@@ -123,7 +118,7 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> R
         statuses=(status,) if status else STATUSES,
         splits=number(given, "splits", SPLITS_DEFAULT, limits.SPLIT_PARTS_MAX),
         push_filters=choice(given, "push_filters", ("true", "false"), "false") == "true",
-        reader=_checked(given, "reader", to_reader),
+        reader=checked(given, "reader", to_reader),
         start=choice(given, "start", ("earliest", "latest"), None),
         max_rows=number(given, "max_rows", None, 1 << 53),
     )
@@ -137,27 +132,51 @@ def write_options(options: Mapping[str, str], *, is_streaming: bool = False) -> 
     return WriteOptions(
         *common,
         method=choice(given, "method", ("bulk", "rpc"), "bulk"),
-        write_id=_checked(given, "write_id", _to_write_id),
+        write_id=checked(given, "write_id", to_write_id),
         stage_timeout=number(given, "stage_timeout", _TIMEOUT, _TIMEOUT_MAX),
         may_share=choice(given, "transfer", ("auto", "stream"), "auto") == "auto",
     )
 
 
-def _to_write_id(text: object) -> str:
+def to_write_id(text: object) -> str:
     return to_text("write_id", text, _WRITE_ID_BYTES_MAX, is_needed=True)
 
 
-# --- for each kind of value -----------------------------------------------------------------------
+# --- for each kind of value, of queues and of topics ----------------------------------------------
+
+
+def given_options(options: Mapping[str, str], known: tuple[str, ...]) -> dict[str, str]:
+    """What is given, under names in lower case because Spark ignores case."""
+    given = {name.lower(): text for name, text in options.items() if name.lower() not in OF_SPARK}
+    if "mode" in given:
+        raise InvalidArgument(
+            "option 'mode': say how rows reach the server with the option 'method' (bulk or rpc); "
+            'Spark\'s own mode is a call: .mode("append")'
+        )
+    names = [each.lower() for each in known]
+    for name in given:
+        if name not in names:
+            raise InvalidArgument(
+                f"option {name!r} is not one of this source; it has {', '.join(known)}"
+            )
+    return given
+
+
+def address_of(given: Mapping[str, str]) -> str:
+    address = given.get("address", DEFAULT_LISTEN)
+    if ":" not in address:
+        raise InvalidArgument(f"option 'address': {address!r} is not host:port")
+    return address
 
 
 def refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:
     for name in names:
-        if name in given:
+        if name.lower() in given:
             raise InvalidArgument(f"option {name!r} {why}")
 
 
 def choice(given: Mapping[str, str], name: str, words: tuple[str, ...], default: D) -> str | D:
-    word = given.get(name)
+    word = given.get(name.lower())
     if word is None:
         return default
     if word.lower() not in words:
@@ -166,7 +185,7 @@ def choice(given: Mapping[str, str], name: str, words: tuple[str, ...], default:
 
 
 def number(given: Mapping[str, str], name: str, default: D, most: int) -> int | D:
-    text = given.get(name)
+    text = given.get(name.lower())
     if text is None:
         return default
     if not text.strip().isdecimal() or not 1 <= int(text) <= most:
@@ -174,7 +193,7 @@ def number(given: Mapping[str, str], name: str, default: D, most: int) -> int | 
     return int(text)
 
 
-def _checked(given: Mapping[str, str], name: str, check: Callable[[object], str]) -> str | None:
+def checked(given: Mapping[str, str], name: str, check: Callable[[object], str]) -> str | None:
     if name not in given:
         return None
     try:

@@ -47,7 +47,7 @@ def read_add(request: Any) -> NewItems:
         read_list("keys", request.keys, ADD_ITEMS_MAX) if has(_KEYS) else (),
         read_attribute_columns(request.attributes, ADD_ITEMS_MAX) if has(_ATTRIBUTES) else (),
         request.batch if has(_BATCH) else "",
-        _read_producer(request.producer) if has(_PRODUCER) else None,
+        read_producer(request.producer) if has(_PRODUCER) else None,
         _read_origin(request.origin) if has(_ORIGIN) else None,
     )
     return _with_items(request.items, columns) if has(_ITEMS) else columns
@@ -62,8 +62,14 @@ def _read_contents(request: Any) -> Sequence[bytes]:
     return read_packed("packed", request.packed, ADD_ITEMS_MAX)
 
 
-def _read_producer(producer: Any) -> Producer | None:
+def read_producer(producer: Any) -> Producer | None:
     return Producer(producer.id, producer.epoch, producer.sequence) if producer.id else None
+
+
+def write_producer(target: Any, producer: Producer) -> None:
+    target.id = producer.id
+    target.epoch = producer.epoch
+    target.sequence = producer.sequence
 
 
 def _read_origin(origin: Any) -> Origin:
@@ -126,10 +132,7 @@ def write_add(target: Any, items: NewItems, *, packed: bool = False) -> None:
     if items.batch:
         target.batch = items.batch
     if items.producer is not None:
-        producer = target.init("producer")
-        producer.id = items.producer.id
-        producer.epoch = items.producer.epoch
-        producer.sequence = items.producer.sequence
+        write_producer(target.init("producer"), items.producer)
     if items.origin is not None:
         origin = target.init("origin")
         write_load_ref(origin.init("load"), items.origin.load)

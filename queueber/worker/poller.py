@@ -13,6 +13,7 @@ from queueber.errors import NotFound, QueueberError
 from queueber.worker.background import first_of
 from queueber.worker.progress import Counters, EventLogger
 from queueber.worker.server_health import ServerHealth, new_retries
+from queueber.worker.source import create_source_async
 from queueber.worker.work_item import WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -74,7 +75,7 @@ class Poller:
         while True:
             try:
                 if not self.settings.must_exist:
-                    await self.client.queue(self.queue.name).stats()
+                    await create_source_async(self.client, self.settings)
                 count_max = (await self.client.server()).poll_items_max
             except QueueberError as error:
                 await self._pause(error)

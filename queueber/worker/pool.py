@@ -13,6 +13,7 @@ from queueber.worker.progress import Counters, EventLogger, FailureLog, WorkerSt
 from queueber.worker.reporter import SENDERS, Reporter
 from queueber.worker.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
 from queueber.worker.server_health import Heartbeat, ServerHealth
+from queueber.worker.source import open_source, work_items
 from queueber.worker.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -82,7 +83,7 @@ class Pool:
 
     async def _work(self, client: AsyncClient, background: Background) -> None:
         settings = self._settings
-        queue = self._wrap_queue(client.queue(settings.queue, must_exist=True))
+        queue = self._wrap_queue(open_source(client, settings))
         health, counters, log = self._health, self._counters, self._log
         self._heartbeat = Heartbeat(queue, health, settings.lease_seconds, self._lose)
         self._reporter = Reporter(
@@ -113,7 +114,7 @@ class Pool:
 
     def _leased(self, lease: AsyncLease) -> None:
         held = HeldLease(lease.id, len(lease), asyncio.get_running_loop().time())
-        items = [WorkItem(item, held) for item in lease.items]
+        items = work_items(lease, held, self._settings)
         self._heartbeat.add(held)
         self._items.update(items)
         self._has_no_items.clear()

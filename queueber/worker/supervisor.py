@@ -14,6 +14,7 @@ from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
 from queueber.worker import worker_process
 from queueber.worker.progress import EventLogger, WorkerStats, sum_stats, totals_of
+from queueber.worker.source import create_source
 from queueber.worker.worker_process import STOP, STOP_NOW, Ended, Logged
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -166,7 +167,7 @@ class Supervisor:
         """
         seconds = self._settings.connect_seconds
         with connect(self._settings.address, connect_timeout=seconds) as client:
-            client.queue(self._settings.queue).stats()
+            create_source(client, self._settings)
 
     def _is_over(self) -> bool:
         if any(slot.process is not None for slot in self._slots):

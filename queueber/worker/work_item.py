@@ -47,7 +47,7 @@ class WorkItem(Item):
 
     def __init__(self, item: Item, lease: HeldLease) -> None:
         super().__init__(
-            item.id, item.contents, item.attempt, item.key, item.attributes, item.batch
+            item.id, item.contents, item.attempt, item.key, item.attributes, item.batch, item._lease
         )
         self.lease = lease
         self.value = item.contents

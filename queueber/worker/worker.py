@@ -22,6 +22,7 @@ from queueber.worker.worker_settings import (
     WorkerSettings,
 )
 
+DEFAULT_QUEUE = "default"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -36,13 +37,17 @@ class _Run(Protocol):
 
 
 class Worker:
-    """Runs a handler for every item of a queue.
+    """Runs a handler for every item of a queue, or every message of a topic.
 
     `handler` gets an item and returns its result; an exception fails the item. A plain function
     runs in `concurrency` threads. An `async def` function runs as `concurrency` tasks of asyncio,
     or of trio with `loop="trio"`. The handler may be a name such as "package.module:function".
     `processes` starts that many processes, each with a connection and `concurrency` handlers of its
     own; 0 works in this process.
+
+    `queue` is "default" unless you name another. With `topic` and `group` the worker leases
+    messages as that shared group, which is created if it is missing: the contents of an item are
+    the payload then, and it has `partition` and `offset`, too. Results are not kept.
 
     The worker leases up to `prefetch` items beside those that handlers have (default: as many as
     `concurrency`). It extends their leases, of `lease` seconds, until their outcomes are reported.
@@ -61,7 +66,9 @@ class Worker:
         address: str = DEFAULT_LISTEN,
         *,
         handler: Handler | str,
-        queue: str = "default",
+        queue: str | None = None,
+        topic: str | None = None,
+        group: str = "",
         concurrency: int = 8,
         processes: int = 0,
         prefetch: int | None = None,
@@ -75,9 +82,13 @@ class Worker:
         progress: bool = True,
     ) -> None:
         """`progress`: show a live line on a terminal, write log lines elsewhere."""
+        if queue is not None and topic is not None:
+            raise InvalidArgument("topic: a queue was given, too; give one of the two")
         self._settings = WorkerSettings(
             address=address,
-            queue=queue,
+            queue=DEFAULT_QUEUE if queue is None else queue,
+            topic=topic,
+            group=group,
             handler=handler,
             concurrency=concurrency,
             processes=processes,
@@ -100,7 +111,8 @@ class Worker:
 
     def __repr__(self) -> str:
         given = self._settings
-        return f"Worker({given.address!r}, queue={given.queue!r}, handler={given.handler!r})"
+        name = "queue" if given.topic is None else "topic"
+        return f"Worker({given.address!r}, {name}={given.source!r}, handler={given.handler!r})"
 
     def run(self, *, until_empty: bool = False) -> WorkerStats:
         """Work until `stop`, SIGTERM or SIGINT; with `until_empty`, until no item is ready.
@@ -129,7 +141,7 @@ class Worker:
                 stack.enter_context(_signals(self.stop))
                 stack.enter_context(_naming_arguments())
                 if self._shows_progress:
-                    stack.enter_context(showing_progress(self._settings.queue, run.stats, log))
+                    stack.enter_context(showing_progress(self._settings.source, run.stats, log))
                 run.run()
         finally:
             with self._lock:

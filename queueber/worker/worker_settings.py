@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
+from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.errors import InvalidArgument
 from queueber.worker.work_item import Deserializer, Serializer, WorkItem
 
@@ -58,10 +59,14 @@ class WorkerSettings:
     """The run ends when no item is ready."""
     must_exist: bool = False
     """A queue that is missing at the start is not created."""
+    topic: str | None = None
+    """Instead of the queue: its messages are leased to the shared group of that name."""
+    group: str = ""
 
     def __post_init__(self) -> None:
         _check_text("address", self.address)
         _check_text("queue", self.queue)
+        _check_topic(self.topic, self.group)
         _check_count("concurrency", self.concurrency, 1, CONCURRENCY_MAX)
         _check_count("processes", self.processes, 0, PROCESSES_MAX)
         _check_count("prefetch", self.prefetch, 0, PREFETCH_MAX)
@@ -74,6 +79,11 @@ class WorkerSettings:
         self.find_deserializer()
         if not isinstance(self.handler, str):
             self.find_handler()
+
+    @property
+    def source(self) -> str:
+        """What the items are of, for logs."""
+        return self.queue if self.topic is None else f"{self.topic}/{self.group}"
 
     def find_handler(self) -> Handler:
         """The handler itself. A handler that is given by name is imported here."""
@@ -105,6 +115,14 @@ def _named(argument: str, given: F | str | None, known: dict[str, F]) -> F | Non
 def _check_text(argument: str, given: object) -> None:
     if not isinstance(given, str):
         raise InvalidArgument(f"{argument}: {given!r} is not text; it must be str")
+
+
+def _check_topic(topic: object, group: object) -> None:
+    if topic is None and group:
+        raise InvalidArgument("group: it is that of a topic; give topic=, too")
+    if topic is not None:
+        to_topic_name(topic)
+        to_group_name(group)
 
 
 def _check_count(argument: str, given: object, low: int, high: int) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.peers.driver import Driver, Order
+from bench.peers.driver import Driver
+from bench.peers.order import Order
 from bench.peers.peer import Client, Server, Taken
 
 

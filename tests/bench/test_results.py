@@ -9,6 +9,7 @@ import pytest
 from bench.peers import page
 from bench.peers.page import render
 from bench.peers.results import AS_BEFORE, NOW, Result
+from bench.peers.tables import PAGE
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,5 +78,5 @@ def test_page_is_changed_between_its_marks_alone(
 def test_docs_hold_the_newest_result() -> None:
     newest = json.loads((ROOT / "bench" / "results" / "peers.json").read_text())
 
-    assert render(replace(RESULT, **newest)) in page.PAGE.read_text()
+    assert render(replace(RESULT, **newest)) in PAGE.read_text()
     assert page.PLOT.is_file()

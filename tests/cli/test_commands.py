@@ -26,6 +26,8 @@ CODES = {
     errors.PermissionDenied: 4,
     errors.Aborted: 4,
     errors.AlreadyExists: 4,
+    errors.FailedPrecondition: 4,
+    errors.OutOfRange: 4,
     errors.Internal: 4,
     errors.OutcomeUnknown: 4,
     errors.DataDirLocked: 5,
@@ -47,7 +49,7 @@ def test_there_are_as_many_commands_as_promised() -> None:
     assert set(commands.commands) - {"work"} == {
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
         "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "stats",
-        "queues", "loads", "verify", "repair", "upgrade", "spark",
+        "queues", "loads", "verify", "repair", "upgrade", "spark", "topics", "topic",
     }  # fmt: skip
 
 
@@ -132,6 +134,21 @@ def test_every_flag_that_a_refusal_may_name_exists() -> None:
         ["queues", "configure", "x", "--items-max", "1"],
         ["queues", "create", "x"],
         ["queues", "delete", "x", "--yes"],
+        ["topics"],
+        ["topic", "create", "x"],
+        ["topic", "publish", "x", "y"],
+        ["topic", "read", "x"],
+        ["topic", "tail", "x"],
+        ["topic", "describe", "x"],
+        ["topic", "groups", "x"],
+        ["topic", "create-group", "x", "y"],
+        ["topic", "delete-group", "x", "y"],
+        ["topic", "reset", "x", "y", "--to", "earliest"],
+        ["topic", "trim", "x", "--to", "1", "--yes"],
+        ["topic", "close", "x"],
+        ["topic", "fork", "x", "y"],
+        ["topic", "delete", "x", "--yes"],
+        ["topic", "configure", "x", "--retention", "1"],
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )

@@ -24,3 +24,8 @@ def client(server: ServerProcess) -> Iterator[queueber.Client]:
 @pytest.fixture
 def queue(client: queueber.Client, request: pytest.FixtureRequest) -> queueber.Queue:
     return client.queue(re.sub(r"[^A-Za-z0-9]+", "-", request.node.name)[:128])
+
+
+@pytest.fixture
+def topic(client: queueber.Client, request: pytest.FixtureRequest) -> queueber.Topic:
+    return client.topic(re.sub(r"[^A-Za-z0-9]+", "-", request.node.name)[:128])

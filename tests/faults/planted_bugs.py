@@ -231,7 +231,7 @@ def leave_the_first_item_in_what_is_left_of_a_cut_run(patch: Patch) -> None:
         front, rest = runs.cut(run, count, sizes)
         return front, rest._replace(count=rest.count + 1, at=rest.at - 1)
 
-    patch.setattr("queueber.engine.queue.poll.cut", too_late)
+    patch.setattr("queueber.engine.queue.fronts.cut", too_late)
 
 
 def lose_what_is_left_of_a_cut_run(patch: Patch) -> None:

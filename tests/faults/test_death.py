@@ -23,6 +23,9 @@ def test_what_was_acknowledged_is_true_whoever_dies() -> None:
     assert told.wrong == []
     assert told.acknowledged("add") > 20 * KILLS, "hardly any load"
     assert told.acknowledged("remove", "complete") > 5 * KILLS, "hardly any load"
+    assert told.messages("publish", "together") > 20 * KILLS, "hardly any load"
+    assert told.messages("pushed") > 5 * KILLS, "hardly any load"
+    assert told.moved > 5 * KILLS, "hardly any load"
 
 
 def test_every_blow_is_struck_at_least_once() -> None:

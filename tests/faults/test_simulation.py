@@ -15,6 +15,7 @@ from faults.simulation.small_limits import small_limits
 from faults.simulation.telling import lines_of
 from faults.simulation.world import simulate
 from tests.faults.planted_bugs import BUGS, Bug, answer_before_the_sync
+from tests.faults.planted_topic_bugs import TOPIC_BUGS
 
 HISTORIES = int(os.environ.get("QUEUEBER_TEST_HISTORIES", "400"))
 BUGGY_HISTORIES_MAX = 3000
@@ -48,7 +49,8 @@ def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
     assert made >= {
         "add", "poll", "extend", "remove", "complete", "fail", "release", "cancel", "purge",
         "redrive", "pause", "resume", "receipt", "wait_batch", "read_results", "ack_results",
-        "hang_up", "restart", "clock_step",
+        "hang_up", "restart", "clock_step", "publish", "read", "trim", "fork", "close", "ack",
+        "reset", "cursor", "create_topic", "delete_topic", "together",
     }  # fmt: skip
 
 
@@ -72,7 +74,7 @@ def test_calls_of_many_kinds_are_lost_though_the_server_lives_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("plant", [*BUGS, *TOPIC_BUGS], ids=lambda bug: bug.__name__)
 def test_planted_bug_is_found(plant: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
 

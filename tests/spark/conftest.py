@@ -69,3 +69,11 @@ def queue(client: queueber.Client) -> queueber.Queue:
 def sink(server: ServerProcess, queue: queueber.Queue) -> Sink:
     """The same queue, for Spark to write to."""
     return Sink(server, queue)
+
+
+@pytest.fixture
+def topic(client: queueber.Client) -> queueber.Topic:
+    """A topic with two partitions that no other test uses."""
+    name = f"topic-{next(_numbers)}"
+    client.create_topic(name, partitions=2)
+    return client.topic(name)

@@ -15,6 +15,8 @@ from queueber.limits import (
     BACKOFF_STEPS_MAX,
     BATCH_NAME_BYTES_MAX,
     CLIENT_NAME_BYTES_MAX,
+    CONTENT_TYPE_BYTES_MAX,
+    DEDUP_ID_BYTES_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     ERROR_BYTES_MAX,
@@ -30,17 +32,27 @@ from queueber.limits import (
     PARTITIONS_MAX,
     PRIORITY_MAX,
     PRODUCER_ID_BYTES_MAX,
+    PUBLISH_MESSAGES_MAX,
+    PUBLISH_TOPICS_MAX,
     QUEUE_NAME_CHARS_MAX,
     READER_NAME_BYTES_MAX,
     RESULT_AGE_MS_MAX,
+    RETENTION_MS_MAX,
+    TOPIC_NAME_BYTES_MAX,
+    TOPIC_PARTITIONS_MAX,
 )
 
 ITEM_BYTES_MAX = 1024
 POLL_ITEMS_MAX = 100
-OPTIONS = ("--item-bytes-max", str(ITEM_BYTES_MAX), "--poll-items-max", str(POLL_ITEMS_MAX))
+PAYLOAD_BYTES_MAX = 1024
+OPTIONS = (
+    "--item-bytes-max", str(ITEM_BYTES_MAX), "--poll-items-max", str(POLL_ITEMS_MAX),
+    "--payload-bytes-max", str(PAYLOAD_BYTES_MAX),
+)  # fmt: skip
 """The server whose limits these are."""
 
 INVALID, EXHAUSTED, MISSING = "INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "NOT_FOUND"
+FAILED = "FAILED_PRECONDITION"
 ID = bytes(16)
 U16, U32, U64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
 SECS = 1000
@@ -402,4 +414,138 @@ METHODS: dict[str, Method] = {
     "listQueues": Method({}, {"after": Any_("t" * 1000), "limit": a_page}),
     "describe": Method(),
     "hello": Method({"name": "a worker"}, {"name": text(CLIENT_NAME_BYTES_MAX)}),
+}
+
+# --- topics ---------------------------------------------------------------------------------------
+
+KEPT, MADE = "kept", "made"
+"""A topic that is there all the time, and one that a call may create."""
+
+publication: dict[str, Any] = {
+    "topic": MADE,
+    "payloads": [b"x"],
+    "keys": [""],
+    "attributes": {"counts": [1], "names": ["n"], "values": ["v"]},
+    "dedupIds": [""],
+}
+publication_fields: dict[str, Rule] = {
+    "topic": text(TOPIC_NAME_BYTES_MAX),
+    "payloads": Limit([b"x"], [b""] * (PUBLISH_MESSAGES_MAX + 1), EXHAUSTED),
+    "payloads[]": Limit(bytes(PAYLOAD_BYTES_MAX), bytes(PAYLOAD_BYTES_MAX + 1), EXHAUSTED),
+    # Either payloads or packed ones.
+    "packed.ends": Any_(bytes(4 * PUBLISH_MESSAGES_MAX), INVALID),
+    "packed.values": Any_(bytes(PAYLOAD_BYTES_MAX), INVALID),
+    "keys": Limit([], ["", ""]),
+    "keys[]": text(KEY_BYTES_MAX),
+    "attributes.counts": Limit([1], [1, 0]),
+    "attributes.counts[]": Limit(1, U16),
+    "attributes.names": Limit(["n"], ["n", "m"]),
+    "attributes.names[]": text(ATTRIBUTES_BYTES_MAX - 1),
+    "attributes.values": Limit(["v"], []),
+    "attributes.values[]": text(ATTRIBUTES_BYTES_MAX - 1),
+    "dedupIds": Limit([], ["", ""]),
+    "dedupIds[]": text(DEDUP_ID_BYTES_MAX),
+    "partition": upto(0),
+    "producer.id": Limit("", "p" * (PRODUCER_ID_BYTES_MAX + 1)),
+    "producer.epoch": Any_(U64),
+    "producer.sequence": Any_(U64),
+    "expectedOffset": Limit(0, 1, FAILED),
+    "closes": a_flag,
+}
+topic_settings: dict[str, Rule] = {
+    "config.settings.retentionMs": upto(RETENTION_MS_MAX),
+    "config.settings.retentionBytes": Any_(U64),
+    "config.settings.retentionMessages": Any_(U64),
+    "config.settings.deletesAcknowledged": a_flag,
+    "config.settings.refusesWhenFull": a_flag,
+    "config.settings.keepsLastPerKey": a_flag,
+    "config.settings.tombstoneMs": upto(RETENTION_MS_MAX),
+    "config.settings.ttlMs": upto(RETENTION_MS_MAX),
+    "config.settings.expiresAtMs": upto(2**48 - 1),
+    "config.settings.dedupWindowMs": upto(DEDUP_WINDOW_MS_MAX),
+    "config.alias": Limit("a" * TOPIC_NAME_BYTES_MAX, "a" * (TOPIC_NAME_BYTES_MAX + 1)),
+    "config.partitions": upto(TOPIC_PARTITIONS_MAX),
+    "config.contentType": text(CONTENT_TYPE_BYTES_MAX),
+}
+
+
+def below(path: str, fields: dict[str, Rule], at_code: str | None = None) -> dict[str, Rule]:
+    """The same fields elsewhere; with a code, what is at its limit is refused with it."""
+    moved: dict[str, Rule] = {}
+    for name, rule in fields.items():
+        if at_code is None:
+            moved[path + name] = rule
+        elif isinstance(rule, Limit):
+            moved[path + name] = Limit(rule.at, rule.past, rule.code, rule.at_code or at_code)
+        else:
+            moved[path + name] = Any_(rule.greatest, rule.code or at_code)
+    return moved
+
+
+def of_request(method: str) -> dict[str, Rule]:
+    return {name.removeprefix("req."): rule for name, rule in METHODS[method].fields.items()}
+
+
+no_group = INVALID
+METHODS |= {
+    "topic": Method({"name": KEPT}, {"name": text(TOPIC_NAME_BYTES_MAX), "mustExist": a_flag}),
+    "createTopic": Method(
+        {"name": MADE, "config": {}},
+        {"name": Limit("c" * TOPIC_NAME_BYTES_MAX, "a b"), **topic_settings},
+    ),
+    "configureTopic": Method(
+        {"name": KEPT, "config": {}},
+        {"name": text(TOPIC_NAME_BYTES_MAX, MISSING), **topic_settings},
+    ),
+    "deleteTopic": Method({"name": "missing"}, {"name": text(TOPIC_NAME_BYTES_MAX)}),
+    "listTopics": Method(
+        {},
+        {
+            "prefix": text(TOPIC_NAME_BYTES_MAX),
+            "after": text(TOPIC_NAME_BYTES_MAX),
+            "limit": a_page,
+        },
+    ),
+    "publish": Method(
+        {"publications": [publication]},
+        {
+            "publications": Limit(
+                [publication], [publication] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED
+            ),
+            **below("publications[].", publication_fields),
+        },
+    ),
+    "together": Method(
+        {
+            "req": {
+                "publications": [publication],
+                "queues": [{"queue": "default", "add": METHODS["add"].valid["req"]}],
+            }
+        },
+        {
+            "req.publications": Limit([], [publication] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED),
+            **below("req.publications[].", publication_fields),
+            "req.acks": Limit([], [{}] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED),
+            # There is no group.
+            "req.acks[].topic": Any_("m" * (TOPIC_NAME_BYTES_MAX + 1), INVALID),
+            "req.acks[].group": Any_("g" * 256, INVALID),
+            "req.acks[].partition": Any_(U32, INVALID),
+            "req.acks[].offset": Any_(U64, INVALID),
+            "req.acks[].lease": Any_(bytes(17), INVALID),
+            "req.acks[].offsets": many(1, MANY_MAX, EXHAUSTED),
+            "req.acks[].offsets[]": Any_(U64, INVALID),
+            "req.acks[].firstOffset": Any_(2**63 - 1, INVALID),
+            "req.queues": Limit([], [{}] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED),
+            "req.queues[].queue": Any_("m" * (QUEUE_NAME_CHARS_MAX + 1), MISSING),
+            **below("req.queues[].add.", of_request("add")),
+            # No lease holds what is completed or failed here.
+            **below("req.queues[].complete.", of_request("complete"), INVALID),
+            **below("req.queues[].fail.", of_request("fail"), INVALID),
+            "req.queues[].add.origin.load.name": Any_("m" * LOAD_NAME_BYTES_MAX, INVALID),
+            "req.queues[].complete.results[]": Any_(bytes(ITEM_BYTES_MAX + 1), INVALID),
+            "req.queues[].complete.counts": Limit([], [1]),
+            "req.queues[].fail.ids": many(ID, MANY_MAX, EXHAUSTED),
+            "req.queues[].fail.delaysMs": Limit([], [0, 0]),
+        },
+    ),
 }

@@ -382,7 +382,16 @@ def drop_reader(store: Store, log: Log, reader: str) -> bool:
 
 
 def trim(store: Store, log: Log, now_ms: int, *, age_ms: int, bytes_max: int) -> int:
-    return run_alone(store, now_ms, log_module.trim, log, age_ms=age_ms, bytes_max=bytes_max)
+    return run_alone(store, now_ms, log_module.trim, log, _limits(log, age_ms, bytes_max))
+
+
+def trim_due_ms(log: Log, *, now_ms: int, age_ms: int, bytes_max: int) -> int:
+    return log_module.trim_due_ms(log, _limits(log, age_ms, bytes_max), now_ms)
+
+
+def _limits(log: Log, age_ms: int, bytes_max: int) -> log_module.Limits:
+    acknowledged = min(log.readers.values(), default=0)
+    return log_module.Limits(age_ms, bytes_max, acknowledged=acknowledged)
 
 
 # --- loads ----------------------------------------------------------------------------------------

@@ -195,7 +195,7 @@ class Rig:
         engine = self.engine
         return Memory(
             names=sorted(engine.queues.by_name),
-            next_queue_id=engine.queues.next_id,
+            next_queue_id=engine.kernel.numbers.next,
             retired_last_id=engine.queues.retired_last_id,
             agenda_ms=engine.agenda.next_ms(),
             queues={

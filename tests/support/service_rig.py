@@ -32,7 +32,7 @@ T = TypeVar("T")
 LEASE_MS = 10 * MINUTE_MS
 
 
-def limits(**changed: int) -> ServiceLimits:
+def limits(**changed: Any) -> ServiceLimits:
     usual = ServiceLimits(
         item_bytes_max=64 * KIB,
         message_bytes_max=MIB,

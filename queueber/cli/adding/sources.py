@@ -79,11 +79,11 @@ class Sources:
 
 
 def _stream(end: bytes, bytes_max: int, *, fills: bool) -> Iterator[Iterable[bytes]]:
-    blocks = _split_stream(cast("BufferedReader", sys.stdin.buffer), end, bytes_max)
+    blocks = split_stream(cast("BufferedReader", sys.stdin.buffer), end, bytes_max)
     return iter([chain.from_iterable(blocks)]) if fills else blocks
 
 
-def _split_stream(stream: BufferedReader, end: bytes, item_bytes_max: int) -> Iterator[list[bytes]]:
+def split_stream(stream: BufferedReader, end: bytes, item_bytes_max: int) -> Iterator[list[bytes]]:
     """Yield the items of each block that was read, without empty ones. `end` separates items.
 
     Raises `ResourceExhausted` for an item above the server's limit, so that a stream without

@@ -67,6 +67,7 @@ def _check(folder: Path) -> tuple[list[str], list[str], str]:
     from queueber.db.recovery.salvage import find_gaps
     from queueber.db.store.rocks import RocksStore
     from queueber.engine.integrity.check_store import check_store
+    from queueber.engine.topics.topics import TOPICS_KEY
 
     check_data_dir(folder)
     try:
@@ -78,7 +79,9 @@ def _check(folder: Path) -> tuple[list[str], list[str], str]:
             if violations := [str(each) for each in check_store(store, _VIOLATIONS_MAX)]:
                 least = "at least " if len(violations) == _VIOLATIONS_MAX else ""
                 return remarks, violations, f"{least}{counted(len(violations), 'violation')}"
-            kept = [decode_counters(v) for _, v in store.walk(Family.COUNTERS, b"", b"\xff" * 8)]
+            queues = [prefix for prefix, _ in store.walk(Family.QUEUES, b"", b"\xff" * 8)]
+            kept = [decode_counters(store.get(Family.COUNTERS, each) or b"") for each in queues]
+            topics = int.from_bytes(store.get(Family.DEFAULT, TOPICS_KEY) or b"")
     except QueueberError:
         raise
     except Exception as error:
@@ -86,7 +89,8 @@ def _check(folder: Path) -> tuple[list[str], list[str], str]:
         reason = str(error).partition("\n")[0]
         raise Failure(f"the store in {folder} cannot be read: {reason}", STORE) from error
     items = sum(each.ready + each.delayed + each.leased + each.dead for each in kept)
-    return remarks, [], f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"
+    held = f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"
+    return remarks, [], f"{held}, {counted(topics, 'topic')}" if topics else held
 
 
 @contextlib.contextmanager

@@ -76,16 +76,19 @@ class _Stderr:
     show_default=True,
     help="A live line on a terminal, else a log line every ten seconds.",
 )
+@click.option("--topic", help="Instead of a queue: take the messages of this topic,")
+@click.option("--group", default="", help="as this shared group.")
 @click.option("--must-exist", is_flag=True, help="Fail if the queue does not exist at the start.")
 @queue_flags
-def work(target: Target, until_empty: bool, **arguments: Any) -> None:
-    """Run a Python function for every item of a queue.
+def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any) -> None:
+    """Run a Python function for every item, or message of a topic.
 
     \b
     Examples:
       queueber work thumbnails:make --queue thumbnails --concurrency 32
       queueber work shop.tasks:charge -q charges --processes 2 --serializer json
       queueber work mail:send -q mail --loop trio --until-empty
+      queueber work mail:send --topic orders --group mail
 
     \b
     A module such as thumbnails.py, in the current directory or installed:
@@ -98,6 +101,10 @@ def work(target: Target, until_empty: bool, **arguments: Any) -> None:
     in threads, an 'async def' as tasks.
 
     A queue that does not exist is created; with --must-exist the command fails instead.
+
+    With --topic and --group the messages of a topic are leased to that shared group, which is
+    created if it is missing: item.contents are the payload, item.partition and item.offset say
+    where it is. Results are not kept.
 
     SIGTERM or Ctrl-C stops it: items that no handler has begun are released, and handlers have
     --shutdown-timeout seconds to finish. A second signal releases their items, too, and ends at
@@ -113,10 +120,13 @@ def work(target: Target, until_empty: bool, **arguments: Any) -> None:
         sys.path.insert(0, os.getcwd())
     configure_logs("info", "auto", _Stderr())  # type: ignore[arg-type]  # all that is used of one
     if target.must_exist:
-        with target.open_queue() as queue:
-            queue.stats()
+        _check_exists(target, topic, arguments["group"])
     worker = Worker(
-        target.address, queue=target.queue, connect_timeout=target.connect_timeout, **arguments
+        target.address,
+        queue=target.queue if topic is None else None,
+        topic=topic,
+        connect_timeout=target.connect_timeout,
+        **arguments,
     )
     try:
         stats = worker.run(until_empty=until_empty)
@@ -131,3 +141,12 @@ def work(target: Target, until_empty: bool, **arguments: Any) -> None:
         sys.stderr.flush()
         os._exit(code)
     raise Exit(code)
+
+
+def _check_exists(target: Target, topic: str | None, group: str) -> None:
+    if topic is None:
+        with target.open_queue() as queue:
+            queue.stats()
+    else:
+        with target.connect() as client:
+            client.topic(topic, must_exist=True).describe_group(group)

@@ -1,18 +1,23 @@
 """A client: one connection to a server, shared by all queues of a program."""
 
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator, Mapping
 from typing import Any, Self, Unpack
 
 from queueber.client.api.async_queue import AsyncQueue
+from queueber.client.api.async_together import AsyncTogether
+from queueber.client.api.async_topic import AsyncTopic
+from queueber.client.arguments.new_messages import AnyMessages
 from queueber.client.arguments.queue_settings import SettingsArguments
+from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.client.arguments.values import Seconds, to_ms, to_text
 from queueber.client.calls.client_calls import ClientCalls
+from queueber.client.calls.publishes import publish_many
 from queueber.client.transport.futures import wait_for_async
 from queueber.client.transport.link import Target
 from queueber.client.transport.loops import close_connection_async, open_connection_async
 from queueber.errors import QueueberError
-from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
+from queueber.model import Published, QueueSettings, ServerInfo, Stats
 
 
 class AsyncClient:
@@ -93,6 +98,50 @@ class AsyncClient:
     async def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
         return await wait_for_async(self._connected().list_queues())
+
+    # --- topics -----------------------------------------------------------------------------------
+
+    def topic(self, name: str, *, must_exist: bool = False) -> AsyncTopic:
+        """A topic by name. The server creates it when it is first used, if it is set to do so;
+        with `must_exist` it never does, as for queues."""
+        calls = self._connected()
+        return AsyncTopic(calls, calls.topic(name, must_exist=must_exist))
+
+    async def create_topic(self, name: str, **settings: Unpack[TopicArguments]) -> bool:
+        """Create a topic; False when it exists with the same settings.
+
+        `AlreadyExists` when it exists with others.
+        """
+        return await wait_for_async(self._connected().topic_list.create(name, settings))
+
+    async def configure_topic(self, name: str, **settings: Unpack[TopicArguments]) -> None:
+        """Change the settings that are named; the others stay as they are.
+
+        The client reads the present settings and sends all of them, so if two programs configure a
+        topic at the same moment, one may undo the other's change.
+        """
+        await wait_for_async(self._connected().topic_list.configure(name, settings))
+
+    async def delete_topic(self, name: str) -> bool:
+        """Delete a topic with all its messages and groups; False when there is none."""
+        return await wait_for_async(self._connected().topic_list.delete(name))
+
+    async def topics(self, prefix: str = "") -> AsyncIterator[str]:
+        """The names of the topics that begin with `prefix`, in order, page by page."""
+        calls, after, more = self._connected().topic_list, "", True
+        while more:
+            names, more = await wait_for_async(calls.page(prefix, after, TOPIC_LIST_MAX))
+            for name in names:
+                yield name
+            after = names[-1] if names else after
+
+    async def publish(self, messages: Mapping[str, AnyMessages]) -> dict[str, Published]:
+        """Publish to several topics, all messages or none: `{"orders": [...], "log": [...]}`."""
+        return await wait_for_async(publish_many(self._connected().connection, messages))
+
+    def together(self) -> AsyncTogether:
+        """Steps over topics and queues that all happen, or none; see `AsyncTogether`."""
+        return AsyncTogether(self._connected().connection)
 
     async def server(self) -> ServerInfo:
         """The server's version and limits."""

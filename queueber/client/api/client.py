@@ -1,18 +1,24 @@
 # Generated from async_client.py by scripts/generate_blocking.py; edit that file instead.
 """A client: one connection to a server, shared by all queues of a program."""
 
+from collections.abc import Iterator, Mapping
 from typing import Self, Unpack
 
 from queueber.client.api.queue import Queue
+from queueber.client.api.together import Together
+from queueber.client.api.topic import Topic
+from queueber.client.arguments.new_messages import AnyMessages
 from queueber.client.arguments.queue_settings import SettingsArguments
+from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.client.arguments.values import Seconds, to_ms, to_text
 from queueber.client.calls.client_calls import ClientCalls
+from queueber.client.calls.publishes import publish_many
 from queueber.client.transport.futures import wait_for
 from queueber.client.transport.link import Target
 from queueber.client.transport.loops import close_connection, open_connection
 from queueber.errors import QueueberError
-from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
+from queueber.model import Published, QueueSettings, ServerInfo, Stats
 
 
 class Client:
@@ -89,6 +95,49 @@ class Client:
     def queues(self) -> list[Stats]:
         """The statistics of every queue, in order of name."""
         return wait_for(self._connected().list_queues())
+
+    # --- topics -----------------------------------------------------------------------------------
+
+    def topic(self, name: str, *, must_exist: bool = False) -> Topic:
+        """A topic by name. The server creates it when it is first used, if it is set to do so;
+        with `must_exist` it never does, as for queues."""
+        calls = self._connected()
+        return Topic(calls, calls.topic(name, must_exist=must_exist))
+
+    def create_topic(self, name: str, **settings: Unpack[TopicArguments]) -> bool:
+        """Create a topic; False when it exists with the same settings.
+
+        `AlreadyExists` when it exists with others.
+        """
+        return wait_for(self._connected().topic_list.create(name, settings))
+
+    def configure_topic(self, name: str, **settings: Unpack[TopicArguments]) -> None:
+        """Change the settings that are named; the others stay as they are.
+
+        The client reads the present settings and sends all of them, so if two programs configure a
+        topic at the same moment, one may undo the other's change.
+        """
+        wait_for(self._connected().topic_list.configure(name, settings))
+
+    def delete_topic(self, name: str) -> bool:
+        """Delete a topic with all its messages and groups; False when there is none."""
+        return wait_for(self._connected().topic_list.delete(name))
+
+    def topics(self, prefix: str = "") -> Iterator[str]:
+        """The names of the topics that begin with `prefix`, in order, page by page."""
+        calls, after, more = self._connected().topic_list, "", True
+        while more:
+            names, more = wait_for(calls.page(prefix, after, TOPIC_LIST_MAX))
+            yield from names
+            after = names[-1] if names else after
+
+    def publish(self, messages: Mapping[str, AnyMessages]) -> dict[str, Published]:
+        """Publish to several topics, all messages or none: `{"orders": [...], "log": [...]}`."""
+        return wait_for(publish_many(self._connected().connection, messages))
+
+    def together(self) -> Together:
+        """Steps over topics and queues that all happen, or none; see `Together`."""
+        return Together(self._connected().connection)
 
     def server(self) -> ServerInfo:
         """The server's version and limits."""

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import repeat
 from types import MappingProxyType
 
 from queueber.client.arguments.values import ItemIds, to_ids
-from queueber.client.calls.client_calls import QueueCalls
+from queueber.client.calls.queue_calls import QueueCalls
+from queueber.errors import InvalidArgument
 from queueber.ids import made_at_ms
 from queueber.limits import SECOND_MS
 from queueber.model import NO_DETAILS
@@ -14,13 +16,30 @@ from queueber.wire.polls import PolledColumns
 
 NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 
+_NO_DETAILS = (repeat(1), repeat(""), repeat(NO_ATTRIBUTES), repeat(""))
 _SHOWN_BYTES = 40
+
+
+class Held:
+    """What a lease holds: it knows the lease, for calls that are about the item alone."""
+
+    __slots__ = ("_lease",)
+
+    _lease: "LeasedItems | None"
+
+
+def held_by(item: object) -> tuple[str, bytes]:
+    """The queue and the lease that hold an item."""
+    lease = item._lease if isinstance(item, Held) else None
+    if lease is None:
+        raise InvalidArgument(f"item: {item!r} is not an item of a lease")
+    return lease.queue_name, lease.id
 
 
 # A lease may have thousands of these. So they are not frozen, which takes four times as long to
 # build, and have a function of their own for that: a factory of defaults would be called for each.
 @dataclass(slots=True, unsafe_hash=True, repr=False, init=False)
-class Item:
+class Item(Held):
     """One item of a lease. Do not change its attributes."""
 
     id: bytes
@@ -39,6 +58,7 @@ class Item:
         key: str = "",
         attributes: Mapping[str, str] = NO_ATTRIBUTES,
         batch: str = "",
+        lease: "LeasedItems | None" = None,
     ) -> None:
         self.id = id
         self.contents = contents
@@ -46,6 +66,7 @@ class Item:
         self.key = key
         self.attributes = attributes
         self.batch = batch
+        self._lease = lease  # type: ignore[misc]  # a slot of the base, which a dataclass hides
 
     @property
     def added_at(self) -> datetime:
@@ -64,19 +85,19 @@ class LeasedItems:
 
     def __init__(self, calls: QueueCalls, polled: PolledColumns) -> None:
         self._calls = calls.leases
-        self._queue_name = calls.name
+        self.queue_name = calls.name
         self._polled = polled
         self._items: list[Item] | None = None
         self.id = polled.lease_id
 
     def __repr__(self) -> str:
         kind, told = type(self).__name__, self.id.hex() or "empty"
-        return f"<{kind} {told} items={len(self)} queue={self._queue_name!r}>"
+        return f"<{kind} {told} items={len(self)} queue={self.queue_name!r}>"
 
     @property
     def items(self) -> list[Item]:
         if self._items is None:
-            self._items = _items_of(self._polled)
+            self._items = _items_of(self._polled, self)
         return self._items
 
     @property
@@ -93,10 +114,10 @@ class LeasedItems:
         return self.ids if ids is None else to_ids("ids", ids)
 
 
-def _items_of(polled: PolledColumns) -> list[Item]:
+def _items_of(polled: PolledColumns, lease: LeasedItems) -> list[Item]:
     details, count = polled.details, len(polled.contents)
     if details is NO_DETAILS:
-        return list(map(Item, polled.ids, polled.contents))
+        return list(map(Item, polled.ids, polled.contents, *_NO_DETAILS, repeat(lease)))
     return list(
         map(
             Item,
@@ -106,5 +127,6 @@ def _items_of(polled: PolledColumns) -> list[Item]:
             details.keys or [""] * count,
             details.attributes or [NO_ATTRIBUTES] * count,
             details.batches or [""] * count,
+            repeat(lease),
         )
     )

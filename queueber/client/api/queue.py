@@ -13,9 +13,9 @@ from queueber.client.arguments import values
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
 from queueber.client.calls.adds import AddedIds
-from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.calls.items import PeekPage
 from queueber.client.calls.numbered_adds import NumberedAdds
+from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.results import WaitingReadOptions
 from queueber.client.transport.futures import wait_for
 from queueber.wire.results import results_of

@@ -10,8 +10,8 @@ from typing import Self, Unpack
 
 from queueber import model
 from queueber.client.arguments.values import Columns, State
-from queueber.client.calls.client_calls import QueueCalls
 from queueber.client.calls.items import PeekPage
+from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.results import ReadOptions
 from queueber.client.calls.snapshots import ScanOptions
 from queueber.client.transport.futures import wait_for

@@ -114,15 +114,15 @@ def _to_keys(key: object, count: int) -> list[str]:
 def _to_attributes(attributes: object, count: int) -> list[dict[str, str]]:
     """One mapping for each item; empty when no item has attributes."""
     if isinstance(attributes, Mapping):
-        return [_to_mapping(attributes)] * count if attributes else []
+        return [to_mapping(attributes)] * count if attributes else []
     if isinstance(attributes, str) or not isinstance(attributes, Iterable):
         raise InvalidArgument(f"attributes: {attributes!r} is neither a mapping nor a list of them")
-    mappings = [{} if each is None else _to_mapping(each) for each in attributes]
+    mappings = [{} if each is None else to_mapping(each) for each in attributes]
     one_for_each("attributes", "mappings", mappings, count)
     return mappings if any(mappings) else []
 
 
-def _to_mapping(attributes: object) -> dict[str, str]:
+def to_mapping(attributes: object) -> dict[str, str]:
     if not isinstance(attributes, Mapping):
         raise InvalidArgument(f"attributes: {attributes!r} is not a mapping from text to text")
     if len(attributes) > ATTRIBUTES_MAX:

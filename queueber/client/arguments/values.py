@@ -167,6 +167,8 @@ def to_state(state: object) -> ItemState:
 def to_columns(without: Columns) -> dict[str, bool]:
     """The columns to leave out, as the fields of a message."""
     words = [each.value for each in Column]
+    if not isinstance(without, Iterable):
+        raise InvalidArgument(f"without: {without!r} is neither a column nor a list of them")
     listed = [without] if isinstance(without, str | Column) else list(without)
     for each in listed:
         if not isinstance(each, Column) and each not in words:

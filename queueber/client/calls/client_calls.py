@@ -1,60 +1,21 @@
-"""All calls of one client: those of each queue, and those to the server itself."""
+"""All calls of one client: those of each queue and topic, and those to the server itself."""
 
 from concurrent.futures import Future
 from functools import partial
 from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
+from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.arguments.values import to_name
-from queueber.client.calls.adds import AddCalls
-from queueber.client.calls.items import ItemCalls
-from queueber.client.calls.leases import LeaseCalls
-from queueber.client.calls.loads import LoadCalls
-from queueber.client.calls.numbered_adds import NumberedAdds
-from queueber.client.calls.polls import PollCalls
-from queueber.client.calls.results import ResultCalls
-from queueber.client.calls.snapshots import SnapshotCalls
+from queueber.client.calls.publishes import Publishes
+from queueber.client.calls.queue_calls import QueueCalls
+from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
-from queueber.client.transport.link import Link
-from queueber.client.transport.remote_queue import RemoteQueue
+from queueber.client.transport.link import GroupRef, Link, QueueRef, TopicRef
 from queueber.model import QueueSettings, ServerInfo, Stats
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
-
-
-class QueueCalls:
-    """The calls of one queue. Users of the queue share this object, so their calls are batched."""
-
-    def __init__(self, connection: Connection, name: str, *, must_exist: bool) -> None:
-        self._queue = queue = RemoteQueue(connection, name, must_exist=must_exist)
-        self.name = name
-        self.address = connection.target.address
-        self.adds = AddCalls(queue)
-        self.leases = LeaseCalls(queue)
-        self.polls = PollCalls(queue, self.leases)
-        self.results = ResultCalls(queue)
-        self.items = ItemCalls(queue)
-        self.loads = LoadCalls(queue)
-        self.snapshots = SnapshotCalls(queue)
-        connection.senders.append(self)
-
-    def numbered_adds(self, producer_id: str, epoch: int) -> NumberedAdds:
-        """Adds of one producer. Producers share nothing."""
-        return NumberedAdds(self._queue, producer_id, epoch)
-
-    # --- when the client closes, see `Sender` -----------------------------------------------------
-
-    def close(self) -> None:
-        self.adds.batcher.close()
-        self.leases.close()
-        self.polls.close()
-
-    @property
-    def is_releasing(self) -> bool:
-        return self.polls.is_under_way or self.leases.releases.is_busy
-
-    def end(self) -> None:
-        self.leases.releases.close()
 
 
 class ClientCalls:
@@ -62,16 +23,52 @@ class ClientCalls:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._queues: dict[tuple[str, bool], QueueCalls] = {}
+        self._publishes = Publishes(connection)
+        self._queues: dict[QueueRef | GroupRef, QueueCalls] = {}
+        # There may be a million topics: one that nobody refers to is forgotten.
+        self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
+        self.topic_list = TopicList(connection)
+        connection.senders.append(self)
         self._lock = Lock()
 
     def queue(self, name: str, *, must_exist: bool) -> QueueCalls:
         """The same object for all who ask for the queue, so that their calls are batched."""
-        key = to_name(name), bool(must_exist)
+        ref = QueueRef(to_name(name), bool(must_exist))
+        return self._queue_calls(name, ref)
+
+    def topic(self, name: str, *, must_exist: bool) -> TopicCalls:
+        """The same object for all who ask for the topic while somebody has it."""
+        ref = TopicRef(to_topic_name(name), bool(must_exist))
         with self._lock:
-            if key not in self._queues:
-                self._queues[key] = QueueCalls(self.connection, name, must_exist=key[1])
-            return self._queues[key]
+            found = self._topics.get(ref)
+            if found is None:
+                found = self._topics[ref] = TopicCalls(self.connection, ref, self._publishes)
+            return found
+
+    def group(self, topic: TopicRef, name: str) -> QueueCalls:
+        """A shared group, as a queue."""
+        ref = GroupRef(topic, to_group_name(name))
+        return self._queue_calls(f"{topic.name}/{name}", ref)
+
+    def _queue_calls(self, name: str, ref: QueueRef | GroupRef) -> QueueCalls:
+        with self._lock:
+            if ref not in self._queues:
+                self._queues[ref] = QueueCalls(self.connection, name, ref)
+            return self._queues[ref]
+
+    # --- when the client closes, see `Sender` -----------------------------------------------------
+
+    def close(self) -> None:
+        self._publishes.batcher.close()
+
+    @property
+    def is_releasing(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
+
+    # --- calls to the server ----------------------------------------------------------------------
 
     def describe(self) -> "Future[ServerInfo]":
         return self.connection.ask(

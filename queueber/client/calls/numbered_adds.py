@@ -139,7 +139,7 @@ class NumberedAdds:
     async def _send(self, link: Link, operation: Operation[_Numbered]) -> Any:
         self._queue.check_size("contents", operation.parts, operation.size)
         send = filled("add", partial(write_items, operation.payload.items, link))
-        return await self._connection.answer(link, send, is_repeatable=False, queue=self._queue.key)
+        return await self._connection.answer(link, send, is_repeatable=False, of=self._queue.ref)
 
     async def _end_flow(self) -> None:
         """Wait for the calls under way: they fail, being out of order after the failed one."""

@@ -17,7 +17,7 @@ import capnp
 
 from queueber.client.transport.backoff import Retries
 from queueber.client.transport.futures import answer_future, fail_future
-from queueber.client.transport.link import Link, Target, error_of, open_link
+from queueber.client.transport.link import Link, Ref, Target, error_of, open_link
 from queueber.errors import OutcomeUnknown, QueueberError, Unavailable
 from queueber.model import ServerInfo
 
@@ -86,14 +86,14 @@ class Connection(ABC):
         read: Callable[[Any], T],
         *,
         is_repeatable: bool = True,
-        queue: tuple[str, bool] | None = None,
+        of: Ref | None = None,
         work_seconds: float = 0.0,
     ) -> "Future[T]":
         """Send one call and read its response; see `call`. Most questions are safe to repeat."""
 
         async def ask() -> T:
             answer = await self.call(
-                send, is_repeatable=is_repeatable, queue=queue, work_seconds=work_seconds
+                send, is_repeatable=is_repeatable, of=of, work_seconds=work_seconds
             )
             return read(answer)
 
@@ -194,7 +194,7 @@ class Connection(ABC):
         send: Callable[[Any], Awaitable[Any]],
         *,
         is_repeatable: bool,
-        queue: tuple[str, bool] | None = None,
+        of: Ref | None = None,
         wait_seconds: float = 0.0,
         work_seconds: float = 0.0,
         is_wanted: Callable[[], bool] = lambda: True,
@@ -205,7 +205,7 @@ class Connection(ABC):
         only if it `is_repeatable`; else `OutcomeUnknown` is raised. The call asks the server to
         wait for `wait_seconds`, and the server may work on it for `work_seconds`: a connection that
         is lost during that time gets the full retry time again. A call that is not wanted any more
-        is not retried. See `answer` for `send` and `queue`.
+        is not retried. See `answer` for `send` and `of`.
         """
         give_up_at = self.give_up_at(wait_seconds)
         last_try_at = give_up_at + work_seconds
@@ -218,7 +218,7 @@ class Connection(ABC):
                     link,
                     send,
                     is_repeatable=is_repeatable,
-                    queue=queue,
+                    of=of,
                     wait_seconds=wait_seconds + work_seconds,
                 )
             except QueueberError as error:
@@ -239,17 +239,16 @@ class Connection(ABC):
         send: Callable[[Any], Awaitable[Any]],
         *,
         is_repeatable: bool,
-        queue: tuple[str, bool] | None = None,
+        of: Ref | None = None,
         wait_seconds: float = 0.0,
     ) -> Any:
         """Send a call once; raise what went wrong, with `OutcomeUnknown` if it may have worked.
 
-        `send` gets the capability of the `queue`, which is a name and whether it must exist; or the
-        link if there is none.
+        `send` gets the capability that the call is a method `of`; or the link if there is none.
         """
         try:
             async with asyncio.timeout(_ANSWER_SECONDS_MAX + wait_seconds):
-                return await send(link if queue is None else link.queue(queue))
+                return await send(link if of is None else link.capability(of))
         except TimeoutError:
             raise self._lost(link, "no answer came in time", is_repeatable) from None
         except asyncio.CancelledError:
@@ -259,9 +258,9 @@ class Connection(ABC):
         except capnp.KjException as failure:
             if failure.type == "DISCONNECTED":
                 raise self._lost(link, "the connection was lost", is_repeatable) from None
-            if queue is not None:
+            if of is not None:
                 # Its capability may be broken; getting a new one costs no round trip.
-                link.forget_queue(queue[0])
+                link.forget(of)
             raise error_of(failure.description) from None
 
     def _lost(self, link: Link, what: str, is_repeatable: bool) -> QueueberError:

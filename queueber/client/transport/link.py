@@ -1,5 +1,6 @@
-"""One live RPC connection: the server's service object, its limits, and queue capabilities."""
+"""One live RPC connection: the server, its limits, and capabilities of queues and topics."""
 
+import asyncio
 import contextlib
 import os
 import re
@@ -32,37 +33,87 @@ class Target:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class QueueRef:
+    """A queue by name. Unless it `must_exist`, asking for its capability creates it."""
+
+    name: str
+    must_exist: bool
+
+    def ask(self, service: Any) -> Any:
+        """Its capability. Usable at once: calls are pipelined behind the request for it."""
+        return service.queue(self.name, self.must_exist).queue
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRef:
+    """A topic by name; as for queues."""
+
+    name: str
+    must_exist: bool
+
+    def ask(self, service: Any) -> Any:
+        return service.topic(self.name, self.must_exist).topic
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRef:
+    """A shared group of a topic, which is used as a queue."""
+
+    topic: TopicRef
+    name: str
+
+    def ask(self, service: Any) -> Any:
+        return self.topic.ask(service).group(self.name).queue
+
+
+Ref = QueueRef | TopicRef | GroupRef
+"""What names the object that a call is sent to."""
+
+
 class Link:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._client = capnp.TwoPartyClient(stream, traversal_limit_in_words=_TRAVERSAL_WORDS)
         self.service = self._client.bootstrap().cast_as(wire.Service)
-        self._queues: dict[tuple[str, bool], Any] = {}
+        self._capabilities: dict[Ref, Any] = {}
         self.server = ServerInfo("", "", 0, 0, 0, 0)
+        self.is_lost = asyncio.Event()
 
-    def queue(self, key: tuple[str, bool]) -> Any:
-        """The capability of a queue, by its name and whether it must exist.
+    def capability(self, ref: Ref) -> Any:
+        """The capability of a queue, a topic or a group."""
+        found = self._capabilities.get(ref)
+        if found is None:
+            if len(self._capabilities) >= QUEUES_MAX:
+                self._capabilities.clear()
+            found = self._capabilities[ref] = ref.ask(self.service)
+        return found
 
-        Usable at once: calls are pipelined behind the request for it.
-        """
-        if key not in self._queues:
-            if len(self._queues) >= QUEUES_MAX:
-                self._queues.clear()
-            self._queues[key] = self.service.queue(*key).queue
-        return self._queues[key]
+    def forget(self, ref: Ref) -> None:
+        """Request the capability again next time: the request for it may have failed."""
+        self._capabilities.pop(ref, None)
 
     def forget_queue(self, name: str) -> None:
-        """Request the capability again next time: the queue was deleted, or the request failed."""
-        self._queues.pop((name, False), None)
-        self._queues.pop((name, True), None)
+        """The queue is deleted."""
+        self.forget(QueueRef(name, False))
+        self.forget(QueueRef(name, True))
+
+    def forget_topic(self, name: str) -> None:
+        """The topic is deleted, and its groups with it."""
+        topics = (TopicRef(name, False), TopicRef(name, True))
+        for ref in list(self._capabilities):
+            if (ref.topic if isinstance(ref, GroupRef) else ref) in topics:
+                self.forget(ref)
 
     async def wait_lost(self) -> None:
         """Return once the connection has ended."""
         with contextlib.suppress(capnp.KjException):
             await self._client.on_disconnect()
+        self.is_lost.set()
 
     def close(self) -> None:
-        self._queues.clear()
+        self._capabilities.clear()
+        self.is_lost.set()
         self._stream.close()
 
 

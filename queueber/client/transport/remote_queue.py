@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from queueber import errors
 from queueber.client.transport.connection import CLOSED_UNDER_WAY, CLOSED_UNSENT, Connection
 from queueber.client.transport.futures import answer_future, fail_future
+from queueber.client.transport.link import Ref
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES, MIB
 
 _CALLS_MAX = 2
@@ -24,7 +25,12 @@ _CALLS_MAX = 2
 _CALL_PARTS_MAX = 1000
 _CALL_BYTES_MAX = MIB
 
-_REFUSALS = (errors.InvalidArgument, errors.ResourceExhausted, errors.NotFound)
+_REFUSALS = (
+    errors.InvalidArgument,
+    errors.ResourceExhausted,
+    errors.NotFound,
+    errors.FailedPrecondition,
+)
 """Errors that a server sends before it changes anything."""
 
 P = TypeVar("P")
@@ -32,14 +38,13 @@ T = TypeVar("T")
 
 
 class RemoteQueue:
-    """One queue, reached over one connection."""
+    """One queue, or topic, reached over one connection."""
 
-    def __init__(self, connection: Connection, name: str, *, must_exist: bool) -> None:
-        """Unless it `must_exist`, the first call creates the queue."""
+    def __init__(self, connection: Connection, ref: Ref) -> None:
         self.connection = connection
-        self.key = name, must_exist
-        self.call = partial(connection.call, queue=self.key)
-        self.ask = partial(connection.ask, queue=self.key)
+        self.ref = ref
+        self.call = partial(connection.call, of=ref)
+        self.ask = partial(connection.ask, of=ref)
 
     def check_size(self, field: str, parts: int, size: int) -> None:
         """Refuse a call that is too large before it is sent: the server might disconnect."""
@@ -51,12 +56,14 @@ class RemoteQueue:
             )
 
 
-def filled(method: str, write: Callable[[Any], None]) -> Callable[[Any], Awaitable[Any]]:
+def filled(
+    method: str, write: Callable[[Any], None], field: str = "req"
+) -> Callable[[Any], Awaitable[Any]]:
     """Sends a call to a queue, with a request that a function writes."""
 
     def send(queue: Any) -> Any:
         request = getattr(queue, method + "_request")()
-        write(request.init("req"))
+        write(request.init(field))
         return request.send()
 
     return send

@@ -3,12 +3,16 @@
 Each append writes a block. Its key ends with the offset of its last row, so the block that holds an
 offset is the first one at or after that offset. Its value, big-endian:
 
-    first offset (8) | appended-at ms (8) | position (8) | end of each row (4 each) | the rows
+    first offset (8) | appended-at ms (8) | position (8) | body
 
-`position` counts the bytes of all rows that were ever appended before the block. A row counts its
-length and the 4 bytes of its end; the head counts nothing. Ends are offsets from the start of the
-first row: so a page from the middle of a block of 10,000 rows is found without reading the rows
-before it, as it could not be with lengths.
+`position` counts the bytes of the bodies of all blocks that were ever appended before the block.
+The log of a queue's results has rows of bytes. The body of its blocks is
+
+    end of each row (4 each) | the rows
+
+Ends are offsets from the start of the first row: so a page from the middle of a block of 10,000
+rows is found without reading the rows before it, as it could not be with lengths. The body of a
+block of messages is described in `messages.py`.
 """
 
 import struct
@@ -101,12 +105,14 @@ def split_block_key(key: bytes) -> int:
     return decode_offset(key[PREFIX_BYTES:])
 
 
-def encode_block(
-    rows: Sequence[bytes], *, first_offset: int, appended_at_ms: int, position: int
-) -> bytes:
-    head = _BLOCK_HEAD.pack(first_offset, appended_at_ms, position)
+def encode_block(body: bytes, *, first_offset: int, appended_at_ms: int, position: int) -> bytes:
+    return _BLOCK_HEAD.pack(first_offset, appended_at_ms, position) + body
+
+
+def encode_rows(rows: Sequence[bytes]) -> bytes:
+    """The body of a block of rows."""
     ends = struct.pack(f">{len(rows)}I", *accumulate(map(len, rows)))
-    return b"".join((head, ends, *rows))
+    return b"".join((ends, *rows))
 
 
 def block_bytes(value: bytes) -> int:
@@ -115,8 +121,8 @@ def block_bytes(value: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """A block as it is stored; its rows are read on demand."""
+class LogBlock:
+    """A block of any log, as it is stored."""
 
     first_offset: int
     end_offset: int
@@ -127,6 +133,31 @@ class Block:
     @property
     def end_position(self) -> int:
         return self.position + block_bytes(self.value)
+
+    @property
+    def body(self) -> bytes:
+        return self.value[_ENDS_AT:]
+
+
+def decode_log_block(key: bytes, value: bytes) -> LogBlock:
+    """Raises `ValueError` if the value is no block of a log, or not the one of that key."""
+    return LogBlock(*_decode_head(key, value), value)
+
+
+def _decode_head(key: bytes, value: bytes) -> tuple[int, int, int, int]:
+    if len(value) < _ENDS_AT:
+        raise ValueError(f"a block has only {len(value)} bytes")
+    end_offset = split_block_key(key) + 1
+    first_offset, appended_at_ms, position = _BLOCK_HEAD.unpack_from(value)
+    if first_offset >= end_offset:
+        raise ValueError(f"the rows of a block begin at {first_offset} and end at {end_offset}")
+    return first_offset, end_offset, appended_at_ms, position
+
+
+class Block(LogBlock):
+    """A block of rows, which are read on demand."""
+
+    __slots__ = ()
 
     def rows(self, offset: int, *, rows_max: int, bytes_max: int) -> list[bytes]:
         """The rows from `offset` on, as many as both limits allow."""
@@ -155,7 +186,7 @@ class Block:
         return all(a <= b for a, b in pairwise(ends))
 
 
-def head_of(blocks: tuple[Block, Block] | None, old: LogHead) -> LogHead:
+def head_of(blocks: tuple[LogBlock, LogBlock] | None, old: LogHead) -> LogHead:
     """The head of a log with these as its first and last block, or none: `old` says where it ended.
 
     A log without blocks continues at its old end: an offset is never used twice.
@@ -177,14 +208,11 @@ def head_of(blocks: tuple[Block, Block] | None, old: LogHead) -> LogHead:
 
 
 def decode_block(key: bytes, value: bytes) -> Block:
-    """Raises `ValueError` if the value is no block, or not the one of that key."""
-    if len(value) < _ENDS_AT:
-        raise ValueError(f"a block has only {len(value)} bytes")
-    end_offset = split_block_key(key) + 1
-    first_offset, appended_at_ms, position = _BLOCK_HEAD.unpack_from(value)
+    """Raises `ValueError` if the value is no block of rows, or not the one of that key."""
+    first_offset, end_offset, appended_at_ms, position = _decode_head(key, value)
     count = end_offset - first_offset
     rows_from = _ENDS_AT + count * ROW_END_BYTES
-    if count < 1 or rows_from > len(value):
+    if rows_from > len(value):
         raise ValueError(f"a block of {len(value)} bytes has no room for {count} rows")
     rows_bytes = int.from_bytes(value[rows_from - ROW_END_BYTES : rows_from])
     if rows_from + rows_bytes != len(value):

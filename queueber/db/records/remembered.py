@@ -20,6 +20,8 @@ FORGET_LOAD = b"l"
 """A load that is under way: it is dropped if no call comes until then."""
 FORGET_LOADED = b"c"
 """The record of a committed load."""
+FORGET_TOMBSTONE = b"t"
+"""A topic's message without a payload, which deletes its key."""
 
 # --- dedup keys: the id of the item that has the key, and when the key is forgotten ---------------
 

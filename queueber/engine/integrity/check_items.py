@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Protocol
 
 from queueber.db.families import Family
 from queueber.db.records import keys
@@ -32,8 +33,15 @@ _RUNS_TOGETHER = 1000
 _UNFINISHED_MAX = 100_000
 
 
+class BlocksRead(Protocol):
+    """Blocks by their last ids, which are fetched before they are looked at."""
+
+    def fetch(self, blocks: Sequence[ItemId]) -> None: ...
+    def __getitem__(self, block: ItemId) -> StoredBlock | None: ...
+
+
 class ItemsCheck:
-    def __init__(self, queue: CheckedQueue) -> None:
+    def __init__(self, queue: CheckedQueue, blocks: BlocksRead | None = None) -> None:
         self._queue = queue
         self._broken = queue.broken
         self._entries = queue.entries
@@ -42,7 +50,7 @@ class ItemsCheck:
         for number in COUNTED:
             setattr(self._counted, number, 0)
         self._level_counts: dict[int, int] = {}
-        self._blocks = BlockCache(queue.entries)
+        self._blocks = blocks or BlockCache(queue.entries)
         self._digest = 0
         """A sum over the ids of runs: equal to that over the ids in blocks, if both have the same
         ids equally often, in any order."""
@@ -55,6 +63,11 @@ class ItemsCheck:
         blocks = BlocksCheck(self._queue)
         yield from blocks.run()
         self._counted.contents_bytes = blocks.contents_bytes
+        yield from self._check_entries()
+        yield from self._check_sums(blocks)
+        yield from self._check_counts(blocks.items)
+
+    def _check_entries(self) -> Iterator[Violation]:
         for family in (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD):
             for chunk in self._entries.chunks(family):
                 states = [state for each in chunk for state in read_states(family, *each)]
@@ -63,8 +76,6 @@ class ItemsCheck:
                     yield from self._check_state(state)
         yield from self._check_leases()
         yield from self._check_expiry()
-        yield from self._check_sums(blocks)
-        yield from self._check_counts(blocks.items)
 
     # --- runs in any state ------------------------------------------------------------------------
 
@@ -82,13 +93,7 @@ class ItemsCheck:
         run, mark = state.run, state.run.mark
         where = f"{state.family.family_name} has {run.count} items up to {run.last.hex()}"
         self._digest += ids_digest(run.last, run.count)
-        if block is None:
-            yield self._broken("I2", f"{where}, but no block that they are in")
-        else:
-            for text in _misfits(run, block):
-                yield self._broken("I2", f"{where}, {text}")
-            if run.span == block.span and not self._find_in(block, run):
-                yield self._broken("I14", f"{where}, but other runs have some of them")
+        yield from self._check_fit(where, state, block)
         if mark_attempts(mark):
             self._failed += run.count
             if block is not None:
@@ -103,6 +108,18 @@ class ItemsCheck:
             self._placed += 1
         if place != expected:
             yield self._broken("I9", f"{where}, but places says {place!r}")
+
+    def _check_fit(
+        self, where: str, state: StateRun, block: StoredBlock | None
+    ) -> Iterator[Violation]:
+        run = state.run
+        if block is None:
+            yield self._broken("I2", f"{where}, but no block that they are in")
+            return
+        for text in misfits(run, block):
+            yield self._broken("I2", f"{where}, {text}")
+        if run.span == block.span and not self._find_in(block, run):
+            yield self._broken("I14", f"{where}, but other runs have some of them")
 
     def _find_in(self, block: StoredBlock, run: Run) -> bool:
         """Whether no other run of an unfinished block was found to have one of the items.
@@ -216,7 +233,7 @@ class ItemsCheck:
             yield self._broken("I11", f"{histories} histories, but {self._failed} items failed")
 
 
-def _misfits(run: Run, block: StoredBlock) -> Iterator[str]:
+def misfits(run: Run, block: StoredBlock) -> Iterator[str]:
     """In which ways a run is not one of its block."""
     if run.span != block.span:
         yield f"in a block of {run.span} ids, which has {block.span}"

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from queueber.db.families import Family
 from queueber.db.records import log
 from queueber.db.records.keys import prefix_end
-from queueber.db.records.log import Block, LogHead, decode_result
+from queueber.db.records.log import Block, LogBlock, LogHead, decode_result
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation, readable
 from queueber.engine.integrity.stored_blocks import BlockFinder
@@ -29,13 +29,13 @@ def check_log(store: Store, prefix: bytes) -> Iterator[str]:
     except ValueError as error:
         yield f"its head cannot be read: {error}"
         return
-    yield from _check_readers(store, prefix, head)
+    yield from check_readers(store, prefix, head)
     walked = yield from _check_blocks(store, prefix, head)
     if walked != head:
         yield f"its blocks make {walked}, but its head is {head}"
 
 
-def _check_readers(store: Store, prefix: bytes, head: LogHead) -> Iterator[str]:
+def check_readers(store: Store, prefix: bytes, head: LogHead) -> Iterator[str]:
     count = 0
     # Readers follow the head, whose key is the prefix alone.
     for key, value in store.walk(Family.LOGS, prefix + b"\0", prefix_end(prefix)):
@@ -83,12 +83,12 @@ def _check_blocks(store: Store, prefix: bytes, head: LogHead) -> Generator[str, 
         if not block.has_rising_ends():
             yield f"the block {key.hex()} has a row that ends before it begins"
         if last is not None:
-            yield from _check_neighbours(key.hex(), last, block)
+            yield from check_neighbours(key.hex(), last, block)
         first, last = first or block, block
     return log.head_of((first, last) if first and last else None, head)
 
 
-def _check_neighbours(name: str, earlier: Block, block: Block) -> Iterator[str]:
+def check_neighbours(name: str, earlier: LogBlock, block: LogBlock) -> Iterator[str]:
     if block.first_offset != earlier.end_offset:
         yield (
             f"the block {name} begins with offset {block.first_offset}, but the one before it ends "
@@ -119,7 +119,7 @@ def rebuild_log(store: Store, prefix: bytes, lost: Counter[str]) -> LogHead:
             batch.delete(Family.LOG_BLOCKS, key)
             lost["blocks of results that cannot be read"] += 1
             continue
-        if kept and any(_check_neighbours("", kept[-1][1], block)):
+        if kept and any(check_neighbours("", kept[-1][1], block)):
             for old_key, old in kept:
                 batch.delete(Family.LOG_BLOCKS, old_key)
                 lost["results before such a block"] += old.end_offset - old.first_offset

@@ -1,7 +1,8 @@
 """Rebuild a store in which some entries are missing or broken, so that every rule holds again.
 
-Sound queues stay as they are. Of a broken one every item that can be read is kept; entries that
-break a rule and cannot be corrected are dropped and counted. `queueber repair` runs this on a copy.
+Sound queues and topics stay as they are. Of a broken queue every item that can be read is kept, of
+a broken topic the newest messages without a gap. Entries that break a rule and cannot be corrected
+are dropped and counted. `queueber repair` runs this on a copy.
 """
 
 from collections import Counter
@@ -18,12 +19,17 @@ from queueber.db.records.queues import (
 )
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
-from queueber.engine.integrity.check_store import check_store, key_fits
+from queueber.engine.integrity.check_store import check_store
 from queueber.engine.integrity.logs import completed_items, rebuild_log
+from queueber.engine.integrity.lost_records import drop_odd_keys, recover_topics
+from queueber.engine.integrity.owners import OF_TOPICS, Owners
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
+from queueber.engine.integrity.rebuild_agenda import rebuild_agenda, rebuild_default
 from queueber.engine.integrity.rebuild_items import ItemsRebuild
+from queueber.engine.integrity.rebuild_topics import TopicsRebuild
 from queueber.engine.integrity.records import HALF_COMMITTED, RecordsRebuild
-from queueber.engine.queue.queues import LAST_ID_KEY, NEXT_QUEUE_KEY
+from queueber.engine.kernel.transaction import NEXT_NUMBER_KEY
+from queueber.engine.queue.queues import LAST_ID_KEY
 from queueber.limits import ID_BYTES
 from queueber.model import QueueSettings
 
@@ -33,11 +39,22 @@ _LAST_KEY = b"\xff" * 64
 
 def rebuild_store(store: Store) -> Iterator[str]:
     """Make every rule hold again. Yields a sentence for each kind of loss in each queue."""
-    prefixes = _prefixes(store)
-    _rebuild_default(store, prefixes)
+    _rebuild_default(store, _prefixes(store))
     broken = broken_queues(store)
     if not broken:
         return
+    drop_odd_keys(store)
+    yield from recover_topics(store)
+    owners = Owners(store)
+    prefixes = [each for each in _prefixes(store) if not owners.has(each, OF_TOPICS)]
+    yield from _rebuild_queues(store, prefixes, broken)
+    topics = TopicsRebuild(store)
+    yield from topics.run(broken)
+    rebuild_default(store, topics.records)
+    rebuild_agenda(store, topics.records)
+
+
+def _rebuild_queues(store: Store, prefixes: list[bytes], broken: set[str]) -> Iterator[str]:
     taken = _names(store)
     for prefix in prefixes:
         number = split_queue_prefix(prefix)
@@ -55,7 +72,8 @@ def rebuild_store(store: Store) -> Iterator[str]:
 
 
 def broken_queues(store: Store) -> set[str]:
-    """The names of queues that break a rule; `#` and the number of one without a name."""
+    """The names of queues and topics that break a rule; `#` and the number of one without a
+    name."""
     return {
         violation.queue
         for violation in check_store(store, _ALL)
@@ -66,7 +84,6 @@ def broken_queues(store: Store) -> set[str]:
 def _rebuild_queue(store: Store, prefix: bytes) -> Counter[str]:
     """What was lost, and how often."""
     counters = readable(decode_counters, store.get(Family.COUNTERS, prefix) or b"") or Counters()
-    _drop_odd_keys(store, prefix)
     lost: Counter[str] = Counter()
     head = rebuild_log(store, prefix, lost)
     entries = QueueEntries(store, prefix)
@@ -84,16 +101,6 @@ def _rebuild_queue(store: Store, prefix: bytes) -> Counter[str]:
     batch.put(Family.COUNTERS, prefix, encode_counters(counters))
     store.write(batch)
     return lost
-
-
-def _drop_odd_keys(store: Store, prefix: bytes) -> None:
-    """Drop keys of a wrong length, which no read would find."""
-    batch = store.batch()
-    for family in QUEUE_FAMILIES:
-        for key, _ in store.walk(family, prefix, prefix + b"\xff" * 64):
-            if not key_fits(family, key):
-                batch.delete(family, key)
-    store.write(batch)
 
 
 def _prefixes(store: Store) -> list[bytes]:
@@ -123,9 +130,9 @@ def _rebuild_default(store: Store, prefixes: list[bytes]) -> None:
     batch = store.batch()
     check_format(store.get(Family.DEFAULT, b"format"), is_empty=False)
     highest = max([split_queue_prefix(prefix) for prefix in prefixes], default=0)
-    stored = int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1")
+    stored = int.from_bytes(store.get(Family.DEFAULT, NEXT_NUMBER_KEY) or b"\1")
     if stored <= highest:
-        batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (highest + 1).to_bytes(4))
+        batch.put(Family.DEFAULT, NEXT_NUMBER_KEY, (highest + 1).to_bytes(4))
     if len(store.get(Family.DEFAULT, LAST_ID_KEY) or bytes(ID_BYTES)) != ID_BYTES:
         batch.delete(Family.DEFAULT, LAST_ID_KEY)
     store.write(batch)

@@ -6,7 +6,7 @@ A rebuild keeps records that can be read. Each says when it is to be forgotten, 
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from queueber.db.families import Family
 from queueber.db.records import loads, remembered
@@ -23,13 +23,14 @@ from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, 
 from queueber.engine.integrity.states import NO_ITEMS, LiveItems
 from queueber.engine.records.batches import batch_reference
 from queueber.ids import range_end
-from queueber.limits import BATCH_KEEP_MS, PRODUCER_ANSWERS_KEPT
+from queueber.limits import BATCH_KEEP_MS, ID_BYTES, PRODUCER_ANSWERS_KEPT
 
 HALF_COMMITTED = "is half committed; start the server once to finish it"
 
 
 class RecordsCheck:
-    def __init__(self, queue: CheckedQueue) -> None:
+    def __init__(self, queue: CheckedQueue, *, has_tombstones: bool = False) -> None:
+        self._has_tombstones = has_tombstones
         self._broken = queue.broken
         self._entries = queue.entries
         self._counters = queue.counters
@@ -47,13 +48,13 @@ class RecordsCheck:
         expected += len(self.forget_entries)
         for due, kind in self.forget_entries.items():
             yield from self._expect(*split_due_part(due), kind)
-        forgets = of_keys = 0
+        forgets = apart = 0
         for due, value in self._entries.walk(Family.FORGET):
             forgets += 1
-            of_keys += value[:1] == remembered.FORGET_KEY
+            apart += value[:1] in (remembered.FORGET_KEY, remembered.FORGET_TOMBSTONE)
             yield from self._check_forget(due, value)
         counted = self._counters.forgets
-        if not forgets == expected + of_keys == counted:
+        if not forgets == expected + apart == counted:
             text = f"{expected} records to forget, {forgets} entries, {counted} counted"
             yield self._broken("I11", text)
 
@@ -179,6 +180,9 @@ class RecordsCheck:
         if kind[:1] == remembered.FORGET_KEY:
             if len(kind[1:]) % DIGEST_BYTES == 0:
                 at = at_ms
+        elif kind[:1] == remembered.FORGET_TOMBSTONE and self._has_tombstones:
+            if len(kind) == 1 + DIGEST_BYTES + ID_BYTES:
+                at = at_ms
         elif kind == remembered.FORGET_PRODUCER:
             if (value := self._entries.get(Family.PRODUCERS, reference)) is not None:
                 at = remembered.decode_producer(value).forget_at_ms
@@ -216,8 +220,14 @@ class RecordsRebuild:
                 self.batches[int.from_bytes(part)] = record
                 names.add(record.name)
 
-    def run(self, counters: Counters, live: dict[int, LiveItems]) -> None:
-        """Write the records again; `live` has the items that are left of each batch."""
+    def run(
+        self,
+        counters: Counters,
+        live: dict[int, LiveItems],
+        tombstones: Iterable[tuple[int, bytes, bytes]] = (),
+    ) -> None:
+        """Write the records again; `live` has the items that are left of each batch, `tombstones`
+        the entries that delete those of a topic."""
         for family in (Family.FORGET, Family.BATCH_NAMES):
             self._entries.delete_all(self._batch, family)
         self._store.write(self._batch)
@@ -227,6 +237,8 @@ class RecordsRebuild:
         self._keep_dedup_keys()
         self._keep_producers()
         self._keep_loads()
+        for tombstone in tombstones:
+            self._forget_at(*tombstone)
         self._store.write(self._batch)
         counters.batches = len(self.batches)
         counters.last_batch = max([counters.last_batch, *self.batches])

@@ -20,6 +20,7 @@ from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.queues import Counters, encode_counters
 from queueber.db.store.contract import Batch, Store
+from queueber.errors import ResourceExhausted
 from queueber.ids import IdSource, QueueId
 
 T = TypeVar("T")
@@ -77,6 +78,41 @@ class Kernel:
     store: Store
     ids: IdSource
     agenda: Agenda = field(default_factory=Agenda)
+    numbers: "Numbers" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.numbers = Numbers(self.store)
+
+
+NEXT_NUMBER_KEY = b"next_queue"
+_NUMBERS_MAX = (1 << 32) - 1
+
+
+class Numbers:
+    """Every queue, topic, group and log has a number, which begins its keys.
+
+    A number is never used again, so what is new never has entries of what was deleted.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.next = int.from_bytes(store.get(Family.DEFAULT, NEXT_NUMBER_KEY) or b"\1")
+
+    def take(self, tx: "Transaction[Any]", count: int = 1) -> QueueId:
+        """The first of `count` consecutive numbers, which are taken once this is written."""
+        first: int = tx.pending.get(self, self.next)
+        if first + count > _NUMBERS_MAX:
+            raise ResourceExhausted(
+                f"the store has given away {first - 1} of {_NUMBERS_MAX - 1} numbers for queues, "
+                "partitions and groups, and none is used again; start a new store"
+            )
+        if self not in tx.pending:
+            tx.after_write(self._written, tx.pending)
+        tx.pending[self] = first + count
+        tx.batch.put(Family.DEFAULT, NEXT_NUMBER_KEY, (first + count).to_bytes(4))
+        return QueueId(first)
+
+    def _written(self, pending: dict[object, Any]) -> None:
+        self.next = pending[self]
 
 
 class Step(Enum):
@@ -90,14 +126,29 @@ Steps = Generator[Step, None, T]
 """Long work that is split into steps."""
 
 
-class Owner(Protocol):
-    """What a transaction knows of a queue: it writes the counters with every change."""
+class Noted(Protocol):
+    """When to look at a topic or group, as the store knows it; see `noted_times.py`."""
 
-    name: str
-    queue_id: QueueId
-    prefix: bytes
+    def note(self, tx: "Transaction[Any]", at_ms: int) -> None: ...
+    def clear(self, tx: "Transaction[Any]") -> None: ...
+
+
+class Owner(Protocol):
+    """What a transaction knows of a queue, topic or group: it writes the counters with every
+    change."""
+
     counters: Counters
     """As last written. Only `Transaction.commit` replaces them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def queue_id(self) -> QueueId: ...
+    @property
+    def prefix(self) -> bytes: ...
+    @property
+    def noted(self) -> Noted | None:
+        """None: it is always in memory, so that nothing need be noted."""
 
 
 Q_co = TypeVar("Q_co", covariant=True)
@@ -157,6 +208,13 @@ class Transaction(Generic[Q_co]):
         """Look at the queue at `at_ms`; if an earlier time is set already, that one stays."""
         self._due_ms = min(self._due_ms, at_ms)
 
+    def look_at(self, owner: Owner, at_ms: int) -> None:
+        """As `due`, for a topic or group that this transaction is not of."""
+        if at_ms < NEVER_MS:
+            if owner.noted is not None:
+                owner.noted.note(self, at_ms)
+            self.after_write(self._kernel.agenda.schedule, owner.queue_id, at_ms)
+
     def schedule(self, at_ms: int) -> None:
         """As `due`, once it is written: only then is the time known."""
         self._kernel.agenda.schedule(cast("Owner", self.queue).queue_id, at_ms)
@@ -178,6 +236,9 @@ class Transaction(Generic[Q_co]):
         for call, arguments in self._before:
             call(*arguments)
         parts, batch = self._parts or [self], self.batch
+        for each in parts:
+            if each._due_ms < NEVER_MS and each.queue.noted is not None:
+                each.queue.noted.note(self, each._due_ms)
         if len(batch) or any(each._has_changed() for each in parts):
             for each in parts:
                 if each.queue is not None:
@@ -191,6 +252,9 @@ class Transaction(Generic[Q_co]):
                     agenda.schedule(each.queue.queue_id, each._due_ms)
         for call, arguments in self._after:
             call(*arguments)
+        # Calls may refer to the transaction: without them it is freed at once, with its batch.
+        self._before.clear()
+        self._after.clear()
 
     def _has_changed(self) -> bool:
         """Whether the counters differ from those that were last written, but in low-water marks."""

@@ -11,13 +11,17 @@ from queueber.db.records.new_runs import new_runs
 from queueber.db.records.runs import Entry, entry_at
 from queueber.engine.queue.places import put_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
-from queueber.errors import ResourceExhausted
+from queueber.errors import FailedPrecondition, ResourceExhausted
 from queueber.ids import ItemId, range_end, range_id, shifted
 from queueber.model import Added, IdRuns, NewItems, largest_size
 
 
 def add(tx: QueueTx, items: NewItems) -> Added:
     """Store all of the items, or none; an item whose key is known already is not stored again."""
+    if tx.queue.undelivered is not None:
+        raise FailedPrecondition(
+            f"{tx.queue.name!r} is a group, which has the messages of its topic; publish to that"
+        )
     call = None
     if items.producer is not None:
         call = tx.queue.producers.call(tx, items.producer, items.contents)

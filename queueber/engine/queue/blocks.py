@@ -30,6 +30,9 @@ class BlockReader:
 
     __slots__ = ("_blocks", "_cached", "_prefix", "_reads")
 
+    loses = False
+    """Whether some items may be gone though there are entries of them; `has` says which."""
+
     def __init__(
         self,
         reads: Reads,
@@ -49,6 +52,14 @@ class BlockReader:
             self._fetch([block])
             found = self._blocks[block]
         return found
+
+    def has(self, run: Run, item_id: bytes) -> bool:
+        """Whether an item of a run is still there."""
+        return True
+
+    def added_at_ms(self, run: Run, item_id: bytes) -> int:
+        """When an item of a run was added."""
+        return int.from_bytes(item_id[:6])
 
     def sizes(self, run: Run) -> Sizes:
         """The sizes of the items of a run's block, which is read when one is asked for."""
@@ -98,6 +109,10 @@ class Blocks:
 
     def reader(self) -> BlockReader:
         return BlockReader(self._store, self._prefix, self._recent_value)
+
+    def reader_of(self, reads: Reads) -> BlockReader:
+        """As `reader`, of a snapshot."""
+        return BlockReader(reads, self._prefix)
 
     def _recent_value(self, block: ItemId) -> bytes | None:
         return self._recent.get(self, block)

@@ -3,7 +3,7 @@
 Both happen in one batch, so an item has a result exactly if it was completed, and at most one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain, compress, islice, pairwise
 
 from queueber.db.records.log import result_head
@@ -33,12 +33,18 @@ def complete(
     if taken.is_in_order:
         _store(tx, taken.runs, _rows(tx, taken.runs, results))
     elif taken.runs:
-        given = dict(compress(zip(ids, results, strict=True), taken.held))
-        by_run = [given[item_id] for run in taken.runs for item_id in run.ids]
-        rows = {row[:ID_BYTES]: row for row in _rows(tx, taken.runs, by_run)}
-        # In the order of the call, which need not be that of the runs.
-        _store(tx, taken.runs, [rows[item_id] for item_id in given])
+        complete_runs(tx, taken.runs, dict(compress(zip(ids, results, strict=True), taken.held)))
     return taken.held
+
+
+def complete_runs(tx: QueueTx, runs: Sequence[Run], results: Mapping[bytes, bytes]) -> None:
+    """Complete items that were taken out of their leases; `results` has one for each id.
+
+    The log has them in the order of `results`, which need not be that of the runs.
+    """
+    by_run = [results[item_id] for run in runs for item_id in run.ids]
+    rows = {row[:ID_BYTES]: row for row in _rows(tx, runs, by_run)}
+    _store(tx, runs, [rows[item_id] for item_id in results])
 
 
 def complete_whole(

@@ -66,7 +66,7 @@ class DeadLetters:
             died_at_ms, reason, run = decode_dead(key[PREFIX_BYTES:], value)
             self._delete(tx, [run])
             if run.count > limit:
-                run, rest = cut(run, limit, self._blocks.reader()[run])
+                run, rest = cut(run, limit, self._blocks.reader().sizes(run))
                 self._write(tx, [(died_at_ms, reason, rest)])
             taken.append(run)
             limit -= run.count

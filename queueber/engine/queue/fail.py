@@ -7,6 +7,7 @@ out with a single item counts as a failed attempt, too (`expire.py`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import compress
 
 from queueber.db.families import Family
 from queueber.db.records.runs import (
@@ -40,23 +41,30 @@ def fail(
 ) -> list[FailOutcome]:
     """What became of each; every sequence has one for each id. A delay of None: the backoff."""
     taken = tx.queue.leases.take(tx, ids, leases)
+    told = zip(ids, errors, delays_ms, strict=True)
+    outcomes = iter(fail_runs(tx, taken.runs, list(compress(told, taken.held))))
+    return [next(outcomes) if is_held else FailOutcome.REFUSED for is_held in taken.held]
+
+
+Told = tuple[bytes, str, int | None]
+"""Of a failure: the id of the item, the error, and the delay."""
+
+
+def fail_runs(tx: QueueTx, runs: Sequence[Run], told: Sequence[Told]) -> list[FailOutcome]:
+    """Items that were taken out of their leases have failed; `told` has one for each."""
+    if not told:
+        return []
     blocks = tx.queue.blocks.reader()
     # Each item fails with an error and a delay of its own, so each is a run of its own.
-    runs = {each.last: each for run in taken.runs for each in singles(run, blocks.sizes(run))}
-    failures = [
-        Failure(runs[ItemId(item_id)], error, delay_ms, DeathReason.FAILED)
-        for item_id, is_held, error, delay_ms in zip(
-            ids, taken.held, errors, delays_ms, strict=True
-        )
-        if is_held
-    ]
-    comes_back = iter(charge(tx, failures) if failures else ())
-    return [
-        (FailOutcome.RETRIED if next(comes_back) else FailOutcome.DIED)
-        if is_held
-        else FailOutcome.REFUSED
-        for is_held in taken.held
-    ]
+    items = {each.last: each for run in runs for each in singles(run, blocks.sizes(run))}
+    comes_back = charge(
+        tx,
+        [
+            Failure(items[ItemId(item_id)], error, delay_ms, DeathReason.FAILED)
+            for item_id, error, delay_ms in told
+        ],
+    )
+    return [FailOutcome.RETRIED if each else FailOutcome.DIED for each in comes_back]
 
 
 @dataclass(frozen=True, slots=True)

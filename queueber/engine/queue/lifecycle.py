@@ -86,4 +86,15 @@ INVARIANTS: dict[str, str] = {
     "those of a load under way, which holds its batch; none is half committed",
     "I14": "ids of blocks do not overlap, nor do runs of a block; a block has a leftover exactly "
     "if some, not all, of its items are gone, with the right bits and bytes; none is wasteful",
+    "I15": "the log of a partition has no gap, but where a later message of a key replaced others; "
+    "offsets, positions, times, ids and sequences rise from block to block, and the head agrees "
+    "with the blocks; a fork shares messages that exist, and its parent counts it",
+    "I16": "each name and alias leads to the topic that has it, and the count of topics is right",
+    "I17": "a group has a number of its own, and is at an offset of each partition's log; of a "
+    "group that shares messages, each that is ready, delayed, leased or dead is before its "
+    "position, and in one of these states",
+    "I18": "both forms of the agenda agree, and every topic or group that has something to do is "
+    "on it",
+    "I19": "last_of_key has the last message of each key, and replaced those before it; no message "
+    "has an id or a sequence after the last known one",
 }

@@ -30,7 +30,7 @@ from queueber.db.store.contract import Store
 from queueber.engine.queue.blocks import BlockReader
 from queueber.engine.queue.lifecycle import DeathReason
 from queueber.engine.queue.queue_state import QueueState, View, level_end, live_view
-from queueber.ids import ItemId, made_at_ms
+from queueber.ids import ItemId
 from queueber.limits import ATTRIBUTE_WIRE_BYTES, ID_BYTES, ITEM_WIRE_BYTES, SCAN_LOOKED_AT_MAX
 from queueber.model import ALL_COLUMNS, Column, ItemInfo, ItemState
 
@@ -106,9 +106,11 @@ def look(
     page: list[ItemInfo] = []
     bytes_left = bytes_max
     last = b""
-    blocks = BlockReader(view.reads, view.prefix)
+    blocks = view.blocks.reader_of(view.reads)
     for each in found[:looked_at_max]:
-        if not number or mark_batch(each.of.run.mark) == number:
+        if blocks.loses and not blocks.has(each.of.run, each.item_id):
+            pass
+        elif not number or mark_batch(each.of.run.mark) == number:
             if len(page) == limit:
                 return page, last
             seen = _read(view, blocks, each, without)
@@ -234,7 +236,7 @@ def _read(view: View, blocks: BlockReader, found: Found, without: frozenset[Colu
     return ItemInfo(
         id=item_id,
         contents=contents,
-        added_at_ms=made_at_ms(item_id),
+        added_at_ms=blocks.added_at_ms(of.run, item_id),
         key="" if Column.KEYS in without else item_key.decode(),
         attributes={} if Column.ATTRIBUTES in without else unpack_attributes(packed),
         batch="" if Column.BATCHES in without else view.batches.name(mark.batch),

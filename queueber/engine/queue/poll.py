@@ -11,7 +11,6 @@ from queueber.db.records.runs import (
     Mark,
     Run,
     count_items,
-    cut,
     join,
     mark_attempts,
     mark_batch,
@@ -19,6 +18,7 @@ from queueber.db.records.runs import (
     mark_has_details,
 )
 from queueber.engine.queue.blocks import BlockReader
+from queueber.engine.queue.fronts import Front, LevelFront
 from queueber.engine.queue.isolation import HeldTogether, Verdict, judge
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.ids import LeaseId
@@ -43,7 +43,11 @@ def poll(
     caller holds already, if its leases end together.
     """
     queue, now_ms = tx.queue, tx.now_ms
-    if not queue.counters.ready or queue.is_paused(now_ms):
+    undelivered = queue.undelivered
+    if undelivered is not None:
+        counts = undelivered.allowed(tx, counts)
+    has_some = queue.counters.ready or (undelivered is not None and undelivered.count())
+    if not has_some or queue.is_paused(now_ms):
         return [NOTHING_POLLED] * len(counts)
     blocks = queue.blocks.reader()
     selection = Selection(
@@ -51,6 +55,8 @@ def poll(
     )
     groups = list(takewhile(bool, map(selection.take, counts)))
     if not groups:
+        if undelivered is not None:
+            selection.take_out(tx)  # of messages that are deleted
         return [NOTHING_POLLED] * len(counts)
 
     blocks.fetch([run for runs in groups for run in runs])
@@ -129,10 +135,14 @@ class Selection:
         self._lease_number = queue.counters.leases_total
         self._now_ms = now_ms
         counters = queue.counters
-        self._fronts = [
-            _Front(level, queue.ready.first(counters, level, count))
-            for level in sorted(counters.levels)
-        ]
+        self._fronts: Sequence[Front]
+        if queue.undelivered is None:
+            self._fronts = [
+                LevelFront(level, queue.ready.first(counters, level, count))
+                for level in sorted(counters.levels)
+            ]
+        else:
+            self._fronts = queue.undelivered.fronts(queue, blocks, count)
 
     def take(self, count: int) -> list[Run]:
         """The runs of one lease."""
@@ -143,7 +153,7 @@ class Selection:
             count, held = holder.allowed(count), holder.items
         group: list[Run] = []
         taken = 0
-        passed_over: set[_Front] = set()
+        passed_over: set[Front] = set()
         while taken < count:
             front = self._next_front(passed_over)
             if front is None:
@@ -166,7 +176,7 @@ class Selection:
             holder.join(group)
         return join(group) if len(group) > 1 else group
 
-    def _next_front(self, passed_over: "set[_Front]") -> "_Front | None":
+    def _next_front(self, passed_over: set[Front]) -> Front | None:
         """The level whose first items are next."""
         fronts = [each for each in self._fronts if each.has_items]
         if passed_over:
@@ -175,12 +185,12 @@ class Selection:
             return fronts[0] if fronts else None
         is_oldest_first = self._lease_number % OLDEST_FIRST_EVERY == 0
 
-        def order(front: _Front) -> tuple[int, Entry]:
+        def order(front: Front) -> tuple[int, Entry]:
             return 0 if is_oldest_first else front.level % (PRIORITY_MAX + 1), front.first
 
         return min(fronts, key=order)
 
-    def _take_fitting(self, front: "_Front", run: Run, count: int) -> Run | None:
+    def _take_fitting(self, front: Front, run: Run, count: int) -> Run | None:
         """The first of `count` items of a front that fit into the answer; None if none does."""
         taken, rest = front.cut(count, self._blocks)
         needed = taken.size + taken.count * ITEM_WIRE_BYTES
@@ -201,45 +211,3 @@ class Selection:
         """Take what the polls got out of the index."""
         for front in self._fronts:
             front.take_out(tx, self._blocks)
-
-
-class _Front:
-    """The first entries of a level, and how many of their items the polls of this call have."""
-
-    __slots__ = ("_at", "_entries", "_rest", "level")
-
-    def __init__(self, level: int, entries: list[Entry]) -> None:
-        self.level = level
-        self._entries = entries
-        self._at = 0
-        self._rest: Run | None = None
-        """What is left of the entry at `_at`, if a part of it was taken."""
-
-    @property
-    def has_items(self) -> bool:
-        return self._at < len(self._entries)
-
-    @property
-    def first(self) -> Entry:
-        due, run = self._entries[self._at]
-        return due, self._rest or run
-
-    def cut(self, count: int, blocks: BlockReader) -> tuple[Run, Run | None]:
-        """The first `count` items, all of the first run or fewer, and the rest of it."""
-        _, run = self.first
-        return (run, None) if count == run.count else cut(run, count, blocks[run])
-
-    def take(self, rest: Run | None) -> None:
-        """The first run is taken, but for its rest."""
-        self._rest = rest
-        if rest is None:
-            self._at += 1
-
-    def take_out(self, tx: QueueTx, blocks: BlockReader) -> None:
-        rest = self._rest
-        end = self._at if rest is None else self._at + 1
-        if end:
-            tx.queue.ready.take_first(tx, self.level, self._entries[:end], rest)
-        if rest is not None:
-            # The next poll begins in the same block.
-            tx.after_write(tx.queue.blocks.keep_started, rest, blocks[rest].value)

@@ -62,7 +62,8 @@ def _first(tx: QueueTx, entries: Sequence[Entry], limit: int) -> tuple[list[Run]
     if too_many <= 0:
         return runs, None
     last = runs[-1]
-    runs[-1], rest = cut(last, last.count - too_many, tx.queue.blocks.reader()[last])
+    sizes = tx.queue.blocks.reader().sizes(last)
+    runs[-1], rest = cut(last, last.count - too_many, sizes)
     return runs, rest
 
 

@@ -11,10 +11,11 @@ from queueber.db.records.keys import level_part, prefix_end, queue_prefix, split
 from queueber.db.records.log import LogHead, block_key
 from queueber.db.records.queues import Counters, decode_counters, decode_queue, encode_queue
 from queueber.db.store.contract import Range, Reads, Snapshot, Store
-from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.log import Log, open_log, trim_due_ms
+from queueber.engine.kernel.transaction import Noted, Transaction
+from queueber.engine.log import Limits, Log, open_log, trim_due_ms
 from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.dead_letters import DeadLetters
+from queueber.engine.queue.fronts import Undelivered
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.ready_index import ReadyIndex
 from queueber.engine.queue.recent_blocks import RecentBlocks
@@ -34,15 +35,15 @@ class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "batches", "blocks", "counters", "created_at_ms", "dead_letters", "is_deleted", "keys",
-        "leases", "name", "paused_until_ms", "prefix", "producers", "queue_id", "ready", "results",
-        "retention", "settings",
+        "__weakref__", "batches", "blocks", "counters", "created_at_ms", "dead_letters",
+        "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms", "prefix", "producers",
+        "queue_id", "ready", "results", "retention", "settings", "undelivered",
     )  # fmt: skip
 
     def __init__(
         self,
         store: Store,
-        recent: RecentBlocks,
+        blocks: Blocks,
         queue_id: QueueId,
         counters: Counters,
         name: str,
@@ -50,7 +51,7 @@ class QueueState:
         settings: QueueSettings,
         paused_until_ms: int = 0,
     ) -> None:
-        """The last four as in the queue's record."""
+        """`blocks` has the contents of its items; the last four as in the queue's record."""
         self.queue_id = queue_id
         self.prefix = queue_prefix(queue_id)
         self.name = name
@@ -59,7 +60,10 @@ class QueueState:
         self.counters = counters
         self.paused_until_ms = paused_until_ms
         self.is_deleted = False
-        self.blocks = Blocks(store, self.prefix, recent)
+        self.noted: Noted | None = None
+        self.undelivered: Undelivered | None = None
+        """Of a group that shares the messages of a topic: those that no consumer has had."""
+        self.blocks = blocks
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows
         self.leases = Leases(store, self.prefix, self.blocks)
@@ -77,13 +81,14 @@ class QueueState:
         self, now_ms: int, *, head: LogHead | None = None, settings: QueueSettings | None = None
     ) -> int:
         """When the next results are due for deletion; with a new head or settings, if given."""
-        settings = settings or self.settings
-        return trim_due_ms(
-            self.results,
-            now_ms=now_ms,
+        limits = self.result_limits(settings or self.settings)
+        return trim_due_ms(self.results, limits, now_ms, head=head)
+
+    def result_limits(self, settings: QueueSettings) -> Limits:
+        return Limits(
             age_ms=settings.result_age_ms,
             bytes_max=settings.result_bytes_max,
-            head=head,
+            acknowledged=min(self.results.readers.values(), default=0),
         )
 
     def write_record(
@@ -107,7 +112,8 @@ def read_queue(store: Store, prefix: bytes, record: bytes, recent: RecentBlocks)
     number = split_queue_prefix(prefix)
     try:
         counters = decode_counters(store.get(Family.COUNTERS, prefix) or b"")
-        return QueueState(store, recent, number, counters, *decode_queue(record))
+        blocks = Blocks(store, prefix, recent)
+        return QueueState(store, blocks, number, counters, *decode_queue(record))
     except Exception as error:
         raise unreadable_queue(number) from error
 
@@ -130,12 +136,13 @@ class View:
     dead_low: ItemId
     """No dead letter has a lower id."""
     batches: BatchNames
+    blocks: Blocks
 
 
 def live_view(store: Store, queue: QueueState) -> View:
     """The queue as it is. For one read: it may or may not see later changes."""
     low, names = queue.dead_letters.low, queue.batches.names
-    return View(store, queue.prefix, queue.counters, queue.results, low, names)
+    return View(store, queue.prefix, queue.counters, queue.results, low, names, queue.blocks)
 
 
 def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:
@@ -152,7 +159,8 @@ def take_view(store: Store, queue: QueueState) -> tuple[View, Snapshot]:
     ranges.append((Family.LOG_BLOCKS, block_key(log.prefix, log.head.next_offset)))
     snapshot = store.snapshot(ranges, _POINTS)
     names = BatchNames(snapshot, prefix)
-    return View(snapshot, prefix, counters, results, queue.dead_letters.low, names), snapshot
+    low, blocks = queue.dead_letters.low, queue.blocks
+    return View(snapshot, prefix, counters, results, low, names, blocks), snapshot
 
 
 def level_end(prefix: bytes, level: int) -> bytes:

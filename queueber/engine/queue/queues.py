@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import partial
+from typing import Any
 
 from queueber.db.families import QUEUE_FAMILIES, Family
-from queueber.db.records.keys import prefix_end, split_due_part
+from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
 from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Kernel, Transaction
+from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
 from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
@@ -16,7 +18,6 @@ from queueber.ids import QueueId
 from queueber.limits import ID_BYTES, QUEUES_MAX
 from queueber.model import QueueSettings, Stats
 
-NEXT_QUEUE_KEY = b"next_queue"
 LAST_ID_KEY = b"last_id"
 RECLAIM_KEY = b"reclaim"
 HIGHEST_PREFIX = b"\xff" * 4
@@ -38,7 +39,7 @@ class Queues:
         self.by_name: dict[str, QueueState] = {}
         self.by_id: dict[QueueId, QueueState] = {}
         store = kernel.store
-        self.next_id = QueueId(int.from_bytes(store.get(Family.DEFAULT, NEXT_QUEUE_KEY) or b"\1"))
+        self._numbers = kernel.numbers
         self.retired_last_id = store.get(Family.DEFAULT, LAST_ID_KEY) or bytes(ID_BYTES)
         """The newest id of all deleted queues: every new id is greater."""
         self.reclaims = [
@@ -86,17 +87,15 @@ class Queues:
             raise ResourceExhausted(
                 f"the server has {QUEUES_MAX} queues, the limit; delete one first"
             )
-        store, recent, queue_id = self._kernel.store, self._recent, self.next_id
-        queue = QueueState(store, recent, queue_id, Counters(), name, tx.now_ms, settings)
+        store, queue_id = self._kernel.store, self._numbers.take(tx)
+        blocks = Blocks(store, queue_prefix(queue_id), self._recent)
+        queue = QueueState(store, blocks, queue_id, Counters(), name, tx.now_ms, settings)
         tx.batch.put(Family.QUEUES, queue.prefix, encode_queue(name, tx.now_ms, settings))
         tx.batch.put(Family.COUNTERS, queue.prefix, encode_counters(queue.counters))
-        # Numbers are never used again, so a new queue never has entries of a deleted one.
-        tx.batch.put(Family.DEFAULT, NEXT_QUEUE_KEY, (queue_id + 1).to_bytes(4))
         tx.after_write(self._opened, queue)
         return True
 
     def _opened(self, queue: QueueState) -> None:
-        self.next_id = max(self.next_id, QueueId(queue.queue_id + 1))
         self.by_name[queue.name] = self.by_id[queue.queue_id] = queue
         for tell in self._when_opened:
             tell(queue)
@@ -115,16 +114,20 @@ class Queues:
         # The counters of the queue, which had its last id, are deleted with it.
         last_id = max(self.retired_last_id, queue.counters.last_id)
         tx.batch.put(Family.DEFAULT, LAST_ID_KEY, last_id)
-        tx.batch.put(Family.DEFAULT, RECLAIM_KEY + queue.prefix, b"")
+        self.reclaim(tx, queue.prefix)
         tx.after_write(self._deleted, queue, last_id)
         return True
+
+    def reclaim(self, tx: Transaction[Any], prefix: bytes) -> None:
+        """Have the disk space of a range that is deleted reclaimed."""
+        tx.batch.put(Family.DEFAULT, RECLAIM_KEY + prefix, b"")
+        tx.after_write(self.reclaims.append, prefix)
 
     def _deleted(self, queue: QueueState, last_id: bytes) -> None:
         self.retired_last_id = last_id
         del self.by_name[queue.name], self.by_id[queue.queue_id]
         self._kernel.agenda.forget(queue.queue_id)
         queue.blocks.forget_recent()
-        self.reclaims.append(queue.prefix)
         queue.is_deleted = True
         for tell in self._when_deleted:
             tell(queue)
@@ -157,6 +160,9 @@ def configure(tx: QueueTx, settings: QueueSettings) -> None:
 
 def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
     counters, head = queue.counters, queue.results.head
+    counted = {name: getattr(counters, name) for name in _COUNTED}
+    if queue.undelivered is not None:
+        counted["ready"] += queue.undelivered.count()
     return Stats(
         name=queue.name,
         settings=queue.settings,
@@ -166,7 +172,7 @@ def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
         paused_until_ms=queue.paused_until_ms if queue.is_paused(now_ms) else 0,
         results=head.next_offset - head.first_offset,
         result_bytes=head.kept_bytes,
-        **{name: getattr(counters, name) for name in _COUNTED},
+        **counted,
     )
 
 

@@ -30,12 +30,14 @@ def _revive(tx: QueueTx, letters: Sequence[Run]) -> int:
     if not letters:
         return 0
     queue = tx.queue
+    count = count_items(letters)
+    if queue.undelivered is not None:
+        letters = queue.undelivered.delivered(tx, letters)
     histories = [tx.prefix + item_id for run in letters for item_id in run.ids]
     tx.batch.delete_many(Family.ATTEMPTS, histories)
     revived = [run._replace(mark=_as_new(tx, run.mark)) for run in letters]
     queue.batches.count_revived(tx, revived)
     queue.ready.put(tx, join_entries([entry_at(tx.now_ms, run) for run in revived]))
-    count = count_items(revived)
     tx.counters.redriven_total += count
     return count
 

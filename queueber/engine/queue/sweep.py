@@ -31,12 +31,24 @@ class Duty:
 
 
 def _trim(tx: QueueTx, _: int) -> Done:
-    s = tx.queue.settings
-    return Done(trim(tx, tx.queue.results, age_ms=s.result_age_ms, bytes_max=s.result_bytes_max))
+    queue = tx.queue
+    return Done(trim(tx, queue.results, queue.result_limits(queue.settings)))
+
+
+def _lost_due_ms(queue: QueueState, now_ms: int) -> int:
+    undelivered = queue.undelivered
+    return NEVER_MS if undelivered is None or not undelivered.has_lost() else now_ms
+
+
+def _drop_lost(tx: QueueTx, items_max: int) -> Done:
+    """Only groups that share the messages of a topic lose some: see `Undelivered`."""
+    undelivered = tx.queue.undelivered
+    return Done(0) if undelivered is None else undelivered.drop_lost(tx, items_max)
 
 
 DUTIES = [
     Duty("expire", lambda queue, _: queue.counters.lease_due_ms, expire),
+    Duty("drop lost", _lost_due_ms, _drop_lost),
     Duty("promote", lambda queue, _: queue.counters.delayed_due_ms, promote),
     Duty(
         "forget",

@@ -78,13 +78,16 @@ class ProducerCall:
         if producer.epoch < epoch:
             raise Aborted(
                 f"producer: {producer.id!r} is in epoch {epoch}, and epoch {producer.epoch} is "
-                "over; stop, somebody else has taken over"
+                "over; stop, somebody else has taken over",
+                epoch=epoch,
             )
         last = head.sequence if head is not None and producer.epoch == epoch else 0
         if producer.sequence > last + 1:
             raise Aborted(
                 f"producer: sequence {producer.sequence} of {producer.id!r} leaves a gap; "
-                f"{last + 1} comes next in epoch {producer.epoch}"
+                f"{last + 1} comes next in epoch {producer.epoch}",
+                expected=last + 1,
+                received=producer.sequence,
             )
         if producer.sequence <= last:
             answer = tx.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))

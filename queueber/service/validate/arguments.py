@@ -26,11 +26,11 @@ T = TypeVar("T")
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{QUEUE_NAME_CHARS_MAX}}}", re.ASCII)
 
 
-def check_queue_name(name: str) -> None:
+def check_queue_name(name: str, field: str = "name") -> None:
     if _QUEUE_NAME.fullmatch(name) is None:
         raise InvalidArgument(
-            f"name: {name[:200]!r} is not a queue name; use 1 to {QUEUE_NAME_CHARS_MAX} letters, "
-            "digits, dots, dashes and underscores"
+            f"{field}: {name[:200]!r} is not a queue name; use 1 to {QUEUE_NAME_CHARS_MAX} "
+            "letters, digits, dots, dashes and underscores"
         )
 
 

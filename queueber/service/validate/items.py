@@ -44,7 +44,7 @@ def check_new_items(items: NewItems, *, item_bytes_max: int, message_bytes_max: 
         )
     size += len(contents) * ITEM_WIRE_BYTES + MESSAGE_OVERHEAD_BYTES
     size += sum(len(key.encode()) for key in items.keys)
-    size += sum(map(_attributes_bytes, items.attributes))
+    size += sum(map(attributes_bytes, items.attributes))
     if size > message_bytes_max:
         raise ResourceExhausted(
             f"contents: the call has {size} bytes; the limit is {message_bytes_max}, "
@@ -52,12 +52,12 @@ def check_new_items(items: NewItems, *, item_bytes_max: int, message_bytes_max: 
         )
     _check_order(items)
     if items.keys:
-        _check_column("keys", items.keys, len(contents))
+        check_column("keys", items.keys, len(contents))
         for key in items.keys:
             if key:
                 check_text("key", key, KEY_BYTES_MAX)
     if items.attributes:
-        _check_attributes(items)
+        check_attributes(items.attributes, len(contents))
     if items.batch:
         check_batch(items.batch)
     if items.producer is not None:
@@ -81,35 +81,35 @@ def _check_origin(origin: Origin, count: int) -> None:
 def _check_order(items: NewItems) -> None:
     contents = items.contents
     if items.delays_ms:
-        _check_column("delaysMs", items.delays_ms, len(contents))
+        check_column("delaysMs", items.delays_ms, len(contents))
         if max(items.delays_ms) > DELAY_MS_MAX:
             raise InvalidArgument(
                 f"visibilityTimeout: {max(items.delays_ms)} ms is too long; the limit is "
                 f"{DELAY_MS_MAX}"
             )
     if items.priorities:
-        _check_column("priorities", items.priorities, len(contents))
+        check_column("priorities", items.priorities, len(contents))
         if max(items.priorities) > PRIORITY_MAX:
             raise InvalidArgument(
                 f"priority: {max(items.priorities)} is too high; it must be 0 to {PRIORITY_MAX}"
             )
 
 
-def _check_column(field: str, column: Sequence[object], count: int) -> None:
+def check_column(field: str, column: Sequence[object], count: int) -> None:
     if len(column) != count:
         raise InvalidArgument(f"{field}: {len(column)} for {count} items; give one for each")
 
 
-def _check_attributes(items: NewItems) -> None:
-    _check_column("attributes", items.attributes, len(items.contents))
-    for attributes in items.attributes:
+def check_attributes(column: Sequence[Mapping[str, str]], count: int) -> None:
+    check_column("attributes", column, count)
+    for attributes in column:
         if len(attributes) > ATTRIBUTES_MAX:
             raise InvalidArgument(
                 f"attributes: an item has {len(attributes)}; the limit is {ATTRIBUTES_MAX}"
             )
         if "" in attributes:
             raise InvalidArgument("attributes: one has an empty name; every name has a letter")
-        size = _attributes_bytes(attributes)
+        size = attributes_bytes(attributes)
         if size > ATTRIBUTES_BYTES_MAX:
             raise InvalidArgument(
                 f"attributes: those of an item have {size} bytes; the limit is "
@@ -117,7 +117,7 @@ def _check_attributes(items: NewItems) -> None:
             )
 
 
-def _attributes_bytes(attributes: Mapping[str, str]) -> int:
+def attributes_bytes(attributes: Mapping[str, str]) -> int:
     return sum(len(name.encode()) + len(value.encode()) for name, value in attributes.items())
 
 

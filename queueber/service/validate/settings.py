@@ -22,10 +22,10 @@ def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
         raise InvalidArgument(
             f"itemBytesMax: {s.item_bytes_max} is over the server's own limit of {item_bytes_max}"
         )
-    _check_range("leaseMs", s.lease_ms, 1, LEASE_MS_MAX)
-    _check_range("attemptsMax", s.attempts_max, 0, ATTEMPTS_CEILING)
-    _check_range("dedupWindowMs", s.dedup_window_ms, 0, DEDUP_WINDOW_MS_MAX)
-    _check_range("resultAgeMs", s.result_age_ms, 0, RESULT_AGE_MS_MAX)
+    check_range("leaseMs", s.lease_ms, 1, LEASE_MS_MAX)
+    check_range("attemptsMax", s.attempts_max, 0, ATTEMPTS_CEILING)
+    check_range("dedupWindowMs", s.dedup_window_ms, 0, DEDUP_WINDOW_MS_MAX)
+    check_range("resultAgeMs", s.result_age_ms, 0, RESULT_AGE_MS_MAX)
     _check_backoff(s)
 
 
@@ -36,13 +36,13 @@ def _check_backoff(s: QueueSettings) -> None:
             "one repeats"
         )
     for delay_ms in s.backoff_ms:
-        _check_range("backoffMs", delay_ms, 0, DELAY_MS_MAX)
-    _check_range("backoffBaseMs", s.backoff_base_ms, 0, DELAY_MS_MAX)
-    _check_range("backoffFactor", s.backoff_factor, 1.0, _FACTOR_MAX)
-    _check_range("backoffCapMs", s.backoff_cap_ms, 0, DELAY_MS_MAX)
-    _check_range("backoffJitter", s.backoff_jitter, 0.0, 1.0)
+        check_range("backoffMs", delay_ms, 0, DELAY_MS_MAX)
+    check_range("backoffBaseMs", s.backoff_base_ms, 0, DELAY_MS_MAX)
+    check_range("backoffFactor", s.backoff_factor, 1.0, _FACTOR_MAX)
+    check_range("backoffCapMs", s.backoff_cap_ms, 0, DELAY_MS_MAX)
+    check_range("backoffJitter", s.backoff_jitter, 0.0, 1.0)
 
 
-def _check_range(field: str, value: float, low: float, high: float) -> None:
+def check_range(field: str, value: float, low: float, high: float) -> None:
     if math.isnan(value) or not low <= value <= high:
         raise InvalidArgument(f"{field}: {value} is out of range; it must be {low} to {high}")

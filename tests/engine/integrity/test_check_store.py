@@ -13,22 +13,28 @@ from queueber.db.records.blocks import encode_block
 from queueber.db.records.keys import queue_prefix
 from queueber.db.records.leases import encode_lease
 from queueber.db.records.queues import Counters, encode_counters, encode_queue
-from queueber.engine.integrity.check_store import _KEY_WIDTHS, check_store
+from queueber.engine.integrity.check_store import check_store
+from queueber.engine.integrity.owners import KEY_WIDTHS
 from queueber.engine.queue.lifecycle import INVARIANTS
 from queueber.limits import DAY_MS
 from queueber.model import QueueSettings
 from tests.engine.damage import LIVE_BATCH, PRODUCER, Case, Damage
 from tests.engine.integrity import (
+    test_check_agenda,
     test_check_blocks,
     test_check_counts,
+    test_check_groups,
     test_check_items,
     test_check_loads,
+    test_check_topics,
+    test_message_logs,
+    test_owners,
     test_records,
 )
 from tests.support.operations import cancel, create_queue, delete_queue, redrive
 from tests.support.rig import QUEUE, Rig
 
-VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS)
+VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS, Family.GROUPS)
 
 READABLE = {
     Family.QUEUES: encode_queue("x", 0, QueueSettings()),
@@ -57,7 +63,7 @@ def put_unreadable(d: Damage, family: Family) -> None:
 
 
 def put_stranger(d: Damage, family: Family) -> None:
-    d.batch.put(family, queue_prefix(99) + bytes(_KEY_WIDTHS[family][-1]), b"")
+    d.batch.put(family, queue_prefix(99) + bytes(KEY_WIDTHS[family][-1]), b"")
 
 
 CASES = [
@@ -120,8 +126,8 @@ def test_check_store_reports_a_key_of_another_width(rig: Rig, family: Family) ->
 
 
 def test_every_family_of_a_queue_has_a_width() -> None:
-    assert set(_KEY_WIDTHS) == set(QUEUE_FAMILIES)
-    variable = {family for family, widths in _KEY_WIDTHS.items() if len(widths) > 1}
+    assert set(KEY_WIDTHS) >= set(QUEUE_FAMILIES)
+    variable = {family for family, widths in KEY_WIDTHS.items() if len(widths) > 1}
     assert variable == set(VARIABLE_WIDTH)
 
 
@@ -133,9 +139,17 @@ def test_every_rule_has_a_case() -> None:
         test_records,
         test_check_loads,
     )
+    of_topics = (
+        test_check_agenda,
+        test_check_groups,
+        test_check_topics,
+        test_message_logs,
+        test_owners,
+    )
+    topic_cases = [case for module in of_topics for case in module.CASES]
     cases = [*CASES, *(case for module in modules for case in module.CASES)]
 
-    assert {case.rule for case in cases} == set(INVARIANTS)
+    assert {case.rule for case in [*cases, *topic_cases]} == set(INVARIANTS)
 
 
 def test_check_store_of_a_sound_store_reports_nothing_at_any_step(rig: Rig) -> None:

@@ -7,7 +7,13 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import queue_prefix
-from queueber.db.records.log import LogHead, block_key, encode_block, encode_log_head
+from queueber.db.records.log import (
+    LogHead,
+    block_key,
+    encode_block,
+    encode_log_head,
+    encode_rows,
+)
 from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.logs import check_log
@@ -51,9 +57,8 @@ class Damage:
         self.batch.put(Family.LOGS, self.log.prefix + name, value)
 
     def put_block(self, last_offset: int, first: int, at_ms: int, position: int) -> None:
-        value = encode_block(
-            [b"aa", b"bb"], first_offset=first, appended_at_ms=at_ms, position=position
-        )
+        body = encode_rows([b"aa", b"bb"])
+        value = encode_block(body, first_offset=first, appended_at_ms=at_ms, position=position)
         self.put_value(last_offset, value)
 
     def put_value(self, last_offset: int, value: bytes) -> None:
@@ -82,12 +87,16 @@ def block_under_another_key(damage: Damage) -> None:
 
 def block_that_overlaps(damage: Damage) -> None:
     rows = [b"", b"b", b""]
-    damage.put_value(5, encode_block(rows, first_offset=3, appended_at_ms=30, position=24))
+    damage.put_value(
+        5, encode_block(encode_rows(rows), first_offset=3, appended_at_ms=30, position=24)
+    )
 
 
 def row_of_another_length(damage: Damage) -> None:
     rows = [b"aa", b"bbb"]
-    damage.put_value(5, encode_block(rows, first_offset=4, appended_at_ms=30, position=24))
+    damage.put_value(
+        5, encode_block(encode_rows(rows), first_offset=4, appended_at_ms=30, position=24)
+    )
 
 
 def key_of_another_width(damage: Damage) -> None:

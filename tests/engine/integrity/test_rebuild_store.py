@@ -147,7 +147,7 @@ def test_queue_without_a_record_is_kept_under_another_name(rig: Rig) -> None:
     assert losses == ["recovered-1: the record of queue number 1 was lost, with name and settings"]
     rig.reopen()
     assert rig.engine.queues.get("recovered-1").counters.ready == len(ids)
-    assert rig.engine.queues.next_id == 2
+    assert rig.engine.kernel.numbers.next == 2
 
 
 def test_results_before_a_lost_block_go_and_offsets_go_on(rig: Rig) -> None:

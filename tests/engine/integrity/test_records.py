@@ -6,7 +6,7 @@ import pytest
 
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS, due_part, text_digest
-from queueber.db.records.log import block_key, encode_block, encode_result
+from queueber.db.records.log import block_key, encode_block, encode_result, encode_rows
 from queueber.db.records.remembered import (
     FORGET_BATCH,
     FORGET_KEY,
@@ -72,7 +72,7 @@ def put_result(d: Damage, item_id: bytes) -> None:
     """In place of the one result there is."""
     rows = [plain_result(item_id, b"result")]
     value = d.get(Family.LOG_BLOCKS, bytes(8))
-    changed = encode_block(rows, first_offset=0, appended_at_ms=START_MS, position=0)
+    changed = encode_block(encode_rows(rows), first_offset=0, appended_at_ms=START_MS, position=0)
     assert len(changed) <= len(value)
     head = d.rig.queue.results.head._replace(end_position=len(changed) - 24)
     d.put(Family.LOG_BLOCKS, bytes(8), changed)
@@ -271,7 +271,7 @@ RESULTS = [
             Family.LOG_BLOCKS,
             block_key(b"", 1),
             encode_block(
-                [plain_result(STRANGER, b"")],
+                encode_rows([plain_result(STRANGER, b"")]),
                 first_offset=1,
                 appended_at_ms=START_MS,
                 position=d.rig.queue.results.head.end_position,

@@ -12,11 +12,11 @@ from queueber.db.records.keys import queue_prefix
 from queueber.db.store.contract import Batch, Store
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.logs import check_log
-from queueber.engine.log import Log, open_log, read, reader_offset, trim_due_ms
+from queueber.engine.log import Log, open_log, read, reader_offset
 from queueber.errors import Unavailable
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, LogModel, append_rows
-from tests.support.operations import acknowledge, drop_reader, trim
+from tests.support.operations import acknowledge, drop_reader, trim, trim_due_ms
 
 Step = tuple[Any, ...]
 

@@ -11,11 +11,11 @@ from queueber.db.store.contract import Store
 from queueber.db.store.rocks import RocksBatch, RocksStore
 from queueber.engine import log as log_module
 from queueber.engine.integrity.logs import check_log
-from queueber.engine.log import Log, LogSlice, open_log, read, reader_offset, trim_due_ms
+from queueber.engine.log import Log, LogSlice, open_log, read, reader_offset
 from queueber.errors import InvariantViolation
 from tests.support.folders import quick_folder, remove_folder
 from tests.support.log_model import LARGE, append_rows
-from tests.support.operations import acknowledge, trim
+from tests.support.operations import acknowledge, trim, trim_due_ms
 
 BLOCK_BYTES = 2 * (6 + 4)
 """Two rows of six bytes, as `filled` appends them."""

@@ -134,9 +134,8 @@ def test_missing_queue_is_named(spark: SparkSession, sink: Sink) -> None:
     with pytest.raises(PySparkException) as caught:
         rows.write.format("queueber").mode("append").save()
 
-    assert (
-        sentence_of(caught.value)
-        == "option 'queue' is missing; it names the queue to read or to write"
+    assert sentence_of(caught.value) == (
+        "option 'queue' is missing; it names the queue to read or to write, as 'topic' does a topic"
     )
 
 

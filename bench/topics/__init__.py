@@ -1,0 +1,1 @@
+"""Compares topics of Queueber with those of others, at the same durability, in one run."""

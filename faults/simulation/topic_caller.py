@@ -1,0 +1,233 @@
+"""A caller of topics: its calls, which the history records."""
+
+import struct
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from faults import records
+from faults.history import printed
+from faults.simulation.caller import Caller
+from faults.simulation.contact import Contact
+from queueber.engine.topics.groups import cursor, get_group
+from queueber.model import (
+    Bounds,
+    GroupAck,
+    MessageSlice,
+    NewItems,
+    NewMessages,
+    PackedMessages,
+    Position,
+    Publication,
+    Published,
+    QueueSteps,
+    Start,
+    Together,
+    TopicConfig,
+)
+from queueber.service.service import Service
+from queueber.service.session import QueueHandle, Session
+from queueber.service.topic_handle import TopicHandle
+
+Told = dict[str, Any]
+
+
+def handle(service: Service, session: Session, topic: str) -> TopicHandle:
+    shell = service.shell
+    return TopicHandle(shell.engine.topics.get(topic, shell.clock.now_ms()), session)
+
+
+class GroupCaller(Caller):
+    """A consumer of a group that shares messages, which is a queue: `topic/group`."""
+
+    def _target(self, service: Service, session: Session) -> QueueHandle:
+        topic, _, group = self.queue.partition("/")
+        return service.groups.open_group(handle(service, session, topic), group)
+
+
+class TopicCaller(Contact):
+    """Its `queue` is `TOPICS`, for all topics."""
+
+    def _target(self, service: Service, session: Session) -> Session:
+        return session
+
+    async def publish(self, *publications: Publication) -> list[Published] | None:
+        found: list[Published] | None = await self.call(
+            "publish",
+            {"publications": [_publication(each) for each in publications]},
+            lambda service, session: service.publishing.publish(session, publications),
+            lambda found: {"published": [_published(each) for each in found]},
+        )
+        return found
+
+    async def read(
+        self, topic: str, partition: int, position: Position, count: int, *, wait_ms: int = 0,
+        group: str = "",
+    ) -> MessageSlice | None:  # fmt: skip
+        def ask(service: Service, session: Session) -> Awaitable[MessageSlice]:
+            return service.reads.read(
+                handle(service, session, topic), partition, position, Bounds(count),
+                wait_ms=wait_ms, group=group,
+            )  # fmt: skip
+
+        arguments = _at(topic, partition, position) | {"group": group}
+        found: MessageSlice | None = await self.call("read", arguments, ask, _slice)
+        return found
+
+    async def on_topic(
+        self,
+        operation: str,
+        topic: str,
+        arguments: Told,
+        ask: Callable[[Service, TopicHandle], Awaitable[Any]],
+        tell: Callable[[Any], Told] = lambda _: {},
+    ) -> Any:
+        return await self.call(
+            operation,
+            {"topic": topic} | arguments,
+            lambda service, session: ask(service, handle(service, session, topic)),
+            tell,
+        )
+
+    async def trim(self, topic: str, partition: int, offset: int) -> None:
+        to = Position(Start.OFFSET, offset)
+        await self.on_topic(
+            "trim",
+            topic,
+            {"partition": partition, "offset": offset},
+            lambda service, found: service.topics.trim(found, partition, to),
+            lambda count: {"count": count},
+        )
+
+    async def fork(self, topic: str, name: str, partition: int, offset: int) -> None:
+        await self.on_topic(
+            "fork",
+            topic,
+            {"name": name, "partition": partition, "offset": offset},
+            lambda service, found: service.topics.fork(
+                found, name, TopicConfig(partitions=0), partition, offset
+            ),
+        )
+
+    async def close(self, topic: str) -> None:
+        await self.on_topic("close", topic, {}, lambda service, found: service.topics.close(found))
+
+    async def create(self, topic: str, config: TopicConfig) -> None:
+        await self.call(
+            "create_topic",
+            {"topic": topic},
+            lambda service, session: service.topics.create_topic(topic, config, session),
+            lambda _: {},
+        )
+
+    async def delete(self, topic: str) -> None:
+        await self.call(
+            "delete_topic",
+            {"topic": topic},
+            lambda service, session: service.topics.delete_topic(topic, session),
+            lambda done: {"done": [done]},
+        )
+
+    async def ack(self, topic: str, group: str, partition: int, offset: int) -> None:
+        await self.on_topic(
+            "ack",
+            topic,
+            {"group": group, "partition": partition, "offset": offset},
+            lambda service, found: service.groups.ack(found, group, partition, offset),
+            lambda cursor: {"cursor": cursor},
+        )
+
+    async def reset(self, topic: str, group: str, partition: int, offset: int) -> None:
+        to = Position(Start.OFFSET, offset)
+        await self.on_topic(
+            "reset",
+            topic,
+            {"group": group, "partition": partition, "offset": offset},
+            lambda service, found: service.groups.reset_group(found, group, partition, to),
+        )
+
+    async def cursor(self, topic: str, group: str, partition: int) -> None:
+        async def ask(service: Service, found: TopicHandle) -> int:
+            at = cursor(found.state, get_group(found.state, group), partition)
+            return await service.shell.durable(at)
+
+        told = {"group": group, "partition": partition}
+        await self.on_topic("cursor", topic, told, ask, lambda at: {"cursor": at})
+
+    async def together(
+        self, topics: Sequence[str], queue: str, payload: bytes, ack: tuple[str, str, int, int]
+    ) -> None:
+        """Publish to topics, add to a queue and acknowledge, all or nothing."""
+
+        asked = Together(
+            [Publication(topic, NewMessages([payload]), 0) for topic in topics],
+            [GroupAck(*ack)],
+            [QueueSteps(queue, NewItems([payload]))],
+        )
+        await self.call(
+            "together",
+            {"topics": list(topics), "into": queue, "contents": printed(payload), "ack": ack},
+            lambda service, session: service.together.together(session, asked),
+            lambda done: {
+                "ids": records.hexes(done.added[0].ids),
+                "published": [_published(each) for each in done.published],
+            },
+        )
+
+
+def _publication(publication: Publication) -> Told:
+    messages, producer = publication.messages, publication.producer
+    return {
+        "topic": publication.topic,
+        "contents": records.all_printed(messages.payloads),
+        "keys": list(messages.keys),
+        "dedup_ids": list(messages.dedup_ids),
+        "partition": publication.partition,
+        "producer": [producer.id, producer.epoch, producer.sequence] if producer else None,
+        "expected": publication.expected_offset,
+        "closes": publication.closes,
+    }
+
+
+def _published(found: Published) -> Told:
+    return {
+        "partitions": list(found.partitions),
+        "offsets": list(found.offsets),
+        "ids": records.hexes(found.ids),
+        "sequences": list(found.sequences),
+        "duplicates": list(found.duplicates),
+        "repeat": found.is_repeat,
+    }
+
+
+def _at(topic: str, partition: int, position: Position) -> Told:
+    return {
+        "topic": topic,
+        "partition": partition,
+        "start": position.start.value,
+        "value": position.value,
+        "moves": position.moves,
+    }
+
+
+def _slice(found: MessageSlice) -> Told:
+    messages = [each for packed in found.packed for each in told_messages(packed)]
+    return {
+        "first": found.first_kept,
+        "end": found.end_offset,
+        "next": found.next_offset,
+        "messages": messages,
+    }
+
+
+def told_messages(packed: PackedMessages) -> list[list[Any]]:
+    """Offset, contents, key, id, sequence and time of each message."""
+    start, told = 0, []
+    for at, end in enumerate(struct.unpack(f"<{packed.count}I", packed.ends)):
+        message_id = (int.from_bytes(packed.id) + at).to_bytes(16).hex()
+        key = packed.keys[at].decode() if packed.keys else ""
+        contents = printed(packed.payloads[start:end])
+        told.append(
+            [packed.offset + at, contents, key, message_id, packed.sequence + at, packed.at_ms]
+        )
+        start = end
+    return told

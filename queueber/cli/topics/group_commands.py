@@ -1,0 +1,128 @@
+"""Groups of a topic: list, create and delete them, and move their cursors."""
+
+from typing import Any
+
+import click
+
+from queueber.cli.flags import count_flag, whole_number
+from queueber.cli.output import to_duration
+from queueber.cli.queue_settings import settings_flags as lease_flags
+from queueber.cli.queue_settings import to_arguments
+from queueber.cli.target import Target, server_flags
+from queueber.cli.topics.start_flags import start_flags, to_start
+from queueber.errors import InvalidArgument
+from queueber.model import GroupInfo, QueueSettings
+
+
+@click.command()
+@click.argument("name")
+@server_flags
+def groups(target: Target, name: str) -> None:
+    """Show the groups of a topic, and how far behind they are.
+
+    \b
+    Example:
+      queueber topic groups orders --json | jq '{name, lag}'
+
+    'lag' is the number of messages that a group has not acknowledged, 'age' how long the oldest of
+    them has been there. Cursors are the offsets where each partition goes on.
+    """
+    with target.connect() as client:
+        listed = client.topic(name, must_exist=True).groups()
+    headings = ("group", "kind", "lag", "age", "leased", "dead", "consumers", "cursors", "")
+    target.echo_table(headings, map(_row, listed), *listed)
+
+
+def _row(info: GroupInfo) -> tuple[str, ...]:
+    return (
+        info.name,
+        info.settings.kind.value,
+        f"{info.lag:,}",
+        to_duration(info.lag_ms),
+        f"{info.leased:,}",
+        f"{info.dead:,}",
+        ", ".join(info.consumers) or "none",
+        " ".join(map(str, info.cursors)),
+        "paused" if info.paused_until_ms else "",
+    )
+
+
+@click.command("create-group")
+@click.argument("name")
+@click.argument("group")
+@click.option(
+    "--kind",
+    type=click.Choice(["ordered", "shared", "queue"]),
+    default="ordered",
+    show_default=True,
+    help="One consumer in order; many that share the messages; or a queue that gets them.",
+)
+@click.option("--queue", help="The queue that gets the messages, of the last kind.")
+@count_flag("--in-flight-max", least=0, help="Messages that may be leased at once; 0: no limit.")
+@start_flags("--from", "An offset, 'earliest', 'latest' or a time.  [default: earliest]")
+@lease_flags
+@server_flags
+def create_group(target: Target, name: str, group: str, **given: Any) -> None:
+    """Create a group of a topic.
+
+    \b
+    Examples:
+      queueber topic create-group orders billing
+      queueber topic create-group orders mail --kind shared --lease 30 --attempts-max 5
+      queueber topic create-group orders invoices --kind queue --queue invoices --from latest
+
+    'tail --group' and subscriptions create a group when they first use it. The settings of leases
+    are for groups of kind 'shared'. With --json: {"created": true}.
+    """
+    start = to_start(given, {})
+    own = {key: given.pop(key) for key in ("kind", "in_flight_max")} | {"queue": target.queue}
+    named = {key: value for key, value in own.items() if value is not None}
+    settings: Any = to_arguments(given, QueueSettings())
+    with target.connect() as client:
+        topic = client.topic(name, must_exist=True)
+        created = topic.create_group(group, **named, **settings, **start)
+    text = f"{group}  {'created' if created else 'exists already, with these settings'}"
+    target.echo({"created": created}, text)
+
+
+@click.command("delete-group")
+@click.argument("name")
+@click.argument("group")
+@server_flags
+def delete_group(target: Target, name: str, group: str) -> None:
+    """Delete a group of a topic: where it was is forgotten.
+
+    \b
+    Example:
+      queueber topic delete-group orders billing
+
+    The messages stay. Ends with 1 if there is no such group. With --json: {"deleted": true}.
+    """
+    with target.connect() as client:
+        deleted = client.topic(name, must_exist=True).delete_group(group)
+    target.echo_done(group, "deleted", "there is no such group", is_done=deleted)
+
+
+@click.command()
+@click.argument("name")
+@click.argument("group")
+@start_flags("--to", "An offset, 'earliest', 'latest' or a time.")
+@click.option("--partition", type=whole_number, help="Only this one.  [default: all]")
+@server_flags
+def reset(target: Target, name: str, group: str, partition: int | None, **given: Any) -> None:
+    """Move a group to another place of its topic, forward or back.
+
+    \b
+    Examples:
+      queueber topic reset orders billing --to earliest
+      queueber topic reset orders billing --since 3600
+      queueber topic reset orders billing --to 1000 --partition 0
+
+    With --json: {"reset": true}.
+    """
+    to = to_start(given, {}, flag="to")
+    if not to:
+        raise InvalidArgument("say where the group goes on: --to, --last or --since")
+    with target.connect() as client:
+        client.topic(name, must_exist=True).reset(group, partition=partition, **to)
+    target.echo({"reset": True}, f"{group}  reset")

@@ -1,0 +1,213 @@
+# Generated from async_topic.py by scripts/generate_blocking.py; edit that file instead.
+"""A topic: publish messages, read them, subscribe to them, operate it and its groups."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Unpack
+
+from queueber import model
+from queueber.client.api.message import Message, MessagePage
+from queueber.client.api.queue import Queue
+from queueber.client.api.subscription import Subscription
+from queueber.client.arguments.new_messages import AnyMessages, PublishOptions, to_publication
+from queueber.client.arguments.positions import StartOptions, to_position
+from queueber.client.arguments.topic_settings import (
+    Kind,
+    NewGroupArguments,
+    TopicSettingsArguments,
+    split_start,
+)
+from queueber.client.arguments.values import Id, Seconds
+from queueber.client.calls.client_calls import ClientCalls
+from queueber.client.calls.reads import ReadTopicOptions, to_read
+from queueber.client.calls.subscribing import to_terms
+from queueber.client.calls.subscriptions import Feed
+from queueber.client.calls.topics import TopicCalls
+from queueber.client.transport.futures import wait_for
+
+
+class Topic:
+    """A topic of a server; `Client.topic` makes one.
+
+    Where a method takes a start, it is one of: `start` (an offset, a `datetime`, "earliest" or
+    "latest"), `time` (a `datetime` or seconds since 1970) or `last` (so many messages before the
+    end). An offset that is not in the log is `OutOfRange`, unless `moves` is true.
+    """
+
+    def __init__(self, client: ClientCalls, calls: TopicCalls) -> None:
+        self._client = client
+        self._calls = calls
+
+    def __repr__(self) -> str:
+        return f"<Topic {self.name!r} at {self._calls.address}>"
+
+    @property
+    def name(self) -> str:
+        return self._calls.name
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def publish(self, messages: AnyMessages, **options: Unpack[PublishOptions]) -> model.Published:
+        """Store messages, all or none, and return where they are.
+
+        Each is bytes, `(bytes, key)` or a `NewMessage`. Messages of one key go to one partition,
+        unless `partition` names one. `producer` is an id, an epoch and the number of the call: a
+        repeated call is recognised, and so the client repeats it after a lost connection; other
+        publishes raise `OutcomeUnknown` then. `expected_offset` is the one that the first message
+        must get, else `FailedPrecondition`. `close`: the topic takes no message after these.
+        """
+        publication = to_publication(self.name, messages, **options)
+        return wait_for(self._calls.publish(publication))
+
+    def read(
+        self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
+    ) -> MessagePage:
+        """A page of messages of a partition, from a start on or from where `group` goes on.
+
+        At most `limit` messages and `bytes`, only those before `end_offset` and `end_time`. When
+        there is none, wait up to `wait` seconds. `without` names columns that the server leaves
+        out: "contents", "keys" or "attributes".
+        """
+        asked = to_read(partition, **options)
+        return MessagePage(wait_for(self._calls.reads.read(asked, wait)))
+
+    def pages(
+        self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
+    ) -> Iterator[MessagePage]:
+        """The pages of a partition from a start on, each as `read` gives it.
+
+        Ends at the end of the partition, when no message came for `wait` seconds; `limit` is that
+        of a page. The next page is on its way while the program goes through one.
+        """
+        rest: dict[str, Any] = {
+            name: value
+            for name, value in options.items()
+            if name not in {"start", "time", "last", "group", "moves"}
+        }
+        asked = to_read(partition, **options)
+        page = wait_for(self._calls.reads.read(asked, wait))
+        while page.columns.count:
+            asked = to_read(partition, start=page.next_offset, moves=True, **rest)
+            ahead = self._calls.reads.read(asked, wait)
+            try:
+                yield MessagePage(page)
+            except BaseException:
+                ahead.cancel()
+                raise
+            page = wait_for(ahead)
+
+    def messages(
+        self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
+    ) -> Iterator[Message]:
+        """Every message of a partition from a start on, as `pages` finds them."""
+        for page in self.pages(partition, wait=wait, **options):
+            yield from page
+
+    def subscribe(
+        self,
+        *,
+        group: str | None = None,
+        kind: Kind = "ordered",
+        credits: int = 100,
+        partitions: Iterable[int] = (),
+        heartbeat: Seconds = 0,
+        lease: Seconds | None = None,
+        consumer: str = "",
+        **start: Unpack[StartOptions],
+    ) -> Subscription:
+        """Messages as they are published, and those that wait; see `Subscription`.
+
+        At most `credits` messages are under way; more are asked for when half of them are used. A
+        `group` that does not exist is created, with that `kind`, and begins at the start, which is
+        the earliest message unless you say otherwise. In an "ordered" group one consumer at a time
+        gets the messages of a partition in order; in a "shared" one each message is leased to one
+        of many consumers, for `lease` seconds. Without a group nothing is acknowledged.
+        """
+        terms = to_terms(
+            group, kind, credits, partitions, heartbeat, lease, consumer, to_position(**start)
+        )
+        is_shared = terms.settings.kind is model.GroupKind.SHARED
+        leases = self._client.group(self._calls.ref, terms.group).leases if is_shared else None
+        return Subscription(self._calls.topic, Feed(self._calls.topic, terms, leases))
+
+    def find(self, id: Id | None = None, *, sequence: int | None = None) -> tuple[int, int] | None:
+        """Partition and offset of the message with an id; or of the first one of partition 0 with
+        that sequence or a greater one. None if there is none."""
+        return wait_for(self._calls.reads.find(id, sequence))
+
+    # --- operating --------------------------------------------------------------------------------
+
+    def describe(self) -> model.TopicInfo:
+        """The topic's settings, and how far its partitions reach."""
+        return wait_for(self._calls.describe())
+
+    def trim(self, *, partition: int | None = None, **to: Unpack[StartOptions]) -> int:
+        """Delete the messages before a place, of one partition or all; returns how many."""
+        return wait_for(self._calls.trim(partition, to_position(**to)))
+
+    def close(self) -> None:
+        """Take no more messages. Final; may be repeated."""
+        wait_for(self._calls.close())
+
+    def fork(
+        self,
+        name: str,
+        offset: int | None = None,
+        *,
+        partition: int | None = None,
+        **settings: Unpack[TopicSettingsArguments],
+    ) -> "Topic":
+        """Create a topic that shares the messages of this one before `offset`, without a copy.
+
+        Without an offset it shares all that there are. `partition` is that of the offset (0).
+        """
+        wait_for(self._calls.fork(name, offset, partition, settings))
+        return Topic(self._client, self._client.topic(name, must_exist=True))
+
+    # --- groups -----------------------------------------------------------------------------------
+
+    def create_group(self, name: str, **options: Unpack[NewGroupArguments]) -> bool:
+        """Create a group; False when it exists with these settings.
+
+        `kind` is "ordered", "shared" or "queue". It begins at a start, which is the earliest
+        message unless you say otherwise.
+        """
+        at, settings = split_start(options)
+        return wait_for(self._calls.groups.create(name, settings, at))
+
+    def group(self, name: str) -> Queue:
+        """A shared group as a queue: poll, remove (which acknowledges), fail, peek, stats.
+
+        The id of an item is 6 zero bytes, then its partition (2) and offset (8).
+        """
+        return Queue(self._client.group(self._calls.ref, name))
+
+    def groups(self) -> list[model.GroupInfo]:
+        """All groups, with their lag."""
+        return wait_for(self._calls.groups.all())
+
+    def describe_group(self, name: str) -> model.GroupInfo:
+        """One group: its settings, cursors and lag."""
+        return wait_for(self._calls.groups.describe(name))
+
+    def ack(self, group: str, offset: int, *, partition: int = 0) -> int:
+        """An ordered group is done with the messages before `offset`. Returns where its cursor is:
+        it never goes back."""
+        return wait_for(self._calls.groups.ack(group, offset, partition))
+
+    def reset(
+        self, group: str, *, partition: int | None = None, **to: Unpack[StartOptions]
+    ) -> None:
+        """Move the cursor of a group, forward or back, in one partition or all."""
+        wait_for(self._calls.groups.reset(group, partition, to_position(**to)))
+
+    def delete_group(self, name: str) -> bool:
+        """Forget a group; False when there is none."""
+        return wait_for(self._calls.groups.delete(name))
+
+    def pause(self, group: str, seconds: Seconds | None = None) -> None:
+        """Deliver nothing to the group's consumers for so long, or until `resume`."""
+        wait_for(self._calls.groups.pause(group, seconds))
+
+    def resume(self, group: str) -> None:
+        """Deliver again."""
+        wait_for(self._calls.groups.resume(group))

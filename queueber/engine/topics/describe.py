@@ -1,0 +1,36 @@
+"""What a caller may know of a topic."""
+
+from queueber.db.records.keys import NEVER_MS
+from queueber.engine.topics.topic_state import TopicState
+from queueber.engine.topics.topics import Topics
+from queueber.ids import QueueId
+from queueber.model import PartitionInfo, TopicConfig, TopicInfo
+
+
+def topic_info(topic: TopicState, topics: Topics) -> TopicInfo:
+    record = topic.record
+    parent = topics.load(QueueId(record.parent)) if record.parent else None
+    expires_at_ms = topic.expires_at_ms
+    return TopicInfo(
+        record.name,
+        TopicConfig(record.settings, topic.partitions, record.content_type, record.alias),
+        record.created_at_ms,
+        [_partition_info(topic, each) for each in range(topic.partitions)],
+        record.is_closed,
+        record.is_deleted,
+        record.forks,
+        "" if parent is None else parent.name,
+        sorted(topic.groups),
+        0 if expires_at_ms == NEVER_MS else expires_at_ms,
+    )
+
+
+def _partition_info(topic: TopicState, partition: int) -> PartitionInfo:
+    head = topic.log(partition).head
+    return PartitionInfo(
+        topic.first_offset(partition),
+        head.next_offset,
+        head.kept_bytes,
+        head.oldest_ms,
+        head.last_ms,
+    )

@@ -1,0 +1,176 @@
+"""The methods about topics: those of the bootstrap object, and those of one topic."""
+
+from collections.abc import Awaitable
+from typing import Any
+
+from queueber.model import Bounds, Published
+from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond_with
+from queueber.rpc.group_handlers import GroupMethods
+from queueber.rpc.results_topic_handlers import ResultsTopicHandler
+from queueber.schema import wire
+from queueber.service.result_messages import queue_of
+from queueber.service.service import Service
+from queueber.service.topic_handle import TopicHandle
+from queueber.wire.lists import read_columns
+from queueber.wire.messages import (
+    read_publication,
+    read_publications,
+    write_published,
+    write_slice,
+)
+from queueber.wire.together import read_together, write_together_done
+from queueber.wire.topics import read_config, read_partition, read_position, write_topic_info
+
+
+class TopicsMethods(Methods):
+    """The methods of the bootstrap object."""
+
+    @call
+    def topic_context(self, context: Any) -> Answer:
+        params = context.params
+        check_may_hold(self._session)
+        queue = queue_of(params.name)
+        if queue is not None:
+            results = self._service.result_topics.open(queue, self._session)
+            return _give(context, ResultsTopicHandler(self._service, results))
+        found = self._service.topics.open_topic(
+            params.name, self._session, must_exist=params.mustExist
+        )
+
+        async def answer() -> None:
+            context.results.topic = TopicHandler(self._service, await found)
+
+        return answer()
+
+    @call
+    def createTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        params = context.params
+        created = self._service.topics.create_topic(
+            params.name, read_config(params.config), self._session
+        )
+        return answer_with(context, "created", created)
+
+    @call
+    def configureTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        params = context.params
+        return self._service.topics.configure_topic(
+            params.name, read_config(params.config), self._session
+        )
+
+    @call
+    def deleteTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        deleted = self._service.topics.delete_topic(context.params.name, self._session)
+        return answer_with(context, "deleted", deleted)
+
+    @call
+    async def listTopics_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        self._session.answers.check()
+        params, results = context.params, context.results
+        names, more = self._service.topics.list_topics(params.prefix, params.after, params.limit)
+        results.names = names
+        results.more = more
+        self._count(context)
+
+    @call
+    def publish_context(self, context: Any) -> Answer:
+        published = self._service.publishing.publish(
+            self._session, read_publications(context.params.publications)
+        )
+
+        async def answer() -> None:
+            done = await published
+            listed = context.results.init("published", len(done))
+            for at, each in enumerate(done):
+                write_published(listed[at], each)
+
+        return answer()
+
+    @call
+    def together_context(self, context: Any) -> Answer:
+        done = self._service.together.together(self._session, read_together(context.params.req))
+        return respond_with(context, "resp", done, write_together_done)
+
+
+class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
+    """The capability of one topic, for one connection. Ends when its caller lets go of it."""
+
+    def __init__(self, service: Service, topic: TopicHandle) -> None:
+        super().__init__(service, topic.session)
+        self._topic = topic
+        topic.session.queues += 1
+
+    def __del__(self) -> None:
+        self._session.queues -= 1
+
+    @call
+    def publish_context(self, context: Any) -> Answer:
+        publication = read_publication(context.params.publication)
+        published = self._service.publishing.publish_to(self._topic, publication)
+        return _write_first(context, published)
+
+    @call
+    def read_context(self, context: Any) -> Answer:
+        request = context.params.req
+        memory = self._session.answers.new_answer()
+        without = read_columns(request.without)
+        found = self._service.reads.read(
+            self._topic,
+            request.partition,
+            read_position(getattr(request, "from")),
+            Bounds(request.messagesMax, request.bytesMax, request.endOffset, request.endMs),
+            group=request.group,
+            wait_ms=request.timeoutMs,
+            memory=memory,
+        )
+
+        async def answer() -> None:
+            with memory:
+                write_slice(context.results.init("resp"), await found, without)
+
+        return answer()
+
+    @call
+    async def describe_context(self, context: Any) -> None:
+        self._session.answers.check()
+        write_topic_info(context.results.init("topic"), self._service.topics.describe(self._topic))
+        self._count(context)
+
+    @call
+    def trim_context(self, context: Any) -> Answer:
+        params = context.params
+        deleted = self._service.topics.trim(
+            self._topic, read_partition(params.partition), read_position(params.to)
+        )
+        return answer_with(context, "deleted", deleted)
+
+    @call
+    def fork_context(self, context: Any) -> Answer:
+        request = context.params.req
+        return self._service.topics.fork(
+            self._topic,
+            request.name,
+            read_config(request.config),
+            read_partition(request.partition),
+            request.offset,
+        )
+
+    @call
+    def close_context(self, context: Any) -> Answer:
+        return self._service.topics.close(self._topic)
+
+    @call
+    async def find_context(self, context: Any) -> None:
+        params, results = context.params, context.results
+        found = self._service.topics.find(self._topic, params.id, params.sequence)
+        if found is not None:
+            results.found = True
+            results.partition, results.offset = found
+
+
+async def _give(context: Any, topic: object) -> None:
+    context.results.topic = topic
+
+
+async def _write_first(context: Any, published: Awaitable[list[Published]]) -> None:
+    (own,) = await published
+    write_published(context.results.init("published"), own)

@@ -1,0 +1,259 @@
+"""Publish: messages to many topics in one write, and small calls of many callers in one.
+
+Publications that have messages and nothing else are gathered while a sync is under way, as adds
+are. Those for one topic become one publication, so that many small calls make a few long blocks.
+A call that fails fails alone: what the engine refuses together is run again call by call.
+"""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Any
+
+import structlog
+
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.publish import publish
+from queueber.engine.topics.topic_state import TopicState
+from queueber.errors import InvalidArgument, QueueberError
+from queueber.model import NewMessages, Publication, Published, TopicSettings
+from queueber.service.durable_ends import DurableEnds
+from queueber.service.loop import fail
+from queueber.service.session import Session
+from queueber.service.shared_writes import Call, join_column, split_ids
+from queueber.service.shell import Shell
+from queueber.service.topic_handle import TopicHandle, check_topic_alive
+from queueber.service.validate.topics import check_new_topic_name, check_publications
+from queueber.wire.lists import joined_columns
+
+_log = structlog.get_logger("queueber.service")
+
+To = tuple[TopicState | None, Publication]
+"""A publication, and its topic if the caller has it already; else it is found by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AllTopics:
+    """What publications are gathered for: one place for all topics."""
+
+    state: "Publishing"
+    session: Session
+
+    def check_alive(self) -> None:
+        pass
+
+
+class Publishing:
+    def __init__(self, shell: Shell, ends: DurableEnds) -> None:
+        self._shell = shell
+        self._ends = ends
+
+    def publish(
+        self, session: Session, publications: Sequence[Publication]
+    ) -> Awaitable[list[Published]]:
+        """Publish to topics by name: all messages, or none."""
+        for each in publications:
+            check_new_topic_name(each.topic, "topic")
+        return self._publish(session, [(None, each) for each in publications])
+
+    def publish_to(
+        self, topic: TopicHandle, publication: Publication
+    ) -> Awaitable[list[Published]]:
+        check_topic_alive(topic.state, self._shell.clock.now_ms())
+        return self._publish(topic.session, [(topic.state, publication)])
+
+    def _publish(self, session: Session, to: list[To]) -> Awaitable[list[Published]]:
+        shell, limits = self._shell, self._shell.limits
+        check_publications(
+            [each for _, each in to],
+            payload_bytes_max=limits.payload_bytes_max,
+            message_bytes_max=limits.message_bytes_max,
+        )
+        call = Call((to,), sum([len(each.messages.payloads) for _, each in to]))
+        call.future = shell.loop.create_future()
+        if all(_is_plain(each) for _, each in to):
+            shell.gather(_AllTopics(self, session), self, self._write_calls, call)
+        else:
+            shell.write_gathered(self)
+            self._write_together([call])
+        answer: Awaitable[list[Published]] = call.future
+        return answer
+
+    def written_first(self, session: Session) -> None:
+        """Write the calls of the session that are gathered: what follows comes after them."""
+        self._shell.write_gathered(self, session)
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def _write_calls(self, _: object, calls: list[Call]) -> None:
+        try:
+            self._write_together(calls)
+        except Exception as error:  # noqa: BLE001  it belongs to whoever waits
+            if len(calls) > 1 and isinstance(error, QueueberError):
+                for call in calls:
+                    self._write_calls(None, [call])
+            else:
+                for call in calls:
+                    fail(call.future, error)
+
+    def _write_together(self, calls: Sequence[Call]) -> None:
+        shell = self._shell
+        topics, answers = shell.run(None, self._publish_calls, calls)
+        self._ends.written(starts_of(topics, answers))
+        for call, own in zip(calls, answers, strict=True):
+            shell.answer(call, own)
+        shell.wake_sweeper_for(shell.engine.agenda.next_ms())
+
+    def _publish_calls(
+        self, tx: Transaction[None], calls: Sequence[Call]
+    ) -> tuple[list[list[TopicState]], list[list[Published]]]:
+        """Of each call the topics, and where its messages are."""
+        engine = self._shell.engine.topics
+        joined = _Joined()
+        topics: list[list[TopicState]] = []
+        for call in calls:
+            to: list[To] = call.columns[0]
+            own = [self.topic_of(tx, each, topic) for topic, each in to]
+            check_once(own, [each for _, each in to])
+            for topic, (_, publication) in zip(own, to, strict=True):
+                joined.add(topic, publication)
+            topics.append(own)
+        published = iter(joined.split(publish(tx, engine, joined.publications)))
+        answers = [[next(published) for _ in own] for own in topics]
+        return topics, answers
+
+    def topic_of(
+        self, tx: Transaction[Any], publication: Publication, topic: TopicState | None = None
+    ) -> TopicState:
+        """The topic of a publication, found by its name unless it is given; created if there is
+        none and the server may."""
+        engine = self._shell.engine.topics
+        if topic is None:
+            topic = engine.find(publication.topic, tx)
+            is_gone = topic is None or topic.expires_at_ms <= tx.now_ms
+            if is_gone and self._shell.limits.auto_create_topics:
+                topic, _ = engine.create(tx, publication.topic, TopicSettings())
+                _log.debug("topic_created", topic=publication.topic)
+            else:
+                topic = engine.get(publication.topic, tx.now_ms, tx)
+        else:
+            check_topic_alive(topic, tx.now_ms)
+        if topic.use(tx.now_ms):
+            topic.note_use(tx)
+        return topic
+
+
+def _is_plain(publication: Publication) -> bool:
+    """Whether it may be joined with others."""
+    return not (
+        publication.producer
+        or publication.expected_offset is not None
+        or publication.closes
+        or any(publication.messages.dedup_ids)
+    )
+
+
+def check_once(topics: Sequence[TopicState], publications: Sequence[Publication]) -> None:
+    """The engine looks up producers and dedup ids once for each topic of a call."""
+    if len(set(topics)) == len(topics) or all(map(_is_plain, publications)):
+        return
+    for at, topic in enumerate(topics):
+        if topics.count(topic) > 1 and not _is_plain(publications[at]):
+            raise InvalidArgument(
+                f"publications: topic {topic.name!r} is there twice; a call has one publication "
+                "to a topic if it has a producer, dedup ids or an expected offset, or closes it"
+            )
+
+
+def starts_of(
+    topics: Sequence[Sequence[TopicState]], answers: Sequence[Sequence[Published]]
+) -> list[tuple[TopicState, int, int]]:
+    """The first new offset of each partition that has messages, or was closed."""
+    firsts: dict[tuple[TopicState, int], int] = {}
+    for own, published in zip(topics, answers, strict=True):
+        for topic, each in zip(own, published, strict=True):
+            if each.is_repeat:
+                continue
+            partitions: Sequence[int] = each.partitions
+            if topic.record.is_closed:  # by this, and nobody hears of it before it is durable
+                for at in range(topic.partitions):
+                    firsts.setdefault((topic, at), topic.next_offset(at))
+            for partition, offset in _first_offsets(partitions, each):
+                place = topic, partition
+                firsts[place] = min(offset, firsts.get(place, offset))
+    return [(topic, partition, offset) for (topic, partition), offset in firsts.items()]
+
+
+def _first_offsets(partitions: Sequence[int], each: Published) -> list[tuple[int, int]]:
+    if isinstance(each.offsets, range):
+        return [(partitions[0], each.offsets[0])]
+    duplicates = each.duplicates or [False] * len(partitions)
+    rows = zip(partitions, each.offsets, duplicates, strict=True)
+    return [(partition, offset) for partition, offset, is_known in rows if not is_known]
+
+
+@dataclass(slots=True)
+class _Open:
+    """Publications to one partition, or one topic, that are joined."""
+
+    at: int
+    parts: list[Publication]
+
+
+class _Joined:
+    """Publications of many calls, those to one topic joined as far as their order allows."""
+
+    def __init__(self) -> None:
+        self._open: dict[TopicState, dict[int | None, _Open]] = {}
+        self._all: list[tuple[TopicState, _Open]] = []
+        self._places: list[_Open] = []
+
+    def add(self, topic: TopicState, publication: Publication) -> None:
+        own, partition = self._open.setdefault(topic, {}), publication.partition
+        if own and (None in own) != (partition is None):
+            own.clear()  # they may have partitions in common: keep their order
+        found = own.get(partition)
+        if found is None or not _is_plain(publication):
+            found = own[partition] = _Open(len(self._all), [])
+            self._all.append((topic, found))
+        found.parts.append(publication)
+        self._places.append(found)
+
+    @property
+    def publications(self) -> list[tuple[TopicState, Publication]]:
+        return [(topic, _join(each.parts)) for topic, each in self._all]
+
+    def split(self, published: Sequence[Published]) -> list[Published]:
+        """What each of the publications got, in the order in which they were added."""
+        split = [
+            iter(_split(own, [len(part.messages.payloads) for part in each.parts]))
+            for (_, each), own in zip(self._all, published, strict=True)
+        ]
+        return [next(split[each.at]) for each in self._places]
+
+
+def _join(parts: Sequence[Publication]) -> Publication:
+    if len(parts) == 1:
+        return parts[0]
+    messages = [each.messages for each in parts]
+    counts = [len(each.payloads) for each in messages]
+    none: dict[str, str] = {}
+    return replace(
+        parts[0],
+        messages=NewMessages(
+            join_column([each.payloads for each in messages]),
+            joined_columns(zip([m.keys for m in messages], counts, strict=True), ""),
+            joined_columns(zip([m.attributes for m in messages], counts, strict=True), none),
+        ),
+    )
+
+
+def _split(published: Published, counts: Sequence[int]) -> list[Published]:
+    if len(counts) == 1:
+        return [published]
+    p: Any = published
+    bounds = list(pairwise(accumulate(counts, initial=0)))
+    return [
+        Published(p.at_ms, p.partitions[a:b], p.offsets[a:b], ids, p.sequences[a:b])
+        for (a, b), ids in zip(bounds, split_ids(p.ids, counts), strict=True)
+    ]

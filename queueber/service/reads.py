@@ -1,0 +1,105 @@
+"""Reads: messages of a partition from a position on, waiting for the first if there is none."""
+
+from collections.abc import Awaitable
+from dataclasses import replace
+
+from queueber.engine.topics.groups import cursor, get_group
+from queueber.engine.topics.read import read, start_of
+from queueber.engine.topics.topic_state import TopicState
+from queueber.limits import READ_ITEMS_MAX
+from queueber.model import Bounds, MessageSlice, Position, Start
+from queueber.service.durable_ends import DurableEnds
+from queueber.service.publish import Publishing
+from queueber.service.shell import Shell
+from queueber.service.topic_handle import TopicHandle, check_topic_alive
+from queueber.service.topics import Topics
+from queueber.service.unread_answers import AnswerMemory
+from queueber.service.validate.topics import check_group_name, check_no_group
+from queueber.service.waiting import keep_looking
+
+
+class Reads:
+    def __init__(
+        self, shell: Shell, topics: Topics, publishing: Publishing, ends: DurableEnds
+    ) -> None:
+        self._shell = shell
+        self._topics = topics
+        self._publishing = publishing
+        self._ends = ends
+
+    def read(
+        self,
+        topic: TopicHandle,
+        partition: int,
+        position: Position,
+        bounds: Bounds,
+        *,
+        group: str = "",
+        wait_ms: int = 0,
+        memory: AnswerMemory | None = None,
+    ) -> Awaitable[MessageSlice]:
+        """Messages up to the bounds, and no more than the server allows.
+
+        With none there it waits, unless none can come: at an end that the bounds set, or in a
+        closed topic.
+        """
+        shell = self._shell
+        self._publishing.written_first(topic.session)
+        state = self._topics.alive(topic)
+        offset, missed = self._start(state, partition, position, group)
+        cut = self.cut(bounds)
+
+        def look() -> tuple[MessageSlice, bool]:
+            check_topic_alive(state, shell.clock.now_ms())
+            if memory is not None:
+                memory.check()
+            found = self.slice(state, partition, offset, cut)
+            found.missed += missed
+            if memory is not None:
+                memory.take(sum(len(each.payloads) for each in found.packed))
+            is_over = found.is_closed or bool(cut.end_offset and offset >= cut.end_offset)
+            return found, bool(found.packed) or is_over or found.next_offset < found.end_offset
+
+        return keep_looking(shell, topic.session, state, look, look(), wait_ms=wait_ms)
+
+    def _start(
+        self, state: TopicState, partition: int, position: Position, group: str
+    ) -> tuple[int, int]:
+        """The offset to read from, and how many messages were missed before it."""
+        if position.start is Start.GROUP:
+            check_group_name(group)
+            found = get_group(state, group)
+            return cursor(state, found, partition), 0
+        check_no_group(position, group)
+        return start_of(self._shell.engine.store, state, partition, position)
+
+    def is_durable(self, state: TopicState, partition: int) -> bool:
+        """Whether all that was written to a partition is durable."""
+        return self._ends.end(state, partition) is None
+
+    def cut(self, bounds: Bounds) -> Bounds:
+        """The bounds, and those of the server."""
+        bytes_max = self._shell.limits.slice_bytes_max
+        return replace(
+            bounds,
+            messages=min(bounds.messages, READ_ITEMS_MAX) or READ_ITEMS_MAX,
+            bytes=min(bounds.bytes, bytes_max) or bytes_max,
+        )
+
+    def slice(self, state: TopicState, partition: int, offset: int, bounds: Bounds) -> MessageSlice:
+        """What is durable from an offset on. Messages that were deleted meanwhile are missed."""
+        first = state.first_offset(partition)
+        missed = max(0, first - offset)
+        offset += missed
+        end = self._ends.end(state, partition)
+        if end is not None:
+            bounds = replace(bounds, end_offset=min(end, bounds.end_offset or end))
+        if end is not None and end <= offset:
+            found = MessageSlice(partition, [], offset, first, end)
+        else:
+            found = read(self._shell.engine.store, state, partition, offset, bounds)
+        found.missed = missed
+        if end is not None:
+            found.end_offset = end
+            found.is_closed = False
+        return found

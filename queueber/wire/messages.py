@@ -1,0 +1,230 @@
+"""Codecs of messages: what is published, where it went, and what a read or a delivery found.
+
+Messages of a topic travel as they are stored, in pieces of messages that were published together.
+Neither side makes an object of each.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from struct import Struct
+from typing import Any
+
+from queueber.errors import InvalidArgument
+from queueber.limits import PUBLISH_MESSAGES_MAX, PUBLISH_TOPICS_MAX
+from queueber.model import (
+    Column,
+    IdRuns,
+    MessageSlice,
+    NewMessages,
+    PackedContents,
+    PackedMessages,
+    Publication,
+    Published,
+)
+from queueber.schema import wire
+from queueber.wire.items import read_producer, write_producer
+from queueber.wire.lists import read_attribute_columns, read_list, write_attribute_columns
+from queueber.wire.packed import read_packed, write_packed
+
+_PUBLICATION = wire.Publication.schema.fields
+_PACKED, _KEYS, _ATTRIBUTES = (_PUBLICATION[name] for name in ("packed", "keys", "attributes"))
+_DEDUP_IDS, _PRODUCER = _PUBLICATION["dedupIds"], _PUBLICATION["producer"]
+_DUPLICATES = wire.Published.schema.fields["duplicates"]
+_COLUMNS = wire.MessageColumns.schema.fields
+_PIECE_KEYS, _PIECE_ATTRIBUTES = _COLUMNS["keys"], _COLUMNS["attributes"]
+_PIECE = Struct(">IQQ16sQ")
+_END_BYTES = 4
+_NONE = -1
+"""In place of a partition or an offset."""
+
+# --- publish --------------------------------------------------------------------------------------
+
+
+def read_publications(publications: Any) -> list[Publication]:
+    """Those of one call; the service checks how many messages they have together."""
+    return [
+        read_publication(each)
+        for each in read_list("publications", publications, PUBLISH_TOPICS_MAX)
+    ]
+
+
+def read_publication(source: Any) -> Publication:
+    """What one call publishes to a topic. The service checks the lengths of the columns."""
+    has = source._has_by_field
+    count_max = PUBLISH_MESSAGES_MAX
+    if not has(_PACKED):
+        payloads: Sequence[bytes] = read_list("payloads", source.payloads, count_max)
+    elif len(source.payloads):
+        raise InvalidArgument("packed: payloads were given, too; give the one or the other")
+    else:
+        payloads = read_packed("packed", source.packed, count_max)
+    return Publication(
+        source.topic,
+        NewMessages(
+            payloads,
+            read_list("keys", source.keys, count_max) if has(_KEYS) else (),
+            read_attribute_columns(source.attributes, count_max) if has(_ATTRIBUTES) else (),
+            read_list("dedupIds", source.dedupIds, count_max) if has(_DEDUP_IDS) else (),
+        ),
+        read_optional("partition", source.partition),
+        read_producer(source.producer) if has(_PRODUCER) else None,
+        read_optional("expectedOffset", source.expectedOffset),
+        source.closes,
+    )
+
+
+def read_optional(field: str, value: int) -> int | None:
+    """A number of which -1 means none."""
+    if value < _NONE:
+        raise InvalidArgument(f"{field}: {value} is negative; give -1 for none, or 0 and above")
+    return None if value == _NONE else value
+
+
+def write_publication(target: Any, publication: Publication) -> None:
+    messages = publication.messages
+    target.topic = publication.topic
+    write_packed(target.init("packed"), messages.payloads)
+    if messages.keys:
+        target.keys = list(messages.keys)
+    if messages.attributes:
+        write_attribute_columns(target.init("attributes"), messages.attributes)
+    if messages.dedup_ids:
+        target.dedupIds = list(messages.dedup_ids)
+    if publication.partition is not None:
+        target.partition = publication.partition
+    if publication.producer is not None:
+        write_producer(target.init("producer"), publication.producer)
+    if publication.expected_offset is not None:
+        target.expectedOffset = publication.expected_offset
+    if publication.closes:
+        target.closes = True
+
+
+def write_published(target: Any, published: Published) -> None:
+    target.atMs = published.at_ms
+    target.count = len(published.offsets)
+    target.partitions = _one_if_same(published.partitions)
+    target.offsets = _one_if_consecutive(published.offsets)
+    target.sequences = _one_if_consecutive(published.sequences)
+    ids = published.ids
+    runs = ids if isinstance(ids, IdRuns) else IdRuns([(each, 1) for each in ids])  # type: ignore[misc]
+    target.idRuns = runs.packed
+    if published.duplicates:
+        target.duplicates = list(published.duplicates)
+    if published.is_repeat:
+        target.isRepeat = True
+
+
+def read_published(source: Any) -> Published:
+    count = source.count
+    partitions = list(source.partitions)
+    return Published(
+        source.atMs,
+        partitions * count if len(partitions) == 1 else partitions,
+        _consecutive(source.offsets, count),
+        IdRuns.read(source.idRuns),
+        _consecutive(source.sequences, count),
+        list(source.duplicates) if source._has_by_field(_DUPLICATES) else (),
+        source.isRepeat,
+    )
+
+
+def _one_if_same(values: Sequence[int]) -> list[int]:
+    return list(values[:1]) if len(set(values)) == 1 else list(values)
+
+
+def _one_if_consecutive(values: Sequence[int]) -> list[int]:
+    listed = list(values)
+    if listed and listed == list(range(listed[0], listed[0] + len(listed))):
+        return listed[:1]
+    return listed
+
+
+def _consecutive(values: Any, count: int) -> Sequence[int]:
+    listed = list(values)
+    return range(listed[0], listed[0] + count) if len(listed) == 1 else listed
+
+
+# --- read -----------------------------------------------------------------------------------------
+
+
+def write_slice(target: Any, found: MessageSlice, without: frozenset[Column] = frozenset()) -> None:
+    target.partition = found.partition
+    target.nextOffset = found.next_offset
+    target.firstKept = found.first_kept
+    target.endOffset = found.end_offset
+    target.missed = found.missed
+    target.isClosed = found.is_closed
+    if found.packed:
+        write_columns(target.init("messages"), found.packed, without)
+
+
+def read_slice(source: Any) -> MessageSlice:
+    return MessageSlice(
+        source.partition,
+        read_columns_of(source.messages),
+        source.nextOffset,
+        source.firstKept,
+        source.endOffset,
+        source.missed,
+        source.isClosed,
+    )
+
+
+def write_columns(
+    target: Any, packed: Sequence[PackedMessages], without: frozenset[Column] = frozenset()
+) -> None:
+    target.pieces = b"".join(
+        [_PIECE.pack(p.count, p.offset, p.at_ms, p.id, p.sequence) for p in packed]
+    )
+    if Column.CONTENTS not in without:
+        payloads = PackedContents.join(
+            [PackedContents(p.payloads, memoryview(p.ends).cast("I")) for p in packed]
+        )
+        write_packed(target.init("payloads"), payloads)
+    if Column.KEYS not in without and any(any(p.keys) for p in packed):
+        write_packed(target.init("keys"), _joined((p.keys, p.count) for p in packed))
+    if Column.ATTRIBUTES not in without and any(any(p.attributes) for p in packed):
+        write_packed(target.init("attributes"), _joined((p.attributes, p.count) for p in packed))
+
+
+def _joined(columns: Iterable[tuple[Sequence[bytes], int]]) -> list[bytes]:
+    return list(chain.from_iterable(column or [b""] * count for column, count in columns))
+
+
+def read_columns_of(source: Any) -> list[PackedMessages]:
+    """The pieces. Without payloads every message has an empty one."""
+    heads = list(_PIECE.iter_unpack(source.pieces))
+    total = sum([head[0] for head in heads])
+    if not total:
+        return []
+    payloads = _column(source.payloads, total) or PackedContents.pack([b""] * total)
+    has = source._has_by_field
+    keys = _column(source.keys, total) if has(_PIECE_KEYS) else None
+    attributes = _column(source.attributes, total) if has(_PIECE_ATTRIBUTES) else None
+    pieces = []
+    at = 0
+    for count, offset, at_ms, first_id, sequence in heads:
+        end = at + count
+        own = payloads[at:end]
+        pieces.append(
+            PackedMessages(
+                offset,
+                count,
+                at_ms,
+                first_id,
+                sequence,
+                own.ends_from_zero,
+                bytes(own.values),
+                list(keys[at:end]) if keys is not None else (),
+                list(attributes[at:end]) if attributes is not None else (),
+            )
+        )
+        at = end
+    return pieces
+
+
+def _column(source: Any, total: int) -> PackedContents | None:
+    """A column of an answer; None if it was left out."""
+    ends = source.ends
+    return PackedContents.read(source.values, ends) if len(ends) == total * _END_BYTES else None

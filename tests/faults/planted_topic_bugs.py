@@ -1,0 +1,197 @@
+"""Bugs of topics that are planted on purpose: the simulation must find each of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from queueber.db.families import Family
+from queueber.db.records.log import LogHead, block_key
+from queueber.db.records.topics import Inherited
+from queueber.engine.kernel.noted_times import NotedTime
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.log import append_block
+from queueber.engine.records.dedup_keys import DedupKeys, KeyLookup
+from queueber.engine.records.producers import ProducerCall
+from queueber.engine.topics import forks, groups, publish
+from queueber.engine.topics.compaction import Compaction
+from queueber.engine.topics.group_fronts import UndeliveredFront
+from queueber.engine.topics.read import start_of
+from queueber.engine.topics.shared_groups import SharedMessages
+from queueber.engine.topics.topic_state import TopicState
+from queueber.engine.topics.topics import Topics
+from queueber.errors import Aborted
+from queueber.model import Published
+from queueber.service.durable_ends import DurableEnds
+from tests.faults.planted_bugs import Bug, Patch
+
+
+def write_the_head_without_its_block(patch: Patch) -> None:
+    def without(tx: Any, log: Any, body: bytes, count: int) -> LogHead:
+        head = append_block(tx, log, body, count)
+        if head.next_offset % 5 == 0:
+            tx.batch.delete(Family.LOG_BLOCKS, block_key(log.prefix, head.next_offset - 1))
+        return head
+
+    patch.setattr(publish, "append_block", without)
+
+
+def let_cursors_go_back(patch: Patch) -> None:
+    def moved(tx: Any, topic: Any, group: Any, partition: int, offset: int) -> int:
+        groups._put_cursor(tx, topic, group, partition, offset)
+        return offset
+
+    patch.setattr(groups, "move_cursor", moved)
+
+
+def use_sequences_again_after_a_restart(patch: Patch) -> None:
+    def kept(topics: Topics, tx: Transaction[Any], key: object) -> None:
+        tx.after_write(topics._take_sequence, tx.pending[key][0])
+
+    patch.setattr(Topics, "_write_sequence", kept)
+
+
+def let_forks_read_past_their_end(patch: Patch) -> None:
+    inherited = forks._inherited
+
+    def longer(topic: TopicState, ends: list[int]) -> tuple[Inherited, ...]:
+        found = inherited(topic, ends)
+        return tuple(each._replace(end=topic.next_offset(each.partition)) for each in found)
+
+    patch.setattr(forks, "_inherited", longer)
+
+
+def trim_one_message_more(patch: Patch) -> None:
+    def further(reads: Any, topic: TopicState, partition: int, to: Any) -> tuple[int, int]:
+        offset, missed = start_of(reads, topic, partition, to)
+        return min(offset + 1, topic.next_offset(partition)), missed
+
+    patch.setattr("queueber.engine.topics.trim.start_of", further)
+
+
+def forget_dedup_ids_early(patch: Patch) -> None:
+    look_up = DedupKeys.look_up
+
+    def early(own: DedupKeys, tx: Any, keys: Sequence[str], window_ms: int) -> KeyLookup:
+        return look_up(own, tx, keys, 5 if isinstance(tx.queue, TopicState) else window_ms)
+
+    patch.setattr(DedupKeys, "look_up", early)
+
+
+def accept_gaps_of_producers(patch: Patch) -> None:
+    check = ProducerCall._check
+
+    def lax(turn: ProducerCall, tx: Any, items: int) -> None:
+        try:
+            check(turn, tx, items)
+        except Aborted as error:
+            if "leaves a gap" not in str(error) or not isinstance(tx.queue, TopicState):
+                raise
+
+    patch.setattr(ProducerCall, "_check", lax)
+
+
+def drop_the_last_message_of_a_key(patch: Patch) -> None:
+    mark = Compaction._mark
+
+    def more(own: Compaction, tx: Any, prefix: bytes, offsets: Sequence[int]) -> None:
+        last = tx.pending.get((own, prefix), {})
+        mark(own, tx, prefix, [*offsets, *(each for each in last.values() if each % 4 == 0)])
+
+    patch.setattr(Compaction, "_mark", more)
+
+
+def move_a_shared_position_past_a_message(patch: Patch) -> None:
+    take = UndeliveredFront.take
+
+    def further(front: UndeliveredFront, rest: Any) -> None:
+        take(front, rest)
+        for partition, offset in front._moved.items():
+            end = front._of.topic.next_offset(partition)
+            front._moved[partition] = min(offset + (offset % 3 == 0), end)
+
+    patch.setattr(UndeliveredFront, "take", further)
+
+
+def keep_shared_positions_in_memory_only(patch: Patch) -> None:
+    def moved(own: SharedMessages, tx: Any, offsets: Any) -> None:
+        tx.after_write(own.positions.update, offsets)
+
+    patch.setattr(SharedMessages, "move", moved)
+
+
+def lose_entries_of_the_agenda(patch: Patch) -> None:
+    patch.setattr(NotedTime, "note", lambda *_: None)
+
+
+def count_no_forks(patch: Patch) -> None:
+    change = TopicState.change
+
+    def changed(topic: TopicState, tx: Any, **fields: Any) -> Any:
+        if fields.get("forks"):
+            fields = {}
+        return change(topic, tx, **fields)
+
+    patch.setattr(TopicState, "change", changed)
+
+
+def let_readers_see_what_is_not_synced(patch: Patch) -> None:
+    patch.setattr(DurableEnds, "end", lambda *_: None)
+
+
+def leave_the_names_of_deleted_topics(patch: Patch) -> None:
+    patch.setattr(Topics, "_free_name", lambda *_: None)
+
+
+def publish_apart_from_the_rest_of_a_call(patch: Patch) -> None:
+    def apart(tx: Transaction[Any], topics: Topics, to: Any) -> list[Published]:
+        own: Transaction[Any] = Transaction(tx._kernel, tx.now_ms, None)
+        found = publish.publish(own, topics, to)
+        own.commit()
+        return found
+
+    patch.setattr("queueber.engine.topics.together.publish", apart)
+
+
+def lose_messages_on_a_bridge(patch: Patch) -> None:
+    patch.setattr("queueber.engine.topics.bridge.add", lambda *_: None)
+
+
+def ignore_the_expected_offset(patch: Patch) -> None:
+    patch.setattr(publish, "_check_expected", lambda *_: None)
+
+
+def publish_to_closed_topics(patch: Patch) -> None:
+    patch.setattr(publish, "_check_open", lambda *_: None)
+
+
+def mix_up_the_offsets_of_partitions(patch: Patch) -> None:
+    spread = publish._spread
+
+    def mixed_up(*arguments: Any) -> Published:
+        found = spread(*arguments)
+        found.offsets = list(reversed(found.offsets))
+        return found
+
+    patch.setattr(publish, "_spread", mixed_up)
+
+
+TOPIC_BUGS: list[Bug] = [
+    write_the_head_without_its_block,
+    let_cursors_go_back,
+    use_sequences_again_after_a_restart,
+    let_forks_read_past_their_end,
+    trim_one_message_more,
+    forget_dedup_ids_early,
+    accept_gaps_of_producers,
+    drop_the_last_message_of_a_key,
+    move_a_shared_position_past_a_message,
+    keep_shared_positions_in_memory_only,
+    lose_entries_of_the_agenda,
+    count_no_forks,
+    let_readers_see_what_is_not_synced,
+    leave_the_names_of_deleted_topics,
+    publish_apart_from_the_rest_of_a_call,
+    lose_messages_on_a_bridge,
+    ignore_the_expected_offset,
+    publish_to_closed_topics,
+    mix_up_the_offsets_of_partitions,
+]

@@ -1,0 +1,224 @@
+"""The reference model of topics: what they promise, in the simplest form that can be checked.
+
+It keeps every message in a list, and knows nothing of blocks, logs or numbers, but that messages of
+one publish that go to one partition are deleted by age and count together.
+"""
+
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from queueber.limits import PRODUCER_KEEP_MS
+from queueber.model import NewMessages, Publication, TopicSettings
+
+
+@dataclass(frozen=True)
+class MessageModel:
+    offset: int
+    payload: bytes
+    key: str
+    attributes: tuple[tuple[str, str], ...]
+    at_ms: int
+    end: int
+    """The offset behind the last message that came with it."""
+
+
+@dataclass
+class PartitionModel:
+    messages: list[MessageModel] = field(default_factory=list)
+    first: int = 0
+    next: int = 0
+    own_first: int = 0
+    """Where the topic's own messages begin; those before are shared."""
+
+    def trim(self, now_ms: int, settings: TopicSettings) -> None:
+        """Delete what is beyond the limits, always whole publishes."""
+        own = [message for message in self.messages if message.offset >= self.own_first]
+        age_ms, count = settings.retention_ms, settings.retention_messages
+        gone = 0
+        for message in own:
+            is_old = age_ms and message.at_ms + age_ms <= now_ms
+            is_beyond = count and self.next - message.end >= count
+            if is_old or is_beyond:
+                gone = message.end
+        if gone:
+            self.drop_before(gone)
+
+    def drop_before(self, offset: int) -> None:
+        self.messages = [each for each in self.messages if each.offset >= offset]
+        self.first = max(self.first, offset)
+
+
+class Refused(Exception):
+    """The call changes nothing; the code of its error."""
+
+
+@dataclass
+class TopicModel:
+    name: str
+    settings: TopicSettings
+    created_at_ms: int
+    partitions: list[PartitionModel]
+    is_closed: bool = False
+    is_deleted: bool = False
+    parent: "TopicModel | None" = None
+    forks: int = 0
+    used_at_ms: int = 0
+    producers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Epoch, last sequence, last seen."""
+    dedup_ids: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Partition, offset, forgotten at."""
+
+    def is_expired(self, now_ms: int) -> bool:
+        s = self.settings
+        if s.expires_at_ms:
+            return s.expires_at_ms <= now_ms
+        return bool(s.ttl_ms) and self.used_at_ms + s.ttl_ms <= now_ms
+
+    def trim(self, now_ms: int) -> None:
+        if not self.forks and not self.is_deleted and not self.settings.keeps_last_per_key:
+            for partition in self.partitions:
+                partition.trim(now_ms, self.settings)
+
+    def last_of_keys(self, partition: int) -> dict[str, MessageModel]:
+        return {each.key: each for each in self.partitions[partition].messages if each.key}
+
+
+class TopicsModel:
+    def __init__(self) -> None:
+        self.by_name: dict[str, TopicModel] = {}
+        self.sequence = 0
+
+    def get(self, name: str, now_ms: int) -> TopicModel:
+        topic = self.by_name.get(name)
+        if topic is None or topic.is_expired(now_ms) or topic.is_deleted:
+            raise Refused("NOT_FOUND")
+        return topic
+
+    def create(self, name: str, settings: TopicSettings, partitions: int, now_ms: int) -> bool:
+        existing = self.by_name.get(name)
+        if existing is not None and existing.is_expired(now_ms) and not existing.is_deleted:
+            self.delete(existing)
+            existing = self.by_name.get(name)
+        if existing is not None:
+            same = (settings, partitions) == (existing.settings, len(existing.partitions))
+            if existing.is_deleted or not same:
+                raise Refused("ALREADY_EXISTS")
+            return False
+        made = [PartitionModel() for _ in range(partitions)]
+        self.by_name[name] = TopicModel(name, settings, now_ms, made, used_at_ms=now_ms)
+        return True
+
+    def delete(self, topic: TopicModel) -> None:
+        if not topic.is_deleted:
+            topic.is_deleted = True
+            if not topic.forks:
+                self._let_go(topic)
+
+    def _let_go(self, topic: TopicModel) -> None:
+        del self.by_name[topic.name]
+        if topic.parent is not None:
+            topic.parent.forks -= 1
+            if topic.parent.is_deleted and not topic.parent.forks:
+                self._let_go(topic.parent)
+
+    def fork(
+        self, topic: TopicModel, name: str, settings: TopicSettings, offset: int, now_ms: int
+    ) -> None:
+        """A fork of partition 0 at the offset, and of the others where they end."""
+        if topic.settings.keeps_last_per_key:
+            raise Refused("FAILED_PRECONDITION")
+        first = topic.partitions[0]
+        if not first.first <= offset <= first.next:
+            raise Refused("OUT_OF_RANGE")
+        existing = self.by_name.get(name)
+        if existing is not None:
+            raise Refused("ALREADY_EXISTS")
+        ends = [offset, *(each.next for each in topic.partitions[1:])]
+        made = [
+            PartitionModel(
+                [message for message in each.messages if message.offset < end],
+                min(each.first, end),
+                end,
+                end,
+            )
+            for each, end in zip(topic.partitions, ends, strict=True)
+        ]
+        self.by_name[name] = TopicModel(
+            name, settings, now_ms, made, parent=topic, used_at_ms=now_ms
+        )
+        topic.forks += 1
+
+    # --- publish ----------------------------------------------------------------------------------
+
+    def publish(self, publication: Publication, now_ms: int) -> list[tuple[int, int]] | None:
+        """Where the messages are; None if the partition of those without a key is not known."""
+        topic = self.get(publication.topic, now_ms)
+        messages = publication.messages
+        if publication.producer is not None:
+            producer = publication.producer
+            epoch, last, _ = topic.producers.get(producer.id, (-1, 0, 0))
+            last = last if producer.epoch == epoch else 0
+            if producer.epoch < epoch or producer.sequence > last + 1:
+                raise Refused("ABORTED")
+            if producer.sequence <= last:
+                return []
+        if topic.is_closed and (messages.payloads or not publication.closes):
+            raise Refused("FAILED_PRECONDITION")
+        partition = publication.partition
+        if partition is None and len(topic.partitions) == 1:
+            partition = 0
+        if publication.expected_offset is not None:
+            if partition is None:
+                raise Refused("INVALID_ARGUMENT")
+            if topic.partitions[partition].next != publication.expected_offset:
+                raise Refused("FAILED_PRECONDITION")
+        places = self._append(topic, messages, partition, now_ms)
+        if publication.producer is not None:
+            producer = publication.producer
+            seen = (producer.epoch, producer.sequence, now_ms)
+            topic.producers[producer.id] = seen
+        topic.is_closed = publication.closes  # it was open until now
+        topic.used_at_ms = now_ms
+        return places
+
+    def _append(
+        self, topic: TopicModel, messages: NewMessages, partition: int | None, now_ms: int
+    ) -> list[tuple[int, int]]:
+        settings = topic.settings
+        keys = messages.keys or [""] * len(messages.payloads)
+        chosen = [
+            crc32(key.encode()) % len(topic.partitions) if partition is None else partition
+            for key in keys
+        ]
+        if settings.refuses_when_full and settings.retention_messages:
+            for each in set(chosen):
+                held = topic.partitions[each]
+                kept = held.next - max(held.first, held.own_first)
+                if kept + chosen.count(each) > settings.retention_messages:
+                    raise Refused("RESOURCE_EXHAUSTED")
+        ends = {each: topic.partitions[each].next + chosen.count(each) for each in set(chosen)}
+        places = []
+        attributes = messages.attributes or [{}] * len(chosen)
+        for payload, key, own, each in zip(
+            messages.payloads, keys, attributes, chosen, strict=True
+        ):
+            log = topic.partitions[each]
+            log.messages.append(
+                MessageModel(log.next, payload, key, tuple(sorted(own.items())), now_ms, ends[each])
+            )
+            places.append((each, log.next))
+            log.next += 1
+        self.sequence += len(places)
+        return places
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def sweep(self, now_ms: int) -> None:
+        for topic in list(self.by_name.values()):
+            if topic.is_expired(now_ms):
+                self.delete(topic)
+        for topic in self.by_name.values():
+            topic.trim(now_ms)
+            for name, (_, _, seen_ms) in list(topic.producers.items()):
+                if seen_ms + PRODUCER_KEEP_MS <= now_ms:
+                    del topic.producers[name]
