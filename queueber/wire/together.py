@@ -95,7 +95,7 @@ def _read_steps(source: Any) -> QueueSteps:
 def _write_steps(target: Any, steps: QueueSteps) -> None:
     target.queue = steps.queue
     if steps.add is not None:
-        write_add(target.init("add"), steps.add)
+        write_add(target.init("add"), steps.add, packed=True)
     if steps.completed:
         complete = target.init("complete")
         complete.ids = list(steps.completed)

@@ -4,16 +4,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from queueber.client.calls.adds import AddedIds, ids_of, size_of, write_items
+from queueber import model
+from queueber.client.calls.adds import AddedIds, ids_of, size_of
 from queueber.client.calls.publishes import check_publications
 from queueber.client.calls.publishes import size_of as size_of_messages
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link
 from queueber.errors import ResourceExhausted
 from queueber.limits import ITEM_WIRE_BYTES, MESSAGE_OVERHEAD_BYTES
-from queueber.model import FailOutcome, NewItems, Publication, Published
-from queueber.wire.items import read_added, read_fail_outcomes
-from queueber.wire.messages import read_published, write_publication
+from queueber.model import FailOutcome, GroupAck, NewItems, Publication, Published, Together
+from queueber.wire.together import read_together_done, write_together
 
 
 @dataclass(slots=True)
@@ -36,6 +36,19 @@ class QueueSteps:
     def count(self) -> int:
         added = 0 if self.added is None else len(self.added.contents)
         return added + len(self.completed) + len(self.failed)
+
+    def of(self, queue: str) -> model.QueueSteps:
+        """As the call has them, in columns."""
+        steps = model.QueueSteps(queue, self.added)
+        if self.completed:
+            steps.completed, steps.completed_leases, steps.results = zip(
+                *self.completed, strict=True
+            )
+        if self.failed:
+            steps.failed, steps.failed_leases, steps.errors, steps.delays_ms = zip(
+                *self.failed, strict=True
+            )
+        return steps
 
 
 @dataclass(slots=True)
@@ -70,10 +83,11 @@ class Done:
 def take_steps(connection: Connection, steps: Steps) -> "Future[Done]":
     check_publications(steps.publications)
     _check_size(connection, steps)
+    together = _together(steps)
 
     def send(link: Link) -> Any:
         request = link.service.together_request()
-        _write(request.init("req"), steps, connection)
+        write_together(request.init("req"), together)
         return request.send()
 
     return connection.ask(send, lambda response: _read(response.resp, steps), is_repeatable=False)
@@ -91,53 +105,28 @@ def _check_size(connection: Connection, steps: Steps) -> None:
         raise ResourceExhausted(f"the steps have {size} bytes; the limit is {limit}")
 
 
-def _write(target: Any, steps: Steps, connection: Connection) -> None:
-    publications = target.init("publications", len(steps.publications))
-    for at, publication in enumerate(steps.publications):
-        write_publication(publications[at], publication)
-    acks = target.init("acks", len(steps.cursors) + len(steps.leased))
-    for at, ((topic, group, partition), (first, offset)) in enumerate(steps.cursors.items()):
-        _write_ack(acks[at], topic, group, partition)
-        acks[at].firstOffset, acks[at].offset = first, offset
-    for at, ((topic, group, partition, lease), offsets) in enumerate(
-        steps.leased.items(), start=len(steps.cursors)
-    ):
-        _write_ack(acks[at], topic, group, partition)
-        acks[at].lease = lease
-        acks[at].offsets = offsets
-    queues = target.init("queues", len(steps.queues))
-    for at, (name, of_queue) in enumerate(steps.queues.items()):
-        queues[at].queue = name
-        _write_queue(queues[at], of_queue, connection)
-
-
-def _write_ack(target: Any, topic: str, group: str, partition: int) -> None:
-    target.topic = topic
-    target.group = group
-    target.partition = partition
-
-
-def _write_queue(target: Any, steps: QueueSteps, connection: Connection) -> None:
-    if steps.added is not None:
-        write_items(steps.added, connection, target.init("add"))
-    if steps.completed:
-        complete = target.init("complete")
-        complete.ids, complete.leases, complete.results = map(
-            list, zip(*steps.completed, strict=True)
-        )
-    if steps.failed:
-        fail = target.init("fail")
-        fail.ids, fail.leases, fail.errors, fail.delaysMs = map(
-            list, zip(*steps.failed, strict=True)
-        )
+def _together(steps: Steps) -> Together:
+    """The steps as the call has them."""
+    ordered = [
+        GroupAck(topic, group, partition, offset, first_offset=first)
+        for (topic, group, partition), (first, offset) in steps.cursors.items()
+    ]
+    shared = [
+        GroupAck(topic, group, partition, lease=lease, offsets=offsets)
+        for (topic, group, partition, lease), offsets in steps.leased.items()
+    ]
+    queues = [of_queue.of(name) for name, of_queue in steps.queues.items()]
+    return Together(steps.publications, [*ordered, *shared], queues)
 
 
 def _read(response: Any, steps: Steps) -> Done:
-    done = Done([read_published(each) for each in response.published])
-    answers = zip(steps.queues.items(), response.added, response.failed, strict=True)
-    for (name, asked), added, failed in answers:
-        if asked.added is not None:
-            done.added[name] = ids_of(read_added(added), 0, len(asked.added.contents))
+    told = read_together_done(response)
+    done = Done(told.published)
+    for (name, asked), added, failed in zip(
+        steps.queues.items(), told.added, told.failed, strict=True
+    ):
+        if asked.added is not None and added is not None:
+            done.added[name] = ids_of(added, 0, len(asked.added.contents))
         if asked.failed:
-            done.failed[name] = read_fail_outcomes(failed)
+            done.failed[name] = failed
     return done

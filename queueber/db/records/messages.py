@@ -14,7 +14,7 @@ of items.
 import struct
 
 from queueber.db.records.blocks import Block
-from queueber.db.records.log import LogBlock, decode_log_block
+from queueber.db.records.log import decode_log_block
 from queueber.ids import ItemId
 from queueber.limits import ID_BYTES
 
@@ -76,8 +76,3 @@ def split_reference(item_id: bytes) -> tuple[int, int]:
         raise ValueError(f"{item_id.hex()} does not name a message")
     partition, offset = _REFERENCE.unpack(item_id)
     return partition, offset
-
-
-def last_reference(block: LogBlock, partition: int) -> ItemId:
-    """What names a block in the runs of a group: the reference of its last message."""
-    return reference(partition, block.end_offset - 1)

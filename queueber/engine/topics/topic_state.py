@@ -245,8 +245,8 @@ class TopicState:
 
     # --- what becomes due -------------------------------------------------------------------------
 
-    def limits(self, partition: int, acknowledged: int = 0) -> Limits:
-        """What a partition keeps. A topic that refuses messages at its limits deletes none."""
+    def limits(self, acknowledged: int = 0) -> Limits:
+        """What each partition keeps. A topic that refuses messages at its limits deletes none."""
         s = self.settings
         if self.record.forks or s.keeps_last_per_key:
             return Limits()  # forks share its messages; keys decide what is kept
@@ -257,7 +257,7 @@ class TopicState:
     def trim_due_ms(
         self, partition: int, now_ms: int, head: LogHead | None = None, acknowledged: int = 0
     ) -> int:
-        limits = self.limits(partition, acknowledged)
+        limits = self.limits(acknowledged)
         return trim_due_ms(self.log(partition), limits, now_ms, head=head)
 
     @property

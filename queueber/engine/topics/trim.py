@@ -48,7 +48,7 @@ def trim_to_limits(tx: Transaction[Any], topic: TopicState, partition: int) -> i
     The limits of a fork are about its own messages: with the first of those go all that it shares.
     """
     log = topic.log(partition)
-    deleted = logs.trim(tx, log, topic.limits(partition, acknowledged(topic, partition)))
+    deleted = logs.trim(tx, log, topic.limits(acknowledged(topic, partition)))
     if deleted:
         look_at_lost(tx, topic)
         _stop_sharing(tx, topic, partition, log.head_in(tx).first_offset)
