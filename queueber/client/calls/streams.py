@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from struct import Struct
 from typing import Any
@@ -13,30 +13,12 @@ import capnp
 from queueber.client.transport.link import Link, error_of
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.errors import FailedPrecondition, QueueberError
-from queueber.model import GroupKind, GroupSettings, Position
+from queueber.model import GroupKind, Subscribing
 from queueber.schema import wire
 from queueber.wire.pages import Columns
-from queueber.wire.topics import write_group_settings, write_position
+from queueber.wire.subscriptions import write_subscribing
 
 _REFERENCE = Struct(">6xHQ")
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a subscription asks for."""
-
-    group: str
-    position: Position
-    partitions: tuple[int, ...]
-    """Empty: all."""
-    credits: int
-    heartbeat_ms: int = 0
-    lease_ms: int = 0
-    consumer: str = ""
-    settings: GroupSettings = field(default_factory=GroupSettings)
-
-    def of_partition(self, partition: int, credits: int, position: Position) -> "Terms":
-        return replace(self, partitions=(partition,), credits=credits, position=position)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +49,7 @@ def reference(partition: int, offset: int) -> bytes:
 
 
 class Stream:
-    def __init__(self, put: Callable[[Delivered], None], terms: Terms) -> None:
+    def __init__(self, put: Callable[[Delivered], None], terms: Subscribing) -> None:
         self._put: Callable[[Delivered], None] | None = put
         self._terms = terms
         self._refill_at = max(1, terms.credits // 2)
@@ -165,17 +147,8 @@ class _Consumer(wire.Consumer.Server):  # type: ignore[misc]  # capnp is untyped
         self._stream.ended(context.params.error)
 
 
-def _send_subscribe(terms: Terms, consumer: _Consumer, topic: Any) -> Any:
+def _send_subscribe(terms: Subscribing, consumer: _Consumer, topic: Any) -> Any:
     request = topic.subscribe_request()
-    asked = request.init("req")
-    asked.group = terms.group
-    asked.consumer = terms.consumer
-    write_position(asked.init("from"), terms.position)
-    asked.partitions = list(terms.partitions)
-    asked.credits = terms.credits
-    asked.heartbeatMs = terms.heartbeat_ms
-    asked.leaseMs = terms.lease_ms
-    if terms.group:
-        write_group_settings(asked.init("settings"), terms.settings)
+    write_subscribing(request.init("req"), terms)
     request.consumer = consumer
     return request.send()

@@ -7,13 +7,9 @@ from queueber.client.arguments.new_messages import to_partition
 from queueber.client.arguments.topic_names import to_group_name
 from queueber.client.arguments.topic_settings import Kind, to_kind
 from queueber.client.arguments.values import Seconds
-from queueber.client.calls.streams import Terms
 from queueber.errors import InvalidArgument
-from queueber.limits import CLIENT_NAME_BYTES_MAX, HOUR_MS, TOPIC_PARTITIONS_MAX
-from queueber.model import GroupKind, GroupSettings, Position
-
-CREDITS_MAX = 1_000_000
-"""Messages that may be under way to one subscription: the client holds all of them in memory."""
+from queueber.limits import CLIENT_NAME_BYTES_MAX, CREDITS_MAX, HOUR_MS, TOPIC_PARTITIONS_MAX
+from queueber.model import GroupKind, GroupSettings, Position, Subscribing
 
 
 def to_terms(
@@ -25,7 +21,7 @@ def to_terms(
     lease: Seconds | None,
     consumer: str,
     position: Position,
-) -> Terms:
+) -> Subscribing:
     made = to_kind(kind)
     if made is GroupKind.QUEUE:
         raise InvalidArgument("kind: the messages of a group of kind 'queue' are in its queue")
@@ -33,15 +29,15 @@ def to_terms(
         raise InvalidArgument("group: messages are shared within a group; name one")
     if lease is not None and made is not GroupKind.SHARED:
         raise InvalidArgument("lease: only groups of kind 'shared' have leases; leave it out")
-    return Terms(
+    return Subscribing(
         "" if group is None else to_group_name(group),
+        values.to_text("consumer", consumer, CLIENT_NAME_BYTES_MAX),
         position,
         _to_partitions(partitions),
         values.to_number("credits", credits, least=1, limit=CREDITS_MAX),
         values.to_ms("heartbeat", heartbeat, HOUR_MS),
-        values.to_lease_ms(lease),
-        values.to_text("consumer", consumer, CLIENT_NAME_BYTES_MAX),
         GroupSettings(made),
+        values.to_lease_ms(lease),
     )
 
 

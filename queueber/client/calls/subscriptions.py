@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 from collections import deque
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 from typing import Any
@@ -22,7 +23,7 @@ import capnp
 
 from queueber.client.calls.acks import OrderedAcks
 from queueber.client.calls.leases import LeaseCalls
-from queueber.client.calls.streams import Delivered, Stream, Terms
+from queueber.client.calls.streams import Delivered, Stream
 from queueber.client.transport.backoff import Retries
 from queueber.client.transport.connection import CLOSED
 from queueber.client.transport.futures import answer_future, fail_future
@@ -30,7 +31,7 @@ from queueber.client.transport.link import Link
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.errors import QueueberError, Unavailable
 from queueber.limits import SECOND_MS
-from queueber.model import GroupKind, Position, Start
+from queueber.model import GroupKind, Position, Start, Subscribing
 from queueber.wire.topics import read_topic_info
 
 _CLOSE_SECONDS_MAX = 1.0
@@ -39,7 +40,7 @@ _CLOSE_SECONDS_MAX = 1.0
 class Feed:
     """The deliveries of one subscription, over as many connections as it takes."""
 
-    def __init__(self, topic: RemoteQueue, terms: Terms, leases: LeaseCalls | None) -> None:
+    def __init__(self, topic: RemoteQueue, terms: Subscribing, leases: LeaseCalls | None) -> None:
         self.topic = topic
         self.topic_name = topic.ref.name
         self.terms = terms
@@ -161,7 +162,7 @@ class Feed:
             await stream.open(self.topic, link)
         self.acks.stream = self._streams[0] if self.is_ordered else None
 
-    async def _terms(self, link: Link) -> list[Terms]:
+    async def _terms(self, link: Link) -> list[Subscribing]:
         """Of each stream."""
         terms = self.terms
         if terms.group:
@@ -175,7 +176,12 @@ class Feed:
             self._offsets = {at: ends[at] for at in partitions if at < len(ends)}
         credits = max(1, terms.credits // len(partitions))
         return [
-            terms.of_partition(at, credits, _goes_on(terms.position, self._offsets.get(at)))
+            replace(
+                terms,
+                partitions=(at,),
+                credits=credits,
+                position=_goes_on(terms.position, self._offsets.get(at)),
+            )
             for at in partitions
         ]
 
