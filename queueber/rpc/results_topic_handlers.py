@@ -3,14 +3,12 @@
 from typing import Any
 
 from queueber.errors import FailedPrecondition
-from queueber.model import Bounds
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
 from queueber.rpc.group_handlers import SubscriptionHandler, consumer_of
+from queueber.rpc.topic_reads import answer_read
 from queueber.schema import wire
 from queueber.service.result_messages import ResultsHandle
 from queueber.service.service import Service
-from queueber.wire.lists import read_columns
-from queueber.wire.messages import write_slice
 from queueber.wire.subscriptions import read_subscribing
 from queueber.wire.topics import (
     read_group_settings,
@@ -32,24 +30,7 @@ class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # 
 
     @call
     def read_context(self, context: Any) -> Answer:
-        request = context.params.req
-        memory = self._session.answers.new_answer()
-        without = read_columns(request.without)
-        found = self._results.read(
-            self._topic,
-            request.partition,
-            read_position(getattr(request, "from")),
-            Bounds(request.messagesMax, request.bytesMax, request.endOffset, request.endMs),
-            group=request.group,
-            wait_ms=request.timeoutMs,
-            memory=memory,
-        )
-
-        async def answer() -> None:
-            with memory:
-                write_slice(context.results.init("resp"), await found, without)
-
-        return answer()
+        return answer_read(context, self._session, self._topic, self._results.read)
 
     @call
     async def describe_context(self, context: Any) -> None:

@@ -3,20 +3,19 @@
 from collections.abc import Awaitable
 from typing import Any
 
-from queueber.model import Bounds, Published
+from queueber.model import Published
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond_with
 from queueber.rpc.group_handlers import GroupMethods
 from queueber.rpc.results_topic_handlers import ResultsTopicHandler
+from queueber.rpc.topic_reads import answer_read
 from queueber.schema import wire
 from queueber.service.result_messages import queue_of
 from queueber.service.service import Service
 from queueber.service.topic_handle import TopicHandle
-from queueber.wire.lists import read_columns
 from queueber.wire.messages import (
     read_publication,
     read_publications,
     write_published,
-    write_slice,
 )
 from queueber.wire.together import read_together, write_together_done
 from queueber.wire.topics import read_config, read_partition, read_position, write_topic_info
@@ -110,24 +109,7 @@ class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # ca
 
     @call
     def read_context(self, context: Any) -> Answer:
-        request = context.params.req
-        memory = self._session.answers.new_answer()
-        without = read_columns(request.without)
-        found = self._service.reads.read(
-            self._topic,
-            request.partition,
-            read_position(getattr(request, "from")),
-            Bounds(request.messagesMax, request.bytesMax, request.endOffset, request.endMs),
-            group=request.group,
-            wait_ms=request.timeoutMs,
-            memory=memory,
-        )
-
-        async def answer() -> None:
-            with memory:
-                write_slice(context.results.init("resp"), await found, without)
-
-        return answer()
+        return answer_read(context, self._session, self._topic, self._service.reads.read)
 
     @call
     async def describe_context(self, context: Any) -> None:
