@@ -169,6 +169,14 @@ interface Queue {
   # Cut the items of a state into at most `parts` ranges, to be scanned in parallel. A range is what
   # `scanSnapshot` finds `after` one cut and `before` the next. The first range has no `after`, and
   # the last one no `before`.
+
+  listLeases @34 (after :Data, limit :UInt32) -> (leases :List(LeaseInfo), more :Bool);
+  # The live leases, oldest first, starting after the lease `after`; a limit of 0 means as many as
+  # the server allows.
+
+  listBatches @35 (before :UInt32, limit :UInt32) -> (batches :List(BatchInfo), more :Bool);
+  # The batches that are remembered, newest first, starting with the one before number `before` (0:
+  # with the newest).
 }
 
 interface Service extends(Queue) {
@@ -210,6 +218,26 @@ interface Service extends(Queue) {
 
   together @13 (req :Together) -> (resp :TogetherDone);
   # Everything in the request happens, or nothing.
+
+  authenticate @14 (credential :Credential) -> (service :Service, caller :CallerInfo);
+  # Who calls, and the service with the rights of this caller. The bootstrap object of a protected
+  # server can do nothing else. Once for each connection, which ends when the credential does.
+
+  whoAmI @15 () -> (caller :CallerInfo);
+
+  metrics @16 () -> (families :List(MetricFamily));
+  # What the server measures, for Prometheus and for the dashboard.
+
+  histories @17 (queues :List(Text), topics :List(Text), span :HistorySpan, points :UInt32)
+      -> (queues :List(History), topics :List(History));
+  # The last `points` (0: all) of each, as far as the server remembers; one without any has no
+  # series.
+
+  # A backup is the whole store at one moment. Its files do not change.
+
+  beginBackup @18 () -> (backup :Backup);
+  readBackup @19 (id :Data, file :Text, offset :UInt64, bytes :UInt32) -> (data :Data);
+  endBackup @20 (id :Data) -> (ended :Bool);
 }
 
 struct RemoveManyRequest {
@@ -306,6 +334,9 @@ struct ServerInfo {
   pollItemsMax @4 :UInt32;
   pollWaitMsMax @5 :UInt64;
   readsPacked @6 :Bool;        # calls may have packed contents and results, or complete by count
+  startedAtMs @7 :UInt64;
+  refusesWrites @8 :Text;      # why it refuses writes at the moment; "": it does not
+  isProtected @9 :Bool;        # callers must authenticate
 }
 
 struct Attribute {
@@ -897,4 +928,87 @@ struct TogetherDone {
   published @0 :List(Published);
   added @1 :List(AddResponse); # one for each of `queues`
   failed @2 :List(FailResponse);  # one for each of `queues`
+}
+
+# Operating a server.
+
+struct Credential {
+  # A token, or a user with a password.
+  token @0 :Text;              # one of the token file, or a JSON Web Token
+  user @1 :Text;
+  password @2 :Text;
+}
+
+struct CallerInfo {
+  name @0 :Text;
+  grants @1 :List(Grant);
+  expiresAtMs @2 :UInt64;      # 0: never
+}
+
+struct Grant {
+  # A role in the queues and topics whose names match a pattern, in which `*` stands for any text.
+  role @0 :Text;
+  queues @1 :List(Text);
+  topics @2 :List(Text);
+}
+
+struct LeaseInfo {
+  lease @0 :Data;
+  holder @1 :Text;             # who polled: caller, name of the client and address; "": not known
+  items @2 :UInt32;
+  expiresAtMs @3 :UInt64;
+  polledAtMs @4 :UInt64;
+}
+
+struct BatchInfo {
+  number @0 :UInt32;
+  receipt @1 :Receipt;
+}
+
+struct MetricFamily {
+  # As Prometheus has them. A sample has one value for each label.
+  name @0 :Text;
+  help @1 :Text;
+  kind @2 :Kind;
+  labels @3 :List(Text);
+  labelValues @4 :List(Text);  # of the first sample, of the second, ...
+  values @5 :List(Float64);    # one for each sample; of a histogram its sum, then how many there
+                               # were in each of its buckets, of which the last has no bound
+  bounds @6 :List(Float64);    # of a histogram: the upper bounds of its buckets
+
+  enum Kind {
+    counter @0;
+    gauge @1;
+    histogram @2;
+  }
+}
+
+enum HistorySpan {
+  hour @0;                     # a point every 10 seconds
+  day @1;                      # a point every 5 minutes
+}
+
+struct History {
+  endMs @0 :UInt64;            # the time of the last point
+  stepMs @1 :UInt64;
+  series @2 :List(Series);
+
+  struct Series {
+    name @0 :Text;             # see docs/operations.md
+    values @1 :List(Float64);  # oldest first
+  }
+}
+
+struct Backup {
+  id @0 :Data;
+  takenAtMs @1 :UInt64;
+  expiresAtMs @2 :UInt64;      # when the server ends it, if nobody reads it before
+  format @3 :UInt32;           # of the store
+  files @4 :List(BackupFile);
+}
+
+struct BackupFile {
+  name @0 :Text;
+  bytes @1 :UInt64;
+  isFinal @2 :Bool;            # a file of this name and size never changes, in no later backup either
 }
