@@ -77,6 +77,8 @@ class ServerInfo:
     poll_wait_ms_max: int
     reads_packed: bool = False
     """Whether calls may have packed contents and results, and complete whole leases."""
+    is_protected: bool = False
+    """Whether callers must authenticate."""
 
     @property
     def answer_bytes_max(self) -> int:
