@@ -1,7 +1,7 @@
 """A topic: publish messages, read them, subscribe to them, operate it and its groups."""
 
 from collections.abc import AsyncIterator, Iterable
-from typing import Any, Unpack
+from typing import Unpack
 
 from queueber import model
 from queueber.client.api.async_queue import AsyncQueue
@@ -77,24 +77,20 @@ class AsyncTopic:
         """The pages of a partition from a start on, each as `read` gives it.
 
         Ends at the end of the partition, when no message came for `wait` seconds; `limit` is that
-        of a page. The next page is on its way while the program goes through one.
+        of a page. Messages are read ahead: the next are on their way while the program goes through
+        a page, and small pages come from one call, up to 1,000 messages or a megabyte.
         """
-        rest: dict[str, Any] = {
-            name: value
-            for name, value in options.items()
-            if name not in {"start", "time", "last", "group", "moves"}
-        }
-        asked = to_read(partition, **options)
-        page = await wait_for_async(self._calls.reads.read(asked, wait))
-        while page.columns.count:
-            asked = to_read(partition, start=page.next_offset, moves=True, **rest)
-            ahead = self._calls.reads.read(asked, wait)
+        asked = to_read(partition, **options).ahead()
+        found = await wait_for_async(self._calls.reads.read(asked, wait))
+        while found.columns.count:
+            ahead = self._calls.reads.read(asked.goes_on(found.next_offset), wait)
             try:
-                yield MessagePage(page)
+                for page in found.parts(options.get("limit")):
+                    yield MessagePage(page)
             except BaseException:
                 ahead.cancel()
                 raise
-            page = await wait_for_async(ahead)
+            found = await wait_for_async(ahead)
 
     async def messages(
         self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]
