@@ -1,6 +1,7 @@
 """The capabilities that a connection is given: the bootstrap object, and queues by name."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from queueber.errors import InvariantViolation, QueueberError
@@ -19,9 +20,11 @@ from queueber.wire.queues import read_settings, write_server_info, write_stats
 class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
-    def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
+    def __init__(
+        self, service: Service, session: Session, describe: Callable[[], ServerInfo]
+    ) -> None:
         super().__init__(service, service.queues.handle(DEFAULT_QUEUE, session))
-        self._info = info
+        self._describe = describe
 
     def connection_ended(self) -> None:
         """Expire the leases that are bound to the connection."""
@@ -86,4 +89,4 @@ class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # ty
 
     @call
     async def describe_context(self, context: Any) -> None:
-        write_server_info(context.results.init("server"), self._info)
+        write_server_info(context.results.init("server"), self._describe())
