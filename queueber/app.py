@@ -26,7 +26,7 @@ from queueber.errors import QueueberError
 from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import ServerInfo
-from queueber.rpc.handlers import ServiceHandler
+from queueber.rpc.callers import Callers
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import REFUSED_MAX, RpcServer
 from queueber.service.commit_group import CommitGroup
@@ -184,13 +184,16 @@ async def _run_server(
     background: Executor,
     on_crash: Callable[[BaseException], None],
 ) -> None:
+    clock = SystemClock()
+    callers = Callers(config, clock, bridge.loop)
+    bridge.on_hangup(callers.reload)
     admission = Admission(bridge.loop, config.calls_in_flight_max)
     sweeper = Sweeper()
     reclaimer = Reclaimer()
     service = Service(
         Shell(
             open_engine(store, IdSource(Random())),
-            clock=SystemClock(),
+            clock=clock,
             loop=bridge.loop,
             admission=admission,
             limits=ServiceLimits(
@@ -217,11 +220,10 @@ async def _run_server(
         config.poll_wait_ms_max,
         reads_packed=True,
         started_at_ms=SystemClock().now_ms(),
+        is_protected=config.is_protected,
     )
     server = RpcServer(
-        lambda session: ServiceHandler(
-            service, session, lambda: replace(info, refuses_writes=store.refusal)
-        ),
+        callers.bootstrap(service, lambda: replace(info, refuses_writes=store.refusal)),
         new_session=partial(Session, admission, AnswerBudget(), on_crash=on_crash),
         connections_max=_allowed_connections(config),
         message_bytes_max=config.message_bytes_max,
@@ -247,3 +249,4 @@ async def _run_server(
         await trio.sleep(_FLUSH_SECONDS)
         server.close_connections()
         nursery.cancel_scope.cancel()
+    callers.close()

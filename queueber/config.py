@@ -26,6 +26,12 @@ from queueber.limits import (
 DEFAULT_LISTEN = "127.0.0.1:9090"
 _DURABILITIES = ("sync", "os")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
+_QUOTAS = (
+    "caller_calls_per_second_max",
+    "caller_bytes_per_second_max",
+    "caller_queues_max",
+    "caller_topics_max",
+)
 _LOG_FORMATS = ("auto", "console", "json")
 
 
@@ -53,6 +59,20 @@ class Config:
     shutdown_timeout_ms: int
     log_level: str
     log_format: str
+    tokens_file: Path | None = None
+    jwt_keys_file: Path | None = None
+    jwt_audience: str = ""
+    jwt_issuer: str = ""
+    audit_file: Path | None = None
+    caller_calls_per_second_max: int = 0
+    caller_bytes_per_second_max: int = 0
+    caller_queues_max: int = 0
+    caller_topics_max: int = 0
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether callers must authenticate."""
+        return self.tokens_file is not None or self.jwt_keys_file is not None
 
     def __post_init__(self) -> None:
         try:
@@ -73,6 +93,17 @@ class Config:
         _check_range("calls_in_flight_max", self.calls_in_flight_max, 1, 1_000_000)
         _check_range("waiting_polls_max", self.waiting_polls_max, 0, 1_000_000)
         _check_range("shutdown_timeout_ms", self.shutdown_timeout_ms, 0, 600_000)
+        self._check_callers()
+
+    def _check_callers(self) -> None:
+        for name in _QUOTAS:
+            value = getattr(self, name)
+            _check_range(name, value, 0, 1 << 40)
+            if value and not self.is_protected:
+                raise _wrong(name, "callers are not known; protect the server with tokens-file")
+        for name in ("jwt_audience", "jwt_issuer"):
+            if bool(getattr(self, name)) != (self.jwt_keys_file is not None):
+                raise _wrong(name, "give jwt-keys-file, jwt-audience and jwt-issuer together")
 
     def shown(self) -> dict[str, object]:
         """The options as the server logs them at its start."""
@@ -134,6 +165,32 @@ OPTIONS = (
     Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls, in ms."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
+    Option(
+        "tokens_file", Path, None,
+        "Tokens, users and certificates that may connect, from 'queueber token'. With it, or with "
+        "jwt_keys_file, callers must authenticate. Read again on SIGHUP.",
+    ),
+    Option(
+        "jwt_keys_file", Path, None,
+        "Key set (JWKS) of those who sign JSON Web Tokens. Read again on SIGHUP.",
+    ),
+    Option("jwt_audience", str, "", "The audience (aud) that JSON Web Tokens must be for."),
+    Option("jwt_issuer", str, "", "The issuer (iss) that JSON Web Tokens must be from."),
+    Option(
+        "audit_file", Path, None,
+        "File for the audit log, one JSON object a line. Opened again on SIGHUP. [default: the "
+        "log, if the server is protected]",
+    ),
+    Option("caller_calls_per_second_max", int, 0, "Calls a second of one caller; 0: no limit."),
+    Option(
+        "caller_bytes_per_second_max", int, 0,
+        "Bytes a second of one caller, of its calls and their answers; 0: no limit.",
+    ),
+    Option(
+        "caller_queues_max", int, 0,
+        "Queues under the names that a caller may administer, when it creates one; 0: no limit.",
+    ),
+    Option("caller_topics_max", int, 0, "The same for topics; 0: no limit."),
 )  # fmt: skip
 
 

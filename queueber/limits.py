@@ -57,6 +57,17 @@ PRODUCER_ID_BYTES_MAX = 256
 READER_NAME_BYTES_MAX = 256
 CLIENT_NAME_BYTES_MAX = 256
 """The name of a client, which the server logs."""
+CALLER_NAME_BYTES_MAX = 256
+"""The name of a caller, in the token file or in a JSON Web Token."""
+PATTERN_BYTES_MAX = 256
+"""A pattern of names in a grant."""
+GRANTS_MAX = 100
+"""Grants of one caller, and patterns of one grant."""
+CALLERS_MAX = 10_000
+"""Entries of a token file."""
+TOKEN_BYTES_MAX = 16 * KIB
+"""A token that a caller sends. Longer ones are refused unread."""
+PASSWORD_BYTES_MAX = 1024
 ERROR_BYTES_MAX = 16 * KIB
 """The error text of one failure; an item keeps only the last."""
 

@@ -35,6 +35,11 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "auto_create_topics": [("false", False), ("true", True), ("false", False)],
     "log_level": [("debug", "debug"), ("error", "error"), ("warning", "warning")],
     "log_format": [("json", "json"), ("console", "console"), ("json", "json")],
+    "jwt_audience": [("a", "a"), ("b", "b"), ("c", "c")],
+    "jwt_issuer": [("a", "a"), ("b", "b"), ("c", "c")],
+} | {
+    name: [("/a", Path("/a")), ("/b", Path("/b")), ("/c", Path("/c"))]
+    for name in ("tokens_file", "jwt_keys_file", "audit_file")
 }
 NUMBERS: dict[str, tuple[int, int, int]] = {
     "item_bytes_max": (11, 12, 13),
@@ -46,8 +51,18 @@ NUMBERS: dict[str, tuple[int, int, int]] = {
     "calls_in_flight_max": (11, 12, 13),
     "waiting_polls_max": (11, 12, 13),
     "shutdown_timeout_ms": (11, 12, 13),
+    "caller_calls_per_second_max": (11, 12, 13),
+    "caller_bytes_per_second_max": (11, 12, 13),
+    "caller_queues_max": (11, 12, 13),
+    "caller_topics_max": (11, 12, 13),
 }
 VALUES |= {name: [(str(n), n) for n in numbers] for name, numbers in NUMBERS.items()}
+
+WEB_TOKENS = {"jwt_keys_file": "/keys", "jwt_audience": "queueber", "jwt_issuer": "us"}
+NEEDS: dict[str, dict[str, str]] = dict.fromkeys(WEB_TOKENS, WEB_TOKENS) | {
+    name: {"tokens_file": "/tokens"} for name in NUMBERS if name.startswith("caller_")
+}
+"""Options that make sense only with others."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=[o.name for o in OPTIONS])
 
@@ -86,18 +101,20 @@ def test_load_config_takes_flag_over_environment_over_file(option: Option, tmp_p
     file = tmp_path / "queueber.toml"
     file.write_text(as_toml(option.name, of_file[0]))
     environment = {**HOME, option.variable: of_environment[0]}
-    flags = {option.name: of_flag[0]}
+    needed = dict(NEEDS.get(option.name, {}).items())
+    usual = asdict(load_config(needed, HOME))
+    needed.pop(option.name, None)
 
-    from_all = load_config(flags, environment, file)
-    from_two = load_config({option.name: None}, environment, file)
-    from_file = load_config({}, HOME, file)
+    from_all = load_config({**needed, option.name: of_flag[0]}, environment, file)
+    from_two = load_config({**needed, option.name: None}, environment, file)
+    from_file = load_config({**needed}, HOME, file)
 
     for config, (_, expected) in (
         (from_all, of_flag),
         (from_two, of_environment),
         (from_file, of_file),
     ):
-        assert asdict(config) == {**asdict(defaults()), option.name: expected}
+        assert asdict(config) == {**usual, option.name: expected}
 
 
 def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> None:
@@ -106,6 +123,25 @@ def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> 
     assert load_config(small, HOME).payload_bytes_max == 64 * KIB - 4 * KIB - 64
     with pytest.raises(InvalidArgument, match="--payload-bytes-max: 61377 is outside 1 to 61376"):
         load_config({**small, "payload_bytes_max": "61377"}, HOME)
+
+
+def test_quotas_need_callers_that_are_known() -> None:
+    with pytest.raises(InvalidArgument, match="--caller-queues-max: callers are not known"):
+        load_config({"caller_queues_max": "1"}, HOME)
+
+
+@pytest.mark.parametrize("missing", ["jwt_audience", "jwt_issuer"])
+def test_web_tokens_need_keys_an_audience_and_an_issuer(missing: str) -> None:
+    given = {**WEB_TOKENS, missing: None}
+
+    with pytest.raises(InvalidArgument, match="jwt-keys-file, jwt-audience and jwt-issuer"):
+        load_config(given, HOME)
+
+
+def test_tokens_or_keys_protect_the_server() -> None:
+    assert not defaults().is_protected
+    assert load_config({"tokens_file": "/tokens"}, HOME).is_protected
+    assert load_config(dict(WEB_TOKENS), HOME).is_protected
 
 
 def test_a_switch_is_true_or_false() -> None:

@@ -86,6 +86,8 @@ class Publication:
     """The offset that the first message must get."""
     closes: bool = False
     """Whether the topic takes no message after these."""
+    may_create: bool = True
+    """Whether its caller may create the topic if there is none."""
 
 
 @dataclass(slots=True)

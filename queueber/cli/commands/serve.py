@@ -16,7 +16,8 @@ def _config_flags(command: F) -> F:
     metavars: dict[object, str] = {int: "NUMBER", Path: "DIR"}
     for option in reversed(OPTIONS):
         metavar = metavars.get(option.parse, "TEXT")
-        default = "" if option.default is None else f" [default: {option.default}]"
+        metavar = "FILE" if option.name.endswith("_file") else metavar
+        default = "" if option.default in (None, "") else f" [default: {option.default}]"
         text = f"{option.help}{default}"
         command = click.option(option.flag, option.name, metavar=metavar, help=text)(command)
     return command

@@ -13,11 +13,12 @@ from queueber.client.arguments.values import Seconds, to_ms, to_text
 from queueber.client.calls.client_calls import ClientCalls
 from queueber.client.calls.publishes import publish_many
 from queueber.client.transport.futures import wait_for_async
+from queueber.client.transport.identity import Token, to_identity
 from queueber.client.transport.link import Target
 from queueber.client.transport.loops import close_connection_async, open_connection_async
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
-from queueber.model import Published, QueueSettings, ServerInfo, Stats
+from queueber.model import CallerInfo, Published, QueueSettings, ServerInfo, Stats
 
 
 class AsyncClient:
@@ -29,13 +30,22 @@ class AsyncClient:
     """
 
     def __init__(
-        self, address: str, *, connect_timeout: Seconds, retry_timeout: Seconds, name: str = ""
+        self,
+        address: str,
+        *,
+        connect_timeout: Seconds,
+        retry_timeout: Seconds,
+        name: str = "",
+        token: Token | None = None,
+        user: str | None = None,
+        password: str | None = None,
     ) -> None:
         self._target = Target(
             address,
             to_ms("connect_timeout", connect_timeout) / SECOND_MS,
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
+            to_identity(token, user, password),
         )
         self._calls: ClientCalls | None = None
 
@@ -146,6 +156,10 @@ class AsyncClient:
     async def server(self) -> ServerInfo:
         """The server's version and limits."""
         return await wait_for_async(self._connected().describe())
+
+    async def who_am_i(self) -> CallerInfo:
+        """The name and the grants of this program, as the server knows it."""
+        return await wait_for_async(self._connected().who_am_i())
 
     def _connected(self) -> ClientCalls:
         if self._calls is None:

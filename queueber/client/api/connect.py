@@ -3,6 +3,7 @@
 from queueber.client.api.async_client import AsyncClient
 from queueber.client.api.client import Client
 from queueber.client.arguments.values import Seconds
+from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
 
 CONNECT_TIMEOUT_SECONDS = 5.0
@@ -15,14 +16,27 @@ def connect(
     connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
     retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
     name: str = "",
+    token: Token | None = None,
+    user: str | None = None,
+    password: str | None = None,
 ) -> Client:
     """Connect to a server; `Unavailable` when it cannot be reached within `connect_timeout`.
 
     A call that the server refuses for now, or that certainly had no effect, is retried for
     `retry_timeout`. The server's log shows `name` beside the address of this program.
+
+    A protected server asks for a `token`, or a `user` with a `password`; `Unauthenticated` when it
+    does not know them. The token may be a function that returns it: it is called for each new
+    connection, on a thread.
     """
     client = Client(
-        address, connect_timeout=connect_timeout, retry_timeout=retry_timeout, name=name
+        address,
+        connect_timeout=connect_timeout,
+        retry_timeout=retry_timeout,
+        name=name,
+        token=token,
+        user=user,
+        password=password,
     )
     return client.__enter__()  # connects; a `with` block that enters again does no more
 
@@ -33,6 +47,9 @@ def connect_async(
     connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
     retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
     name: str = "",
+    token: Token | None = None,
+    user: str | None = None,
+    password: str | None = None,
 ) -> AsyncClient:
     """A client that connects in `async with` or with `await`. See `connect` for the arguments.
 
@@ -40,5 +57,11 @@ def connect_async(
     withdraws it where that is still possible; items that a cancelled poll brings are released.
     """
     return AsyncClient(
-        address, connect_timeout=connect_timeout, retry_timeout=retry_timeout, name=name
+        address,
+        connect_timeout=connect_timeout,
+        retry_timeout=retry_timeout,
+        name=name,
+        token=token,
+        user=user,
+        password=password,
     )

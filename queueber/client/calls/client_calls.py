@@ -14,7 +14,8 @@ from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import GroupRef, Link, QueueRef, TopicRef
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.model import CallerInfo, QueueSettings, ServerInfo, Stats
+from queueber.wire.callers import read_caller
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
 
 
@@ -73,6 +74,11 @@ class ClientCalls:
     def describe(self) -> "Future[ServerInfo]":
         return self.connection.ask(
             lambda link: link.service.describe(), lambda response: read_server_info(response.server)
+        )
+
+    def who_am_i(self) -> "Future[CallerInfo]":
+        return self.connection.ask(
+            lambda link: link.service.whoAmI(), lambda response: read_caller(response.caller)
         )
 
     def create(
