@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import cast
 
@@ -53,6 +54,10 @@ class Config:
     shutdown_timeout_ms: int
     log_level: str
     log_format: str
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    insecure: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -73,6 +78,7 @@ class Config:
         _check_range("calls_in_flight_max", self.calls_in_flight_max, 1, 1_000_000)
         _check_range("waiting_polls_max", self.waiting_polls_max, 0, 1_000_000)
         _check_range("shutdown_timeout_ms", self.shutdown_timeout_ms, 0, 600_000)
+        _check_exposure(self)
 
     def shown(self) -> dict[str, object]:
         """The options as the server logs them at its start."""
@@ -95,7 +101,11 @@ class Option:
         return "QUEUEBER_" + self.name.upper()
 
 
-def _parse_switch(text: str) -> bool:
+def parse_file(text: str) -> Path:
+    return Path(text)
+
+
+def parse_switch(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise InvalidArgument(f"{text!r} is not true or false")
     return text.lower() == "true"
@@ -128,12 +138,31 @@ OPTIONS = (
     Option("calls_in_flight_max", int, 10_000, "Most calls under way, without those that wait."),
     Option("waiting_polls_max", int, 100_000, "Most calls that wait at the same time."),
     Option(
-        "auto_create_topics", _parse_switch, True,
+        "auto_create_topics", parse_switch, True,
         "Whether a publish creates a topic that does not exist: true or false.",
     ),
     Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls, in ms."),
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
+    Option(
+        "tls_certificate", parse_file, None,
+        "PEM file with the server's certificate and those between it and its authority. Given: "
+        "clients must use TLS. Read again on SIGHUP, as are the next two.",
+    ),
+    Option(
+        "tls_key", parse_file, None,
+        "PEM file with the key of the certificate. [default: it is in the certificate's file]",
+    ),
+    Option(
+        "tls_client_ca", parse_file, None,
+        "PEM file with authorities: clients must have a certificate of one of them. With tokens, "
+        "they may have one instead.",
+    ),
+    Option(
+        "insecure", parse_switch, False,
+        "Listen on an address that other machines can reach, though there is no TLS or no "
+        "authentication: true or false.",
+    ),
 )  # fmt: skip
 
 
@@ -198,6 +227,44 @@ def split_address(address: str) -> tuple[str, int]:
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise InvalidArgument(f"address: {address!r} is not host:port, as in {DEFAULT_LISTEN}")
     return host.strip("[]"), int(port)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach the address. Of names, only `localhost` is known to."""
+    host, _ = split_address(address)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def authenticates(config: Config) -> bool:
+    """Whether callers of the server have to say who they are."""
+    return config.tls_client_ca is not None
+
+
+def is_protected(config: Config) -> bool:
+    """Whether nobody can listen to calls or send some without being allowed to."""
+    return config.tls_certificate is not None and authenticates(config)
+
+
+def _check_exposure(config: Config) -> None:
+    if config.tls_certificate is None:
+        for name, given in (("tls_key", config.tls_key), ("tls_client_ca", config.tls_client_ca)):
+            if given is not None:
+                raise _wrong(name, "it needs a certificate; give tls_certificate, too")
+    if config.insecure or is_loopback(config.listen) or is_protected(config):
+        return
+    missing = [
+        *(["TLS (--tls-certificate)"] if config.tls_certificate is None else []),
+        *([] if authenticates(config) else ["authentication (--tls-client-ca)"]),
+    ]
+    raise _wrong(
+        "listen",
+        f"other machines can reach {config.listen}, and the server has no "
+        f"{' and no '.join(missing)}; set it up as docs/tls.md says, listen on 127.0.0.1, or give "
+        "--insecure if everybody who can reach the address may do everything",
+    )
 
 
 def _largest(message_bytes_max: int) -> int:

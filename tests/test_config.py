@@ -11,6 +11,8 @@ from queueber.config import (
     Config,
     Option,
     default_data_dir,
+    is_loopback,
+    is_protected,
     load_config,
     split_address,
 )
@@ -29,12 +31,16 @@ HOME = {"XDG_DATA_HOME": "/somewhere/data"}
 
 # For each option a value for each source, as text and as what it becomes.
 VALUES: dict[str, list[tuple[str, object]]] = {
-    "listen": [("h:1", "h:1"), ("h:2", "h:2"), ("h:3", "h:3")],
+    "listen": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
     "data_dir": [("/a", Path("/a")), ("/b", Path("/b")), ("/c", Path("/c"))],
     "durability": [("os", "os"), ("sync", "sync"), ("os", "os")],
     "auto_create_topics": [("false", False), ("true", True), ("false", False)],
     "log_level": [("debug", "debug"), ("error", "error"), ("warning", "warning")],
     "log_format": [("json", "json"), ("console", "console"), ("json", "json")],
+    "tls_certificate": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "tls_key": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "insecure": [("true", True), ("false", False), ("true", True)],
 }
 NUMBERS: dict[str, tuple[int, int, int]] = {
     "item_bytes_max": (11, 12, 13),
@@ -47,6 +53,8 @@ NUMBERS: dict[str, tuple[int, int, int]] = {
     "waiting_polls_max": (11, 12, 13),
     "shutdown_timeout_ms": (11, 12, 13),
 }
+NEEDED = {name: {"tls_certificate": "/x"} for name in ("tls_key", "tls_client_ca")}
+"""Options that are wrong without another one."""
 VALUES |= {name: [(str(n), n) for n in numbers] for name, numbers in NUMBERS.items()}
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=[o.name for o in OPTIONS])
@@ -85,19 +93,21 @@ def test_load_config_takes_flag_over_environment_over_file(option: Option, tmp_p
     of_flag, of_environment, of_file = VALUES[option.name]
     file = tmp_path / "queueber.toml"
     file.write_text(as_toml(option.name, of_file[0]))
+    needed = NEEDED.get(option.name, {})
     environment = {**HOME, option.variable: of_environment[0]}
-    flags = {option.name: of_flag[0]}
+    flags = {**needed, option.name: of_flag[0]}
 
     from_all = load_config(flags, environment, file)
-    from_two = load_config({option.name: None}, environment, file)
-    from_file = load_config({}, HOME, file)
+    from_two = load_config({**needed, option.name: None}, environment, file)
+    from_file = load_config(needed, HOME, file)
 
     for config, (_, expected) in (
         (from_all, of_flag),
         (from_two, of_environment),
         (from_file, of_file),
     ):
-        assert asdict(config) == {**asdict(defaults()), option.name: expected}
+        others = {name: Path(text) for name, text in needed.items()}
+        assert asdict(config) == {**asdict(defaults()), **others, option.name: expected}
 
 
 def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> None:
@@ -117,9 +127,9 @@ def test_load_config_mixes_sources_option_by_option(tmp_path: Path) -> None:
     file = tmp_path / "queueber.toml"
     file.write_text('listen = "file:1"\npoll_items_max = 7\n')
 
-    config = load_config({"log_level": "debug"}, {**HOME, "QUEUEBER_LISTEN": "env:2"}, file)
+    config = load_config({"log_level": "debug"}, {**HOME, "QUEUEBER_LISTEN": "[::1]:2"}, file)
 
-    assert (config.log_level, config.listen, config.poll_items_max) == ("debug", "env:2", 7)
+    assert (config.log_level, config.listen, config.poll_items_max) == ("debug", "[::1]:2", 7)
 
 
 def test_load_config_with_an_empty_variable_goes_on_to_the_next_source() -> None:
@@ -318,6 +328,55 @@ def test_split_address_of_anything_else_is_refused_with_an_example(address: str)
     assert DEFAULT_LISTEN in str(raised.value)
 
 
+# --- addresses that others can reach --------------------------------------------------------------
+
+LOCAL = ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]
+REACHABLE = ["0.0.0.0:1", "[::]:1", "10.0.0.5:1", "[2001:db8::1]:1", "queue.example:1"]
+PROTECTED = {"tls_certificate": "/server.pem", "tls_client_ca": "/ca.pem"}
+
+
+@pytest.mark.parametrize("address", LOCAL)
+def test_server_may_listen_on_loopback_without_protection(address: str) -> None:
+    config = load_config({"listen": address}, HOME)
+
+    assert (config.listen, is_loopback(address), is_protected(config)) == (address, True, False)
+
+
+@pytest.mark.parametrize("address", REACHABLE)
+@pytest.mark.parametrize(
+    ("flags", "missing"),
+    [
+        ({}, "no TLS (--tls-certificate) and no authentication ("),
+        ({"tls_certificate": "/server.pem"}, "no authentication ("),
+    ],
+)
+def test_server_without_protection_listens_on_no_other_address(
+    address: str, flags: dict[str, str], missing: str
+) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        load_config({"listen": address, **flags}, HOME)
+
+    text = str(refused.value)
+    assert text.startswith(f"--listen: other machines can reach {address}, and the server has no ")
+    assert missing in text
+    assert "--insecure" in text
+
+
+@pytest.mark.parametrize("flags", [{"insecure": "true"}, PROTECTED])
+def test_server_with_protection_or_insecure_listens_everywhere(flags: dict[str, str]) -> None:
+    config = load_config({"listen": "0.0.0.0:1", **flags}, HOME)
+
+    assert config.listen == "0.0.0.0:1"
+    assert is_protected(config) == (flags is PROTECTED)
+
+
+@pytest.mark.parametrize("name", ["tls_key", "tls_client_ca"])
+def test_key_or_authority_without_a_certificate_is_refused(name: str) -> None:
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(InvalidArgument, match=f"^{flag}: it needs a certificate"):
+        load_config({name: "/x.pem"}, HOME)
+
+
 # --- the data directory ---------------------------------------------------------------------------
 
 
@@ -354,4 +413,4 @@ def test_shown_names_every_option_in_plain_values() -> None:
 
     assert set(shown) == {option.name for option in OPTIONS}
     assert shown["data_dir"] == "/somewhere/data/queueber"
-    assert all(isinstance(value, str | int) for value in shown.values())
+    assert all(isinstance(value, str | int | None) for value in shown.values())

@@ -130,6 +130,8 @@ class Session:
         self.answers = UnreadAnswers(budget)
         self.address = address
         self.name = ""
+        self.certificate_name = ""
+        """Who the client certificate of its connection is for; empty without one."""
         self.calls = 0
         self.arriving = 0
         self.begun = self.begun_ever = 0

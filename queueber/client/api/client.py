@@ -19,6 +19,7 @@ from queueber.client.transport.loops import close_connection, open_connection
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
 from queueber.model import Published, QueueSettings, ServerInfo, Stats
+from queueber.tls import TlsOptions, to_tls
 
 
 class Client:
@@ -30,13 +31,20 @@ class Client:
     """
 
     def __init__(
-        self, address: str, *, connect_timeout: Seconds, retry_timeout: Seconds, name: str = ""
+        self,
+        address: str,
+        *,
+        connect_timeout: Seconds,
+        retry_timeout: Seconds,
+        name: str = "",
+        tls: TlsOptions | bool | None = None,
     ) -> None:
         self._target = Target(
             address,
             to_ms("connect_timeout", connect_timeout) / SECOND_MS,
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
+            to_tls(tls),
         )
         self._calls: ClientCalls | None = None
 
