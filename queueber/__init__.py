@@ -86,6 +86,7 @@ from queueber.model import (
     TopicInfo,
     TopicSettings,
 )
+from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
 from queueber.worker.progress import WorkerStats
 from queueber.worker.work_item import Retry, WorkItem
@@ -158,6 +159,7 @@ __all__ = [
     "Start",
     "Stats",
     "Subscription",
+    "TlsOptions",
     "Together",
     "Topic",
     "TopicConfig",

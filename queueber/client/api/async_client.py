@@ -19,6 +19,7 @@ from queueber.client.transport.loops import close_connection_async, open_connect
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
 from queueber.model import CallerInfo, Published, QueueSettings, ServerInfo, Stats
+from queueber.tls import TlsOptions, to_tls
 
 
 class AsyncClient:
@@ -39,6 +40,7 @@ class AsyncClient:
         token: Token | None = None,
         user: str | None = None,
         password: str | None = None,
+        tls: TlsOptions | bool | None = None,
     ) -> None:
         self._target = Target(
             address,
@@ -46,6 +48,7 @@ class AsyncClient:
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
             to_identity(token, user, password),
+            to_tls(tls),
         )
         self._calls: ClientCalls | None = None
 

@@ -20,6 +20,7 @@ from queueber.client.transport.loops import close_connection, open_connection
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
 from queueber.model import CallerInfo, Published, QueueSettings, ServerInfo, Stats
+from queueber.tls import TlsOptions, to_tls
 
 
 class Client:
@@ -40,6 +41,7 @@ class Client:
         token: Token | None = None,
         user: str | None = None,
         password: str | None = None,
+        tls: TlsOptions | bool | None = None,
     ) -> None:
         self._target = Target(
             address,
@@ -47,6 +49,7 @@ class Client:
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
             to_identity(token, user, password),
+            to_tls(tls),
         )
         self._calls: ClientCalls | None = None
 
