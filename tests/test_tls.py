@@ -136,7 +136,7 @@ def test_file_without_what_it_should_have_is_named(authority: Authority) -> None
 
     with pytest.raises(InvalidArgument, match=r"tls-certificate: .*garbage.pem are not a certific"):
         server_context(garbage)
-    with pytest.raises(InvalidArgument, match="tls.ca: .*garbage.pem has no certificates in PEM"):
+    with pytest.raises(InvalidArgument, match=r"tls.ca: .*garbage.pem has no certificates in PEM"):
         client_context(TlsOptions(ca=garbage))
 
 
