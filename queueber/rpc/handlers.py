@@ -5,6 +5,7 @@ from typing import Any
 
 from queueber.errors import InvariantViolation, QueueberError
 from queueber.model import ServerInfo
+from queueber.rpc.backup_handlers import BackupMethods
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
 from queueber.rpc.topic_handlers import TopicsMethods
@@ -16,7 +17,7 @@ from queueber.service.validate.arguments import check_client_name
 from queueber.wire.queues import read_settings, write_server_info, write_stats
 
 
-class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+class ServiceHandler(AllQueueMethods, TopicsMethods, BackupMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
     def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
