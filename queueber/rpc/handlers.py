@@ -7,6 +7,7 @@ from typing import Any
 from queueber.auth.callers import everybody
 from queueber.errors import FailedPrecondition, InvariantViolation, QueueberError
 from queueber.model import ServerInfo
+from queueber.rpc.backup_handlers import BackupMethods
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
 from queueber.rpc.rights import rights_of
@@ -31,7 +32,7 @@ def end_session(service: Service, session: Session) -> None:
             session.crashed(error)
 
 
-class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+class ServiceHandler(AllQueueMethods, TopicsMethods, BackupMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
     def __init__(

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Generator, Mapping
 from typing import Any, Self, Unpack
 
+from queueber.client.api.async_backup import AsyncBackup
 from queueber.client.api.async_queue import AsyncQueue
 from queueber.client.api.async_together import AsyncTogether
 from queueber.client.api.async_topic import AsyncTopic
@@ -155,6 +156,14 @@ class AsyncClient:
     def together(self) -> AsyncTogether:
         """Steps over topics and queues that all happen, or none; see `AsyncTogether`."""
         return AsyncTogether(self._connected().connection)
+
+    async def backup(self) -> AsyncBackup:
+        """Begin a backup of the whole server: all that was acknowledged before is in it.
+
+        Close it, or use it in an `async with` block: the server keeps only a few.
+        """
+        calls = self._connected().backups
+        return AsyncBackup(calls, await wait_for_async(calls.begin()))
 
     async def server(self) -> ServerInfo:
         """The server's version and limits."""

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Self, Unpack
 
+from queueber.client.api.backup import Backup
 from queueber.client.api.queue import Queue
 from queueber.client.api.together import Together
 from queueber.client.api.topic import Topic
@@ -151,6 +152,14 @@ class Client:
     def together(self) -> Together:
         """Steps over topics and queues that all happen, or none; see `Together`."""
         return Together(self._connected().connection)
+
+    def backup(self) -> Backup:
+        """Begin a backup of the whole server: all that was acknowledged before is in it.
+
+        Close it, or use it in a `with` block: the server keeps only a few.
+        """
+        calls = self._connected().backups
+        return Backup(calls, wait_for(calls.begin()))
 
     def server(self) -> ServerInfo:
         """The server's version and limits."""
