@@ -25,7 +25,8 @@ def groups(target: Target, name: str) -> None:
       queueber topic groups orders --json | jq '{name, lag}'
 
     'lag' is the number of messages that a group has not acknowledged, 'age' how long the oldest of
-    them has been there. Cursors are the offsets where each partition goes on.
+    them has been there. Cursors are the offsets where each partition goes on. The last column says
+    what stops a group: that it is paused, or why its queue takes no message.
     """
     with target.connect() as client:
         listed = client.topic(name, must_exist=True).groups()
@@ -43,7 +44,7 @@ def _row(info: GroupInfo) -> tuple[str, ...]:
         f"{info.dead:,}",
         ", ".join(info.consumers) or "none",
         " ".join(map(str, info.cursors)),
-        "paused" if info.paused_until_ms else "",
+        "paused" if info.paused_until_ms else info.stopped_by,
     )
 
 

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -252,3 +253,23 @@ def test_tail_begins_at_the_end_and_prints_what_is_published(
 
     assert process.returncode == 130
     assert set(lines) == {b"new\n", b"last\n"}
+
+
+def test_groups_show_what_stops_a_bridge(
+    cli: Cli, client: queueber.Client, topic: queueber.Topic
+) -> None:
+    queue = f"{topic.name}-queue"
+    client.create_queue(queue, item_bytes_max=3)
+    topic.create_group("bridge", kind="queue", queue=queue)
+    topic.publish(b"long")
+    reason = (
+        f"message 0 of partition 0 of topic '{topic.name}' has 4 bytes; "
+        f"item_bytes_max of queue '{queue}' is 3"
+    )
+    deadline = time.monotonic() + 10
+    while topic.describe_group("bridge").stopped_by != reason:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+    assert reason in cli("topic", "groups", topic.name).stdout
+    assert objects(cli("topic", "groups", topic.name, "--json"))[0]["stoppedBy"] == reason
