@@ -103,6 +103,8 @@ class Service:
             self.polls.swept(swept.queue, swept.moved)
         for queue in swept.filled:
             self.shell.after_write(queue)
+        for group, stop in swept.stops:
+            self.groups.tell_stop(group, stop)
         if swept.topic is not None and swept.topic.record.is_deleted:
             self._topic_gone(swept.topic)
         return True
