@@ -18,6 +18,7 @@ from queueber.client import (
     AsyncSubscription,
     AsyncTogether,
     AsyncTopic,
+    AsyncTopicProducer,
     Backoff,
     Client,
     Item,
@@ -34,6 +35,7 @@ from queueber.client import (
     Subscription,
     Together,
     Topic,
+    TopicProducer,
     connect,
     connect_async,
 )
@@ -86,6 +88,7 @@ from queueber.model import (
     TopicInfo,
     TopicSettings,
 )
+from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
 from queueber.worker.progress import WorkerStats
 from queueber.worker.work_item import Retry, WorkItem
@@ -105,6 +108,7 @@ __all__ = [
     "AsyncSubscription",
     "AsyncTogether",
     "AsyncTopic",
+    "AsyncTopicProducer",
     "Backoff",
     "CallerInfo",
     "Client",
@@ -158,10 +162,12 @@ __all__ = [
     "Start",
     "Stats",
     "Subscription",
+    "TlsOptions",
     "Together",
     "Topic",
     "TopicConfig",
     "TopicInfo",
+    "TopicProducer",
     "TopicSettings",
     "Unauthenticated",
     "Unavailable",

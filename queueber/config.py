@@ -8,6 +8,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import cast
 
@@ -69,6 +70,11 @@ class Config:
     caller_queues_max: int = 0
     caller_topics_max: int = 0
 
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    insecure: bool = False
+
     @property
     def is_protected(self) -> bool:
         """Whether callers must authenticate."""
@@ -94,6 +100,7 @@ class Config:
         _check_range("waiting_polls_max", self.waiting_polls_max, 0, 1_000_000)
         _check_range("shutdown_timeout_ms", self.shutdown_timeout_ms, 0, 600_000)
         self._check_callers()
+        _check_exposure(self)
 
     def _check_callers(self) -> None:
         for name in _QUOTAS:
@@ -127,7 +134,11 @@ class Option:
         return "QUEUEBER_" + self.name.upper()
 
 
-def _parse_switch(text: str) -> bool:
+def parse_file(text: str) -> Path:
+    return Path(text)
+
+
+def parse_switch(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise InvalidArgument(f"{text!r} is not true or false")
     return text.lower() == "true"
@@ -160,7 +171,7 @@ OPTIONS = (
     Option("calls_in_flight_max", int, 10_000, "Most calls under way, without those that wait."),
     Option("waiting_polls_max", int, 100_000, "Most calls that wait at the same time."),
     Option(
-        "auto_create_topics", _parse_switch, True,
+        "auto_create_topics", parse_switch, True,
         "Whether a publish creates a topic that does not exist: true or false.",
     ),
     Option("shutdown_timeout_ms", int, 10_000, "How long a shutdown waits for calls, in ms."),
@@ -192,6 +203,25 @@ OPTIONS = (
         "Queues under the names that a caller may administer, when it creates one; 0: no limit.",
     ),
     Option("caller_topics_max", int, 0, "The same for topics; 0: no limit."),
+    Option(
+        "tls_certificate", parse_file, None,
+        "PEM file with the server's certificate and those between it and its authority. Given: "
+        "clients must use TLS. Read again on SIGHUP, as are the next two.",
+    ),
+    Option(
+        "tls_key", parse_file, None,
+        "PEM file with the key of the certificate. [default: it is in the certificate's file]",
+    ),
+    Option(
+        "tls_client_ca", parse_file, None,
+        "PEM file with authorities: clients must have a certificate of one of them. With tokens, "
+        "they may have one instead.",
+    ),
+    Option(
+        "insecure", parse_switch, False,
+        "Listen on an address that other machines can reach, though there is no TLS or no "
+        "authentication: true or false.",
+    ),
 )  # fmt: skip
 
 
@@ -256,6 +286,41 @@ def split_address(address: str) -> tuple[str, int]:
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise InvalidArgument(f"address: {address!r} is not host:port, as in {DEFAULT_LISTEN}")
     return host.strip("[]"), int(port)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach the address. Of names, only `localhost` is known to."""
+    host, _ = split_address(address)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def authenticates(config: Config) -> bool:
+    """Whether callers of the server have to say who they are."""
+    return config.is_protected or config.tls_client_ca is not None
+
+
+def _check_exposure(config: Config) -> None:
+    if config.tls_certificate is None:
+        for name, given in (("tls_key", config.tls_key), ("tls_client_ca", config.tls_client_ca)):
+            if given is not None:
+                raise _wrong(name, "it needs a certificate; give tls_certificate, too")
+    if config.insecure or is_loopback(config.listen):
+        return
+    missing = [
+        *(["TLS (--tls-certificate)"] if config.tls_certificate is None else []),
+        *([] if authenticates(config) else ["authentication (--tokens-file)"]),
+    ]
+    if not missing:
+        return
+    raise _wrong(
+        "listen",
+        f"other machines can reach {config.listen}, and the server has no "
+        f"{' and no '.join(missing)}; set it up as docs/security.md says, listen on 127.0.0.1, or "
+        "give --insecure if everybody who can reach the address may do everything",
+    )
 
 
 def _largest(message_bytes_max: int) -> int:

@@ -193,6 +193,17 @@ SNAPSHOT_YIELDS_MS = 2 * SECOND_MS
 """At the limit, a new snapshot ends the one unread for longest, if nobody read it for this long. An
 active reader asks for its next page within milliseconds."""
 
+BACKUPS_MAX = 4
+"""Backups that the server keeps. Each keeps files on disk that compactions have replaced."""
+BACKUP_KEEP_MS = 5 * MINUTE_MS
+"""How long the server keeps a backup that nobody reads."""
+BACKUP_CHUNK_BYTES = MIB
+"""Bytes of a file in one call: reading and sending them takes about a millisecond."""
+BACKUP_WAIT_MS_MAX = MINUTE_MS
+"""How long a new backup waits for the commits of loads that are under way."""
+BACKUP_FILES_MAX = 1_000_000
+"""Files of one backup that a client takes in: 64 TB, in files of the usual size."""
+
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Upper limit of `message_bytes_max`: by default, Cap'n Proto clients refuse 64 MiB messages."""
 

@@ -10,7 +10,9 @@ from queueber.config import (
     OPTIONS,
     Config,
     Option,
+    authenticates,
     default_data_dir,
+    is_loopback,
     load_config,
     split_address,
 )
@@ -29,7 +31,7 @@ HOME = {"XDG_DATA_HOME": "/somewhere/data"}
 
 # For each option a value for each source, as text and as what it becomes.
 VALUES: dict[str, list[tuple[str, object]]] = {
-    "listen": [("h:1", "h:1"), ("h:2", "h:2"), ("h:3", "h:3")],
+    "listen": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
     "data_dir": [("/a", Path("/a")), ("/b", Path("/b")), ("/c", Path("/c"))],
     "durability": [("os", "os"), ("sync", "sync"), ("os", "os")],
     "auto_create_topics": [("false", False), ("true", True), ("false", False)],
@@ -37,9 +39,13 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "log_format": [("json", "json"), ("console", "console"), ("json", "json")],
     "jwt_audience": [("a", "a"), ("b", "b"), ("c", "c")],
     "jwt_issuer": [("a", "a"), ("b", "b"), ("c", "c")],
-} | {
-    name: [("/a", Path("/a")), ("/b", Path("/b")), ("/c", Path("/c"))]
-    for name in ("tokens_file", "jwt_keys_file", "audit_file")
+    "tls_certificate": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "tls_key": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "insecure": [("true", True), ("false", False), ("true", True)],
+    "tokens_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "jwt_keys_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "audit_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
 }
 NUMBERS: dict[str, tuple[int, int, int]] = {
     "item_bytes_max": (11, 12, 13),
@@ -59,9 +65,11 @@ NUMBERS: dict[str, tuple[int, int, int]] = {
 VALUES |= {name: [(str(n), n) for n in numbers] for name, numbers in NUMBERS.items()}
 
 WEB_TOKENS = {"jwt_keys_file": "/keys", "jwt_audience": "queueber", "jwt_issuer": "us"}
-NEEDS: dict[str, dict[str, str]] = dict.fromkeys(WEB_TOKENS, WEB_TOKENS) | {
-    name: {"tokens_file": "/tokens"} for name in NUMBERS if name.startswith("caller_")
-}
+NEEDS: dict[str, dict[str, str]] = (
+    dict.fromkeys(WEB_TOKENS, WEB_TOKENS)
+    | {name: {"tokens_file": "/tokens"} for name in NUMBERS if name.startswith("caller_")}
+    | {name: {"tls_certificate": "/x"} for name in ("tls_key", "tls_client_ca")}
+)
 """Options that make sense only with others."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=[o.name for o in OPTIONS])
@@ -153,9 +161,9 @@ def test_load_config_mixes_sources_option_by_option(tmp_path: Path) -> None:
     file = tmp_path / "queueber.toml"
     file.write_text('listen = "file:1"\npoll_items_max = 7\n')
 
-    config = load_config({"log_level": "debug"}, {**HOME, "QUEUEBER_LISTEN": "env:2"}, file)
+    config = load_config({"log_level": "debug"}, {**HOME, "QUEUEBER_LISTEN": "[::1]:2"}, file)
 
-    assert (config.log_level, config.listen, config.poll_items_max) == ("debug", "env:2", 7)
+    assert (config.log_level, config.listen, config.poll_items_max) == ("debug", "[::1]:2", 7)
 
 
 def test_load_config_with_an_empty_variable_goes_on_to_the_next_source() -> None:
@@ -354,6 +362,55 @@ def test_split_address_of_anything_else_is_refused_with_an_example(address: str)
     assert DEFAULT_LISTEN in str(raised.value)
 
 
+# --- addresses that others can reach --------------------------------------------------------------
+
+LOCAL = ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]
+REACHABLE = ["0.0.0.0:1", "[::]:1", "10.0.0.5:1", "[2001:db8::1]:1", "queue.example:1"]
+PROTECTED = {"tls_certificate": "/server.pem", "tls_client_ca": "/ca.pem"}
+
+
+@pytest.mark.parametrize("address", LOCAL)
+def test_server_may_listen_on_loopback_without_protection(address: str) -> None:
+    config = load_config({"listen": address}, HOME)
+
+    assert (config.listen, is_loopback(address), authenticates(config)) == (address, True, False)
+
+
+@pytest.mark.parametrize("address", REACHABLE)
+@pytest.mark.parametrize(
+    ("flags", "missing"),
+    [
+        ({}, "no TLS (--tls-certificate) and no authentication ("),
+        ({"tls_certificate": "/server.pem"}, "no authentication ("),
+    ],
+)
+def test_server_without_protection_listens_on_no_other_address(
+    address: str, flags: dict[str, str], missing: str
+) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        load_config({"listen": address, **flags}, HOME)
+
+    text = str(refused.value)
+    assert text.startswith(f"--listen: other machines can reach {address}, and the server has no ")
+    assert missing in text
+    assert "--insecure" in text
+
+
+@pytest.mark.parametrize("flags", [{"insecure": "true"}, PROTECTED])
+def test_server_with_protection_or_insecure_listens_everywhere(flags: dict[str, str]) -> None:
+    config = load_config({"listen": "0.0.0.0:1", **flags}, HOME)
+
+    assert config.listen == "0.0.0.0:1"
+    assert authenticates(config) == (flags is PROTECTED)
+
+
+@pytest.mark.parametrize("name", ["tls_key", "tls_client_ca"])
+def test_key_or_authority_without_a_certificate_is_refused(name: str) -> None:
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(InvalidArgument, match=f"^{flag}: it needs a certificate"):
+        load_config({name: "/x.pem"}, HOME)
+
+
 # --- the data directory ---------------------------------------------------------------------------
 
 
@@ -390,4 +447,4 @@ def test_shown_names_every_option_in_plain_values() -> None:
 
     assert set(shown) == {option.name for option in OPTIONS}
     assert shown["data_dir"] == "/somewhere/data/queueber"
-    assert all(isinstance(value, str | int) for value in shown.values())
+    assert all(isinstance(value, str | int | None) for value in shown.values())

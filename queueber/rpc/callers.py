@@ -45,13 +45,15 @@ class Callers:
         done: bool = await self._loop.run_in_executor(self._passwords, work)
         return done
 
-    def bootstrap(self, service: Service, info: ServerInfo) -> Callable[[Session], Any]:
+    def bootstrap(
+        self, service: Service, describe: Callable[[], ServerInfo]
+    ) -> Callable[[Session], Any]:
         """What makes the first object of each connection."""
         protection = self._protection
 
         def serve(session: Session) -> ServiceHandler:
             session.audit = self._audit
-            return ServiceHandler(service, session, info)
+            return ServiceHandler(service, session, describe)
 
         if protection is None:
             return serve

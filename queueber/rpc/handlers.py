@@ -1,11 +1,13 @@
 """The capabilities that a connection is given: the bootstrap object, and queues by name."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from queueber.auth.callers import everybody
 from queueber.errors import FailedPrecondition, InvariantViolation, QueueberError
 from queueber.model import ServerInfo
+from queueber.rpc.backup_handlers import BackupMethods
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
 from queueber.rpc.rights import rights_of
@@ -30,13 +32,15 @@ def end_session(service: Service, session: Session) -> None:
             session.crashed(error)
 
 
-class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+class ServiceHandler(AllQueueMethods, TopicsMethods, BackupMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
-    def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
+    def __init__(
+        self, service: Service, session: Session, describe: Callable[[], ServerInfo]
+    ) -> None:
         rights = rights_of(service, session, ("Queue", "Service"), "queue", DEFAULT_QUEUE)
         super().__init__(service, service.queues.handle(DEFAULT_QUEUE, session), rights)
-        self._info = info
+        self._describe = describe
 
     def connection_ended(self) -> None:
         end_session(self._service, self._session)
@@ -109,4 +113,4 @@ class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # ty
 
     @call
     async def describe_context(self, context: Any) -> None:
-        write_server_info(context.results.init("server"), self._info)
+        write_server_info(context.results.init("server"), self._describe())

@@ -59,8 +59,8 @@ class Bridge:
             self.loop.add_signal_handler(number, partial(self.call_in_trio, report))
 
     def on_hangup(self, function: Callable[[], object]) -> None:
-        """Call a function on the loop at each SIGHUP."""
-        self.loop.add_signal_handler(signal.SIGHUP, function)
+        """Call a function in trio at each SIGHUP."""
+        self.loop.add_signal_handler(signal.SIGHUP, partial(self.call_in_trio, function))
 
 
 def run(main: Callable[[Bridge], Awaitable[T]]) -> T:

@@ -18,12 +18,19 @@ from typing import Any
 
 import structlog
 
-from queueber.rpc.buffers import LongMessage, MessageMemory, UnsentAnswers
+from queueber.rpc.buffers import (
+    SLICE_BYTES,
+    TLS_SLICE_BYTES,
+    LongMessage,
+    MessageMemory,
+    UnsentAnswers,
+)
 from queueber.rpc.fair_turns import FairShare, FairTurns
 from queueber.rpc.stall_watch import STALLED_SECONDS_CROWDED, StallWatch
 from queueber.service.session import Session
+from queueber.tls import certificate_name
 from queueber.wire.flow import Event, State, after
-from queueber.wire.stream import Stream
+from queueber.wire.stream import Stream, is_tls
 
 _log = structlog.get_logger("queueber.rpc")
 
@@ -47,8 +54,14 @@ class ServedStream(Stream):
         self._message = LongMessage(memory, self._memory_reserved)
 
     def connection_made(self, transport: Any) -> None:
-        self.session.address = _address(transport.get_extra_info("peername"))
-        self._unsent_answers = UnsentAnswers(transport, self.session.answers)
+        self.session.address = shown_address(transport.get_extra_info("peername"))
+        self.session.certificate_name = certificate_name(transport.get_extra_info("peercert"))
+        slice_bytes = SLICE_BYTES
+        if is_tls(transport):
+            # Below TLS the socket buffers once more, which nobody can count: so it gets less.
+            slice_bytes = TLS_SLICE_BYTES
+            transport.set_write_buffer_limits(TLS_SLICE_BYTES)
+        self._unsent_answers = UnsentAnswers(transport, self.session.answers, slice_bytes)
         super().connection_made(transport)
         self._stall_watch = StallWatch(
             self._loop,
@@ -164,7 +177,7 @@ class ServedStream(Stream):
         if self._unsent_answers.are_held:
             self._transport.abort()
         else:
-            self._transport.write_eof()
+            self._end_writing()
             self._close_soon()
 
     # --- the end ----------------------------------------------------------------------------------
@@ -186,7 +199,7 @@ class ServedStream(Stream):
             self._close_soon()
             return super().eof_received()
         self._turns.run(self._end)
-        return True
+        return not self._is_tls
 
     def _end(self) -> None:
         if not self._transport.is_closing():
@@ -223,7 +236,7 @@ class ServedStream(Stream):
         self._transport.abort()
 
 
-def _address(peer: Any) -> str:
+def shown_address(peer: Any) -> str:
     if not isinstance(peer, tuple):
         return str(peer or "")
     host, port = peer[:2]

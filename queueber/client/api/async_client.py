@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Generator, Mapping
 from typing import Any, Self, Unpack
 
+from queueber.client.api.async_backup import AsyncBackup
 from queueber.client.api.async_queue import AsyncQueue
 from queueber.client.api.async_together import AsyncTogether
 from queueber.client.api.async_topic import AsyncTopic
@@ -19,6 +20,7 @@ from queueber.client.transport.loops import close_connection_async, open_connect
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
 from queueber.model import CallerInfo, Published, QueueSettings, ServerInfo, Stats
+from queueber.tls import TlsOptions, to_tls
 
 
 class AsyncClient:
@@ -39,6 +41,7 @@ class AsyncClient:
         token: Token | None = None,
         user: str | None = None,
         password: str | None = None,
+        tls: TlsOptions | bool | None = None,
     ) -> None:
         self._target = Target(
             address,
@@ -46,6 +49,7 @@ class AsyncClient:
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
             to_identity(token, user, password),
+            to_tls(tls),
         )
         self._calls: ClientCalls | None = None
 
@@ -152,6 +156,14 @@ class AsyncClient:
     def together(self) -> AsyncTogether:
         """Steps over topics and queues that all happen, or none; see `AsyncTogether`."""
         return AsyncTogether(self._connected().connection)
+
+    async def backup(self) -> AsyncBackup:
+        """Begin a backup of the whole server: all that was acknowledged before is in it.
+
+        Close it, or use it in an `async with` block: the server keeps only a few.
+        """
+        calls = self._connected().backups
+        return AsyncBackup(calls, await wait_for_async(calls.begin()))
 
     async def server(self) -> ServerInfo:
         """The server's version and limits."""

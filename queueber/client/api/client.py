@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Self, Unpack
 
+from queueber.client.api.backup import Backup
 from queueber.client.api.queue import Queue
 from queueber.client.api.together import Together
 from queueber.client.api.topic import Topic
@@ -20,6 +21,7 @@ from queueber.client.transport.loops import close_connection, open_connection
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
 from queueber.model import CallerInfo, Published, QueueSettings, ServerInfo, Stats
+from queueber.tls import TlsOptions, to_tls
 
 
 class Client:
@@ -40,6 +42,7 @@ class Client:
         token: Token | None = None,
         user: str | None = None,
         password: str | None = None,
+        tls: TlsOptions | bool | None = None,
     ) -> None:
         self._target = Target(
             address,
@@ -47,6 +50,7 @@ class Client:
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
             to_identity(token, user, password),
+            to_tls(tls),
         )
         self._calls: ClientCalls | None = None
 
@@ -148,6 +152,14 @@ class Client:
     def together(self) -> Together:
         """Steps over topics and queues that all happen, or none; see `Together`."""
         return Together(self._connected().connection)
+
+    def backup(self) -> Backup:
+        """Begin a backup of the whole server: all that was acknowledged before is in it.
+
+        Close it, or use it in a `with` block: the server keeps only a few.
+        """
+        calls = self._connected().backups
+        return Backup(calls, wait_for(calls.begin()))
 
     def server(self) -> ServerInfo:
         """The server's version and limits."""

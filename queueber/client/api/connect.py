@@ -5,6 +5,7 @@ from queueber.client.api.client import Client
 from queueber.client.arguments.values import Seconds
 from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
+from queueber.tls import TlsOptions
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 RETRY_TIMEOUT_SECONDS = 30.0
@@ -19,6 +20,7 @@ def connect(
     token: Token | None = None,
     user: str | None = None,
     password: str | None = None,
+    tls: TlsOptions | bool | None = None,
 ) -> Client:
     """Connect to a server; `Unavailable` when it cannot be reached within `connect_timeout`.
 
@@ -28,6 +30,8 @@ def connect(
     A protected server asks for a `token`, or a `user` with a `password`; `Unauthenticated` when it
     does not know them. The token may be a function that returns it: it is called for each new
     connection, on a thread.
+    `tls=True` connects with TLS to a server whose certificate is from an authority that the system
+    trusts; `tls=TlsOptions(ca=...)` names another, and has the client's own certificate.
     """
     client = Client(
         address,
@@ -37,6 +41,7 @@ def connect(
         token=token,
         user=user,
         password=password,
+        tls=tls,
     )
     return client.__enter__()  # connects; a `with` block that enters again does no more
 
@@ -50,6 +55,7 @@ def connect_async(
     token: Token | None = None,
     user: str | None = None,
     password: str | None = None,
+    tls: TlsOptions | bool | None = None,
 ) -> AsyncClient:
     """A client that connects in `async with` or with `await`. See `connect` for the arguments.
 
@@ -64,4 +70,5 @@ def connect_async(
         token=token,
         user=user,
         password=password,
+        tls=tls,
     )
