@@ -356,7 +356,7 @@ def test_acts_and_refusals_are_audited_and_work_is_not(protected: Protected) -> 
         queue.add(b"x")
         queue.poll()
         queue.pause()
-        queue.purge("dead")
+        queue.purge("leased")
         client.queue("audit-2").add(b"x")
         client.publish({"audit-t": [b"x"]})
         client.topic("audit-t").trim(start="latest")
