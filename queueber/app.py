@@ -33,7 +33,7 @@ from queueber.service.service import Service
 from queueber.service.session import Admission, Session
 from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
-from queueber.sweeper.loops import Reclaimer, Sweeper, Syncer
+from queueber.sweeper.loops import Reclaimer, Sampler, Sweeper, Syncer
 from queueber.version import VERSION
 
 _log = structlog.get_logger("queueber")
@@ -226,6 +226,7 @@ async def _run_server(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
         nursery.start_soon(reclaimer.run, service)
+        nursery.start_soon(Sampler().run, service)
         nursery.start_soon(Syncer(store, lambda: bridge.wait(commits.wait())).run)
         host, port = await bridge.wait(server.start(*split_address(config.listen)))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -6,6 +6,7 @@ from typing import Any
 from queueber.errors import InvariantViolation, QueueberError
 from queueber.model import ServerInfo
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
+from queueber.rpc.measure_handlers import MeasureMethods
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
 from queueber.rpc.topic_handlers import TopicsMethods
 from queueber.schema import wire
@@ -16,8 +17,10 @@ from queueber.service.validate.arguments import check_client_name
 from queueber.wire.queues import read_settings, write_server_info, write_stats
 
 
-class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+class ServiceHandler(AllQueueMethods, TopicsMethods, MeasureMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
+
+    interface = "Service"
 
     def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
         super().__init__(service, service.queues.handle(DEFAULT_QUEUE, session))

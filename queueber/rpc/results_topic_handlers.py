@@ -3,7 +3,7 @@
 from typing import Any
 
 from queueber.errors import FailedPrecondition
-from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
+from queueber.rpc.calls import Answer, Methods, add_method, answer_with, call, check_may_hold
 from queueber.rpc.group_handlers import SubscriptionHandler, consumer_of
 from queueber.rpc.topic_reads import answer_read
 from queueber.schema import wire
@@ -19,6 +19,8 @@ from queueber.wire.topics import (
 
 
 class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
+    interface = "Topic"
+
     def __init__(self, service: Service, topic: ResultsHandle) -> None:
         super().__init__(service, topic.session)
         self._topic = topic
@@ -102,4 +104,4 @@ def _refused(method: str) -> Any:
 
 
 for _method in _REFUSED:
-    setattr(ResultsTopicHandler, f"{_method}_context", _refused(_method))
+    add_method(ResultsTopicHandler, _method, _refused(_method))

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.arguments.values import to_name
+from queueber.client.calls.measures import MeasureCalls
 from queueber.client.calls.publishes import Publishes
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
@@ -28,6 +29,7 @@ class ClientCalls:
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
         self.topic_list = TopicList(connection)
+        self.measures = MeasureCalls(connection)
         connection.senders.append(self)
         self._lock = Lock()
 
