@@ -29,6 +29,7 @@ from queueber.rpc.handlers import ServiceHandler
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import REFUSED_MAX, RpcServer
 from queueber.service.commit_group import CommitGroup
+from queueber.service.measures.store import store_families
 from queueber.service.service import Service
 from queueber.service.session import Admission, Session
 from queueber.service.shell import ServiceLimits, Shell
@@ -216,13 +217,19 @@ async def _run_server(
         config.poll_wait_ms_max,
         reads_packed=True,
     )
+    budget = AnswerBudget()
     server = RpcServer(
         lambda session: ServiceHandler(service, session, info),
-        new_session=partial(Session, admission, AnswerBudget(), on_crash=on_crash),
+        new_session=partial(Session, admission, budget, on_crash=on_crash),
         connections_max=_allowed_connections(config),
         message_bytes_max=config.message_bytes_max,
         loop=bridge.loop,
     )
+    service.measures.sources += [
+        server.families,
+        budget.families,
+        partial(store_families, store.properties, store.refused_writes),
+    ]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
         nursery.start_soon(reclaimer.run, service)
