@@ -12,6 +12,7 @@ from queueber.service.durable_ends import DurableEnds
 from queueber.service.groups import Groups
 from queueber.service.items import Items
 from queueber.service.loads import Loads
+from queueber.service.measures.measures import Measures
 from queueber.service.polls import Polls
 from queueber.service.publish import Publishing
 from queueber.service.queues import Queues
@@ -32,6 +33,7 @@ class Service:
         self.bound_leases = BoundLeases(shell)
         self.items = Items(shell)
         self.polls = Polls(shell, self.bound_leases)
+        self.measures = Measures(shell, self.polls.waits, self.polls.waiting)
         self.results = Results(shell)
         self.snapshots = Snapshots(shell)
         commit_hold = CommitHold(shell)
@@ -40,7 +42,9 @@ class Service:
         self.queues = Queues(shell, self.polls, self.snapshots)
         ends = DurableEnds(shell, self._messages_came)
         self.publishing = Publishing(shell, ends)
-        self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
+        self.topics = Topics(
+            shell, self.publishing, ends, self._topic_gone, self.measures.topics.use
+        )
         self.reads = Reads(shell, self.topics, self.publishing, ends)
         consumers = Consumers()
         self.groups = Groups(shell, self.topics, self.publishing, consumers, self._group_gone)
@@ -67,6 +71,7 @@ class Service:
 
     def _messages_came(self, topic: TopicState) -> None:
         """Messages of a topic are durable, or it is closed or gone."""
+        self.measures.topics.use(topic)
         self.shell.wakeups.fire(topic)
         self.subscriptions.messages_came(topic)
         for group in topic.groups.values():

@@ -38,9 +38,11 @@ class Topics:
         publishing: Publishing,
         ends: DurableEnds,
         gone: Callable[[TopicState], None],
+        used: Callable[[TopicState], None],
     ) -> None:
-        """`gone` is called when a topic was deleted."""
+        """`gone` is called when a topic was deleted, `used` whenever it is used."""
         self._gone = gone
+        self._used = used
         self._shell = shell
         self._publishing = publishing
         self._ends = ends
@@ -156,6 +158,7 @@ class Topics:
         return topic.state
 
     def _use(self, topic: TopicState) -> None:
+        self._used(topic)
         if topic.use(self._shell.clock.now_ms()):
             self._shell.run(None, topic.note_use)
 
