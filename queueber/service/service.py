@@ -9,6 +9,7 @@ from queueber.service.consumers import Consumers
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.groups import Groups
 from queueber.service.items import Items
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
 from queueber.service.publish import Publishing
@@ -29,7 +30,8 @@ class Service:
         self.limits = shell.limits
         self.bound_leases = BoundLeases(shell)
         self.items = Items(shell)
-        self.polls = Polls(shell, self.bound_leases)
+        self.lease_holders = LeaseHolders()
+        self.polls = Polls(shell, self.bound_leases, self.lease_holders)
         self.results = Results(shell)
         self.snapshots = Snapshots(shell)
         self.loads = Loads(shell)
@@ -50,6 +52,7 @@ class Service:
             consumers,
             self.items,
             self.bound_leases,
+            self.lease_holders,
         )
         self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
         shell.serve_waiting_polls = self._serve

@@ -153,6 +153,11 @@ class Session:
         """The caller, for a line of the log."""
         return {"caller": self.address} | ({"client": self.name} if self.name else {})
 
+    @property
+    def holder(self) -> str:
+        """The caller, for a list of leases."""
+        return f"{self.name} ({self.address})" if self.name else self.address
+
     # --- calls ------------------------------------------------------------------------------------
 
     def admit(self) -> None:
