@@ -83,6 +83,7 @@ FORGOTTEN_TOGETHER_MAX = 256
 
 BATCHES_MAX = 100_000
 """Batches that a queue remembers. It forgets a complete batch after `BATCH_KEEP_MS`."""
+BATCH_NUMBER_MAX = (1 << 32) - 1
 BATCH_KEEP_MS = 7 * DAY_MS
 
 PRODUCER_ANSWERS_KEPT = 8
@@ -174,6 +175,11 @@ READ_ITEMS_MAX = 10_000
 PEEK_ITEMS_MAX = 100
 PURGE_ITEMS_MAX = 1000
 """Items in a page of peek, and in a slice of purge or redrive: a few milliseconds."""
+LEASES_LIST_MAX = 1000
+BATCHES_LIST_MAX = 250
+"""Leases and batches in a page of their list: a few milliseconds."""
+HOLDERS_REMEMBERED = 10_000
+"""Leases of which the server remembers who polled: some 2 MiB."""
 
 READ_LOOKED_AT_MAX = 10_000
 """Results that a call may look at when it reads the results of one batch: about 5 ms."""

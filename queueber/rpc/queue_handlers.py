@@ -34,8 +34,8 @@ class GroupQueueHandler(QueueHandler):
 
 
 _NOT_OF_GROUPS = (
-    "add", "complete", "receipt", "waitBatch", "readResults", "ackResults", "dropReader",
-    "listReaders", "cancel", "beginLoad", "stageFile", "finishPart", "commitLoad",
+    "add", "complete", "receipt", "waitBatch", "listBatches", "readResults", "ackResults",
+    "dropReader", "listReaders", "cancel", "beginLoad", "stageFile", "finishPart", "commitLoad",
     "abortLoad", "listLoads", "openSnapshot", "scanSnapshot", "closeSnapshot", "splitSnapshot",
 )  # fmt: skip
 

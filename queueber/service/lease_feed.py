@@ -23,6 +23,7 @@ from queueber.model import (
 )
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.items import Items
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.log_feed import group_deleted
 from queueber.service.polls import ready_count
 from queueber.service.session import QueueHandle
@@ -45,12 +46,14 @@ class LeaseFeed:
         self,
         shell: Shell,
         bound: BoundLeases,
+        holders: LeaseHolders,
         topic: TopicHandle,
         group: Group,
         lease_ms: int,
     ) -> None:
         self._shell = shell
         self._bound = bound
+        self._holders = holders
         self._session = topic.session
         self.topic = topic.state
         self.group = group
@@ -84,6 +87,7 @@ class LeaseFeed:
         if len(self._left) > self._look_at:
             self._drop_ended()
         self._bound.add(self._session, queue, [polled.lease_id])
+        self._holders.remember([polled.lease_id], self._session.holder)
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         if self.topic.use(shell.clock.now_ms()):
             shell.run(None, self.topic.note_use)

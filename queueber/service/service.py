@@ -11,6 +11,7 @@ from queueber.service.consumers import Consumers
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.groups import Groups
 from queueber.service.items import Items
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loads import Loads
 from queueber.service.measures.measures import Measures
 from queueber.service.polls import Polls
@@ -32,7 +33,8 @@ class Service:
         self.limits = shell.limits
         self.bound_leases = BoundLeases(shell)
         self.items = Items(shell)
-        self.polls = Polls(shell, self.bound_leases)
+        self.lease_holders = LeaseHolders()
+        self.polls = Polls(shell, self.bound_leases, self.lease_holders)
         self.measures = Measures(shell, self.polls.waits, self.polls.waiting)
         self.results = Results(shell)
         self.snapshots = Snapshots(shell)
@@ -58,6 +60,7 @@ class Service:
             consumers,
             self.items,
             self.bound_leases,
+            self.lease_holders,
         )
         self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
         shell.serve_waiting_polls = self._serve

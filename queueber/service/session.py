@@ -182,6 +182,11 @@ class Session:
         """The address without the port, which changes with each connection."""
         return self.address.rpartition(":")[0]
 
+    @property
+    def holder(self) -> str:
+        """The caller, for a list of leases."""
+        return f"{self.name} ({self.address})" if self.name else self.address
+
     # --- calls ------------------------------------------------------------------------------------
 
     def admit(self) -> None:
