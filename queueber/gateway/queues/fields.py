@@ -27,7 +27,16 @@ Id = Annotated[
     ),
 ]
 Ids = Annotated[list[Id], Meta(min_length=1, max_length=10_000)]
-Contents = Annotated[bytes, Meta(description="Bytes, in base64.", examples=["aGVsbG8="])]
+Contents = Annotated[
+    bytes,
+    Meta(
+        description="Bytes, in base64.",
+        examples=["aGVsbG8="],
+        extra_json_schema={
+            "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+        },
+    ),
+]
 Key = Annotated[
     str,
     Meta(
