@@ -56,7 +56,8 @@ Batch = Annotated[
     ),
 ]
 Attributes = Annotated[
-    dict[str, str], Meta(max_length=ATTRIBUTES_MAX, description="Text that goes with an item.")
+    dict[Annotated[str, Meta(min_length=1)], str],
+    Meta(max_length=ATTRIBUTES_MAX, description="Text that goes with an item."),
 ]
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 LeaseMs = Annotated[int, Meta(ge=1, le=LEASE_MS_MAX)]
