@@ -18,6 +18,7 @@ from queueber.client import (
     AsyncSubscription,
     AsyncTogether,
     AsyncTopic,
+    AsyncTopicProducer,
     Backoff,
     Client,
     Item,
@@ -34,6 +35,7 @@ from queueber.client import (
     Subscription,
     Together,
     Topic,
+    TopicProducer,
     connect,
     connect_async,
 )
@@ -46,12 +48,16 @@ from queueber.errors import (
     NotFound,
     OutcomeUnknown,
     OutOfRange,
+    PermissionDenied,
     QueueberError,
     ResourceExhausted,
+    Unauthenticated,
     Unavailable,
 )
 from queueber.model import (
+    CallerInfo,
     FailOutcome,
+    Grant,
     GroupInfo,
     GroupKind,
     GroupSettings,
@@ -82,6 +88,7 @@ from queueber.model import (
     TopicInfo,
     TopicSettings,
 )
+from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
 from queueber.worker.progress import WorkerStats
 from queueber.worker.work_item import Retry, WorkItem
@@ -101,10 +108,13 @@ __all__ = [
     "AsyncSubscription",
     "AsyncTogether",
     "AsyncTopic",
+    "AsyncTopicProducer",
     "Backoff",
+    "CallerInfo",
     "Client",
     "FailOutcome",
     "FailedPrecondition",
+    "Grant",
     "GroupInfo",
     "GroupKind",
     "GroupSettings",
@@ -130,6 +140,7 @@ __all__ = [
     "PartRef",
     "PartitionInfo",
     "PeekPage",
+    "PermissionDenied",
     "Position",
     "Producer",
     "Published",
@@ -151,11 +162,14 @@ __all__ = [
     "Start",
     "Stats",
     "Subscription",
+    "TlsOptions",
     "Together",
     "Topic",
     "TopicConfig",
     "TopicInfo",
+    "TopicProducer",
     "TopicSettings",
+    "Unauthenticated",
     "Unavailable",
     "WorkItem",
     "Worker",
