@@ -78,7 +78,10 @@ class Pool:
     async def _connect(self) -> AsyncClient:
         seconds = self._settings.connect_seconds
         return await connect_async(
-            self._settings.address, connect_timeout=seconds, retry_timeout=_RETRY_SECONDS
+            self._settings.address,
+            connect_timeout=seconds,
+            retry_timeout=_RETRY_SECONDS,
+            token=self._settings.token,
         )
 
     async def _work(self, client: AsyncClient, background: Background) -> None:
