@@ -12,8 +12,10 @@ from queueber import Client, Item, Queue, connect
 from queueber.cli import output
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import check_exclusive, gathered, seconds
+from queueber.cli.tls_flags import tls_flags, tls_options
 from queueber.config import DEFAULT_LISTEN
 from queueber.model import ItemInfo, Result
+from queueber.tls import TlsOptions
 
 Shown = TypeVar("Shown", Item, ItemInfo, Result)
 
@@ -32,12 +34,25 @@ class Target:
     must_exist: bool = True
     raw: bool = False
     """Print contents only, unchanged."""
+    tls: bool = False
+    tls_ca: str | None = None
+    tls_certificate: str | None = None
+    tls_key: str | None = None
 
     def __post_init__(self) -> None:
         check_exclusive(raw=self.raw, json=self.use_json)
 
     def connect(self) -> Client:
-        return connect(self.address, connect_timeout=self.connect_timeout)
+        return connect(self.address, connect_timeout=self.connect_timeout, tls=self.tls_options)
+
+    @property
+    def tls_options(self) -> TlsOptions | None:
+        return tls_options(
+            tls=self.tls,
+            tls_ca=self.tls_ca,
+            tls_certificate=self.tls_certificate,
+            tls_key=self.tls_key,
+        )
 
     @contextlib.contextmanager
     def open_queue(self) -> Iterator[Queue]:
@@ -136,6 +151,7 @@ _server_flags = (
         show_default=True,
         help="How long to try to reach the server.",
     ),
+    *tls_flags,
     click.option("--json", "use_json", is_flag=True, help="Print JSON, one object a line."),
 )
 
