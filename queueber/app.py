@@ -8,6 +8,7 @@ import socket
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -216,10 +217,13 @@ async def _run_server(
         config.poll_items_max,
         config.poll_wait_ms_max,
         reads_packed=True,
+        started_at_ms=SystemClock().now_ms(),
     )
     budget = AnswerBudget()
     server = RpcServer(
-        lambda session: ServiceHandler(service, session, info),
+        lambda session: ServiceHandler(
+            service, session, lambda: replace(info, refuses_writes=store.refusal)
+        ),
         new_session=partial(Session, admission, budget, on_crash=on_crash),
         connections_max=_allowed_connections(config),
         message_bytes_max=config.message_bytes_max,

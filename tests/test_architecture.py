@@ -109,8 +109,13 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/rpc/server.py",
         "queueber/client/",
         "queueber/worker/",
+        "queueber/gateway/",
         "queueber/wire/stream.py",
     ),
+    "starlette": ("queueber/gateway/",),
+    "uvicorn": ("queueber/gateway/server.py", "queueber/gateway/protocol.py"),
+    "httptools": ("queueber/gateway/protocol.py",),
+    "msgspec": ("queueber/gateway/",),
     "trio": (
         "queueber/app.py",
         "queueber/rpc/kj_bridge.py",

@@ -11,6 +11,7 @@ from click.exceptions import Abort, Exit
 from queueber.cli import exits
 from queueber.cli.commands.add import add
 from queueber.cli.commands.finish import complete, fail, release, remove
+from queueber.cli.commands.gateway import gateway
 from queueber.cli.commands.loads import loads
 from queueber.cli.commands.operate import cancel, pause, purge, redrive, resume
 from queueber.cli.commands.peek import peek
@@ -79,9 +80,9 @@ def commands() -> None:
 
 
 _COMMANDS = (
-    serve, work, add, poll, extend, remove, complete, fail, release, receipt, results, readers,
-    peek, cancel, purge, redrive, pause, resume, stats, queues, loads, topics, topic, spark,
-    verify, repair, upgrade,
+    serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
+    readers, peek, cancel, purge, redrive, pause, resume, stats, queues, loads, topics, topic,
+    spark, verify, repair, upgrade,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

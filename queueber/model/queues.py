@@ -77,6 +77,11 @@ class ServerInfo:
     poll_wait_ms_max: int
     reads_packed: bool = False
     """Whether calls may have packed contents and results, and complete whole leases."""
+    started_at_ms: int = 0
+    refuses_writes: str = ""
+    """Why the server refuses writes at the moment; empty: it does not."""
+    is_protected: bool = False
+    """Whether callers must authenticate."""
 
     @property
     def answer_bytes_max(self) -> int:

@@ -1,6 +1,7 @@
 """The capabilities that a connection is given: the bootstrap object, and queues by name."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from queueber.errors import InvariantViolation, QueueberError
@@ -22,9 +23,11 @@ class ServiceHandler(AllQueueMethods, TopicsMethods, MeasureMethods, wire.Servic
 
     interface = "Service"
 
-    def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
+    def __init__(
+        self, service: Service, session: Session, describe: Callable[[], ServerInfo]
+    ) -> None:
         super().__init__(service, service.queues.handle(DEFAULT_QUEUE, session))
-        self._info = info
+        self._describe = describe
 
     def connection_ended(self) -> None:
         """Expire the leases that are bound to the connection."""
@@ -89,4 +92,4 @@ class ServiceHandler(AllQueueMethods, TopicsMethods, MeasureMethods, wire.Servic
 
     @call
     async def describe_context(self, context: Any) -> None:
-        write_server_info(context.results.init("server"), self._info)
+        write_server_info(context.results.init("server"), self._describe())

@@ -77,6 +77,8 @@ class RocksStore:
         """Sequence numbers: how far the log is synced, and the last such number noted in it."""
         self._has_failed_to_sync = False
         self._has_given_up_log = False
+        self.refusal = ""
+        """Why the last write was refused; empty once one succeeds."""
         """A write found the disk full: RocksDB writes no more to that log."""
         self.refused_writes = {"full_disk": 0, "stall": 0}
         """How many writes, by reason."""
@@ -190,7 +192,8 @@ class RocksStore:
             self.database.write(batch.raw, self._write_options)
         except Exception as error:
             self._check_if_final(error)
-            raise Unavailable(_why_refused(str(error))) from error
+            raise self._refused(error) from error
+        self.refusal = ""
         if batch.synced:
             self._synced_in_log = batch.synced
 
@@ -206,7 +209,7 @@ class RocksStore:
             # The operating system may have dropped the pages that it could not write: a second
             # sync that succeeds proves nothing.
             raise StorageFailed("the log could not be written before; start the server again")
-        if self._has_given_up_log:
+        if self._has_given_up_log or self.refusal:
             self._try_a_write()
         written = self.database.latest_sequence_number()
         try:
@@ -214,7 +217,7 @@ class RocksStore:
         except Exception as error:
             if "No space left" in str(error):
                 self._has_given_up_log = True
-                raise Unavailable(_why_refused(str(error))) from error
+                raise self._refused(error) from error
             self._has_failed_to_sync = True
             raise StorageFailed(
                 f"the disk failed ({str(error).strip()}); look at it, then start the server again: "
@@ -247,13 +250,21 @@ class RocksStore:
             self.database.write(probe.raw, self._write_options)
         except Exception as error:
             self._check_if_final(error)
-            raise Unavailable(_why_refused(str(error))) from error
+            raise self._refused(error) from error
         self._has_given_up_log = False
+        self.refusal = ""
+
+    def _refused(self, error: Exception) -> Unavailable:
+        self.refusal = _why_refused(str(error))
+        return Unavailable(self.refusal)
 
     @property
     def is_all_noted(self) -> bool:
-        """Whether the note in the file `SYNCED` covers everything that was written."""
-        return self.database.latest_sequence_number() == self._synced_noted
+        """Whether the note in the file `SYNCED` covers everything that was written.
+
+        Not while the store refuses writes: the next sync finds out whether it still does.
+        """
+        return not self.refusal and self.database.latest_sequence_number() == self._synced_noted
 
     def note_synced(self) -> None:
         """Write into the file `SYNCED` how far the last sync went. May run in another thread."""
