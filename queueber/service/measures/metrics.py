@@ -70,9 +70,9 @@ UNREAD_BYTES = _metric(
 CONNECTIONS = _metric("queueber_connections", GAUGE, "Open connections.")
 CONNECTIONS_MAX = _metric("queueber_connections_max", GAUGE, "The limit of open connections.")
 CONNECTIONS_TOTAL = _metric(
-    "queueber_connections_total",
+    "queueber_connection_attempts_total",
     COUNTER,
-    "Connections, by whether they were accepted or refused at the limit.",
+    "Attempts to connect, by whether they were accepted or refused at the limit.",
     "outcome",
 )
 AUTHENTICATIONS = _metric(
@@ -113,7 +113,7 @@ QUEUE_ITEMS = _metric(
     "queueber_queue_items", GAUGE, "Items of a queue, by state.", "queue", "state"
 )
 QUEUE_OPERATIONS = _metric(
-    "queueber_queue_items_total",
+    "queueber_queue_operations_total",
     COUNTER,
     "Items of a queue that were added, polled, completed, and so on.",
     "queue",

@@ -20,6 +20,13 @@ def test_metric_is_named_by_the_conventions(metric: Metric) -> None:
     assert len(set(metric.labels)) == len(metric.labels)
 
 
+def test_no_two_names_differ_in_the_suffix_alone() -> None:
+    """OpenMetrics has a counter without its suffix beside the others."""
+    bare = [name.removesuffix("_total") for name in METRICS]
+
+    assert len(set(bare)) == len(bare)
+
+
 @pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))
 def test_only_histograms_have_bounds_and_those_grow(metric: Metric) -> None:
     assert bool(metric.bounds) == (metric.kind is MetricKind.HISTOGRAM)

@@ -50,7 +50,7 @@ async def test_items_are_counted_by_state_and_by_operation(rig: ServiceRig) -> N
         ("default", "leased"): 1,
         ("default", "dead"): 0,
     }
-    done = values_of(rig, "queueber_queue_items_total")
+    done = values_of(rig, "queueber_queue_operations_total")
     assert {operation: count for (_, operation), count in done.items() if count} == {
         "added": 4,
         "polled": 2,
@@ -82,7 +82,7 @@ async def test_many_queues_have_as_many_samples_as_there_may_be(rig: ServiceRig)
         await rig.add(b"idle", queue=handle)
 
     ready = values_of(rig, "queueber_queue_items")
-    added = values_of(rig, "queueber_queue_items_total")
+    added = values_of(rig, "queueber_queue_operations_total")
 
     assert len({queue for queue, _ in ready}) == NAMED_MAX + 1
     busy = {handle.name for handle in handles[-NAMED_MAX:]}
@@ -96,13 +96,13 @@ async def test_counters_of_the_others_never_fall(rig: ServiceRig) -> None:
     handles = [await new_queue(rig, f"q{number}") for number in range(NAMED_MAX + 20)]
     for handle in handles:
         await rig.add(b"x", queue=handle)
-    before = values_of(rig, "queueber_queue_items_total")
+    before = values_of(rig, "queueber_queue_operations_total")
     unnamed = next(h for h in handles if (h.name, "added") not in before)
 
     await rig.add(*[b"y"] * 50, queue=unnamed)  # it is named from now on
-    promoted = values_of(rig, "queueber_queue_items_total")
+    promoted = values_of(rig, "queueber_queue_operations_total")
     await rig.service.queues.delete_queue(handles[0].name, rig.session)
-    after = values_of(rig, "queueber_queue_items_total")
+    after = values_of(rig, "queueber_queue_operations_total")
 
     assert promoted[unnamed.name, "added"] == 51
     others = [each["other", "added"] for each in (before, promoted, after)]
