@@ -57,6 +57,17 @@ PRODUCER_ID_BYTES_MAX = 256
 READER_NAME_BYTES_MAX = 256
 CLIENT_NAME_BYTES_MAX = 256
 """The name of a client, which the server logs."""
+CALLER_NAME_BYTES_MAX = 256
+"""The name of a caller, in the token file or in a JSON Web Token."""
+PATTERN_BYTES_MAX = 256
+"""A pattern of names in a grant."""
+GRANTS_MAX = 100
+"""Grants of one caller, and patterns of one grant."""
+CALLERS_MAX = 10_000
+"""Entries of a token file."""
+TOKEN_BYTES_MAX = 16 * KIB
+"""A token that a caller sends. Longer ones are refused unread."""
+PASSWORD_BYTES_MAX = 1024
 ERROR_BYTES_MAX = 16 * KIB
 """The error text of one failure; an item keeps only the last."""
 
@@ -187,6 +198,17 @@ SNAPSHOT_KEEP_MS = 10 * MINUTE_MS
 SNAPSHOT_YIELDS_MS = 2 * SECOND_MS
 """At the limit, a new snapshot ends the one unread for longest, if nobody read it for this long. An
 active reader asks for its next page within milliseconds."""
+
+BACKUPS_MAX = 4
+"""Backups that the server keeps. Each keeps files on disk that compactions have replaced."""
+BACKUP_KEEP_MS = 5 * MINUTE_MS
+"""How long the server keeps a backup that nobody reads."""
+BACKUP_CHUNK_BYTES = MIB
+"""Bytes of a file in one call: reading and sending them takes about a millisecond."""
+BACKUP_WAIT_MS_MAX = MINUTE_MS
+"""How long a new backup waits for the commits of loads that are under way."""
+BACKUP_FILES_MAX = 1_000_000
+"""Files of one backup that a client takes in: 64 TB, in files of the usual size."""
 
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Upper limit of `message_bytes_max`: by default, Cap'n Proto clients refuse 64 MiB messages."""

@@ -17,8 +17,10 @@ from typing import Any, cast
 
 from capnp import KjException
 
+from queueber.auth.roles import Action
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import MANY_MAX
+from queueber.rpc.rights import Act, Rights
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle, Session
 from queueber.wire.lists import read_list
@@ -41,15 +43,15 @@ def _fault_type(code: str) -> type[Exception]:
     return _types[code]
 
 
-def early_fault(error: Exception, session: Session) -> Exception:
+def early_fault(error: Exception, session: Session, method: str = "") -> Exception:
     """What to raise before the method has returned its coroutine."""
-    code, text = session.refused(_readable(error))
+    code, text = session.refused(_readable(error), method)
     return _fault_type(code)(f" {text}")
 
 
-def late_fault(error: Exception, session: Session) -> Exception:
+def late_fault(error: Exception, session: Session, method: str = "") -> Exception:
     """What to raise out of the method's coroutine."""
-    code, text = session.refused(_readable(error))
+    code, text = session.refused(_readable(error), method)
     return _fault_type(code)(text)
 
 
@@ -78,38 +80,60 @@ Answer = Awaitable[object]
 class Methods:
     """The methods of one capability."""
 
-    def __init__(self, service: Service, session: Session) -> None:
+    def __init__(self, service: Service, session: Session, rights: Rights | None = None) -> None:
+        """Without `rights`, whoever has the capability may call every method of it."""
         self._service = service
         self._session = session
+        self._rights = rights
 
     def begin(self, method: Callable[[Any, Any], Answer], context: Any) -> Answer:
+        act = None
         try:
             self._session.admit()
+            rights = self._rights
+            if rights is not None and method.__name__ not in rights.methods:
+                act = rights.look(method.__name__, context)
             answer = method(self, context)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            raise early_fault(error, self._session) from None
-        return self._finish(answer)
+            if act is not None:
+                act.ended(error)
+            raise early_fault(error, self._session, method.__name__) from None
+        return self._finish(answer if act is None else _audited(answer, act), method.__name__)
 
-    async def _finish(self, answer: Answer) -> None:
+    async def _finish(self, answer: Answer, method: str) -> None:
         session = self._session
         session.enter()
         try:
             await answer
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            raise late_fault(error, session) from None
+            raise late_fault(error, session, method) from None
         finally:
             session.leave()
+
+    def _check_right(self, action: Action) -> None:
+        """Refuse a call that needs a certain right, which depends on what it says."""
+        if self._rights is not None:
+            self._rights.check(action)
 
     def _count(self, context: Any) -> None:
         """An answer was made whose size is not bounded by what was asked."""
         self._session.answers.made(8 * context.results.total_size.word_count)
 
 
+async def _audited(answer: Answer, act: Act) -> None:
+    try:
+        await answer
+    except Exception as error:
+        act.ended(error)
+        raise
+    act.ended()
+
+
 class QueueMethods(Methods):
     """The methods of one queue, some of them: subclasses have one subject each."""
 
-    def __init__(self, service: Service, queue: QueueHandle) -> None:
-        super().__init__(service, queue.session)
+    def __init__(self, service: Service, queue: QueueHandle, rights: Rights | None) -> None:
+        super().__init__(service, queue.session, rights)
         self._queue = queue
 
 

@@ -1,8 +1,6 @@
 """An engine on a real store with one topic, and time in the hands of the test."""
 
-import struct
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -78,9 +76,7 @@ class TopicRig:
         while at < topic.next_offset(partition):
             page = read(self.store, topic, partition, at, Bounds(100, MIB))
             for packed in page.packed:
-                ends = struct.unpack(f"<{packed.count}I", packed.ends)
-                payloads = [packed.payloads[a:b] for a, b in pairwise((0, *ends))]
-                found += enumerate(payloads, packed.offset)
+                found += enumerate(packed.split(), packed.offset)
             at = page.next_offset
         return found
 

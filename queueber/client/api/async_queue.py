@@ -11,9 +11,8 @@ from queueber.client.api.async_snapshot import AsyncSnapshot
 from queueber.client.arguments import values
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
-from queueber.client.calls.adds import AddedIds
+from queueber.client.calls.adds import AddedIds, NumberedAdds
 from queueber.client.calls.items import LeasePage, PeekPage
-from queueber.client.calls.numbered_adds import NumberedAdds
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.results import BatchPage, WaitingReadOptions
 from queueber.client.transport.futures import wait_for_async
@@ -309,4 +308,4 @@ class AsyncProducer:
         **options: Unpack[AddOptions],
     ) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and are kept in order."""
-        return self._adds.add(to_new_items(contents, **options), sequence)
+        return self._adds.submit(to_new_items(contents, **options), sequence)

@@ -12,9 +12,8 @@ from queueber.client.api.snapshot import Snapshot
 from queueber.client.arguments import values
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
-from queueber.client.calls.adds import AddedIds
+from queueber.client.calls.adds import AddedIds, NumberedAdds
 from queueber.client.calls.items import LeasePage, PeekPage
-from queueber.client.calls.numbered_adds import NumberedAdds
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.results import BatchPage, WaitingReadOptions
 from queueber.client.transport.futures import wait_for
@@ -306,4 +305,4 @@ class Producer:
         **options: Unpack[AddOptions],
     ) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and are kept in order."""
-        return self._adds.add(to_new_items(contents, **options), sequence)
+        return self._adds.submit(to_new_items(contents, **options), sequence)

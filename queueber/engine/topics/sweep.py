@@ -15,8 +15,14 @@ from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue import sweep as queue_sweep
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.queues import Queues
-from queueber.engine.topics.bridge import bridge_due_ms, bridged_queues, fill_queues
+from queueber.engine.topics.bridge import (
+    bridge_due_ms,
+    bridged_queues,
+    fill_queues,
+    new_stops,
+)
 from queueber.engine.topics.drop import drop_slice
+from queueber.engine.topics.group import Group, Stop
 from queueber.engine.topics.groups import acknowledged
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
@@ -38,6 +44,8 @@ class Swept:
     topic: TopicState | None = None
     filled: Sequence[QueueState] = ()
     """Queues that messages of the topic were added to."""
+    stops: Sequence[tuple[Group, Stop]] = ()
+    """What has stopped bridges of the topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,7 @@ def sweep(
         return Swept()  # nobody uses it any more; its noted time brings it back
     filled = bridged_queues(topics, topic)
     sweep_topic(kernel, topics, topic, now_ms, items_max)
-    return Swept(topic=topic, filled=filled)
+    return Swept(topic=topic, filled=filled, stops=new_stops(topic))
 
 
 def sweep_topic(

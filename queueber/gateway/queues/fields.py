@@ -13,7 +13,6 @@ from queueber.limits import (
     LEASE_MS_MAX,
     PRIORITY_DEFAULT,
     PRIORITY_MAX,
-    PURGE_ITEMS_MAX,
     QUEUE_NAME_CHARS_MAX,
 )
 
@@ -52,10 +51,10 @@ Attributes = Annotated[
 ]
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 LeaseMs = Annotated[int, Meta(ge=1, le=LEASE_MS_MAX)]
+LongMs = Annotated[int, Meta(ge=1, le=DELAY_MS_MAX)]
 Priority = Annotated[
     int, Meta(ge=0, le=PRIORITY_MAX, description=f"Higher first; {PRIORITY_DEFAULT} is usual.")
 ]
 Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 
 QUEUE_NAME_PATTERN = f"^[A-Za-z0-9._-]{{1,{QUEUE_NAME_CHARS_MAX}}}$"
-SLICE = PURGE_ITEMS_MAX

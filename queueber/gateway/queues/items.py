@@ -13,6 +13,7 @@ from queueber.gateway.bodies import RAW_TYPE
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import invalid
 from queueber.gateway.queues import fields
+from queueber.gateway.queues.named_queue import new_queue, present_queue
 from queueber.gateway.routes import NoQuery, Route
 from queueber.gateway.settings import WAIT_MS, WAIT_MS_MAX
 from queueber.ids import made_at_ms
@@ -77,7 +78,7 @@ async def add(call: Call[NoQuery, AddRequest | AddHeaders]) -> AddAnswer:
     if isinstance(body, AddHeaders):
         body = _request_of(body, call.raw or b"")
     items, producer = body.items, body.producer
-    queue = call.client.queue(call.names["queue"])
+    queue = new_queue(call)
     contents = [item.contents for item in items]
     added: AddedIds
     if producer is None and not body.batch and items == [NewItem(each) for each in contents]:
@@ -150,7 +151,7 @@ class PollAnswer(msgspec.Struct):
 
 async def poll(call: Call[NoQuery, PollRequest]) -> PollAnswer | Response:
     body = call.body
-    queue = call.client.queue(call.names["queue"])
+    queue = new_queue(call)
     polling = queue.poll(
         body.items_max,
         lease=None if body.lease_ms is None else body.lease_ms / SECOND_MS,
@@ -224,7 +225,7 @@ class PeekAnswer(msgspec.Struct):
 
 async def peek(call: Call[PeekQuery, None]) -> PeekAnswer:
     query = call.query
-    queue = call.client.queue(call.names["queue"], must_exist=True)
+    queue = present_queue(call)
     page = await queue.peek(query.state, limit=query.limit, after=bytes.fromhex(query.after))
     items = [
         PeekedItem(

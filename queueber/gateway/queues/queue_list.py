@@ -10,6 +10,7 @@ from queueber import errors
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import problem_of
 from queueber.gateway.queues import fields
+from queueber.gateway.queues.named_queue import present_queue
 from queueber.gateway.routes import Answer, NoQuery, Route
 from queueber.limits import (
     ATTEMPTS_CEILING,
@@ -132,7 +133,7 @@ async def list_queues(call: Call[ListQuery, None]) -> QueuePage:
 
 
 async def show_queue(call: Call[NoQuery, None]) -> QueueAnswer:
-    return shown_queue(await call.client.queue(call.names["queue"], must_exist=True).stats())
+    return shown_queue(await present_queue(call).stats())
 
 
 async def create_queue(call: Call[NoQuery, Settings]) -> Answer:
@@ -144,7 +145,7 @@ async def create_queue(call: Call[NoQuery, Settings]) -> Answer:
 
 async def configure_queue(call: Call[NoQuery, SettingsChanges]) -> QueueAnswer:
     name = call.names["queue"]
-    queue = call.client.queue(name, must_exist=True)
+    queue = present_queue(call)
     given = msgspec.structs.asdict(call.body)
     changes = {field: value for field, value in given.items() if value is not UNSET}
     if "backoff_ms" in changes:

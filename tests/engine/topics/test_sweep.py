@@ -167,7 +167,7 @@ def test_a_bridge_adds_what_is_published_and_waits_while_its_queue_is_full(rig: 
     again = rig.run_on(queue, lambda tx: poll(tx, [3], lease_ms=1000, answer_bytes_max=MIB)[0])
     assert sorted([*polled.contents, *again.contents]) == [b"a", b"b", b"c", b"d"]
     keys = [*polled.details.keys, *again.details.keys]
-    assert sorted(keys) == ["t/0/0", "t/0/1", "t/1/0", "t/1/1"]
+    assert sorted(keys) == ["t/0/0#1", "t/0/1#1", "t/1/0#1", "t/1/1#1"]
 
 
 def test_a_bridge_goes_on_after_a_restart(rig: TopicRig) -> None:
