@@ -148,9 +148,10 @@ class AsyncClient:
         """Delete a topic with all its messages and groups; False when there is none."""
         return await wait_for_async(self._connected().topic_list.delete(name))
 
-    async def topics(self, prefix: str = "") -> AsyncIterator[str]:
-        """The names of the topics that begin with `prefix`, in order, page by page."""
-        calls, after, more = self._connected().topic_list, "", True
+    async def topics(self, prefix: str = "", *, after: str = "") -> AsyncIterator[str]:
+        """The names of the topics that begin with `prefix` and come after `after`, in order, page
+        by page."""
+        calls, more = self._connected().topic_list, True
         while more:
             names, more = await wait_for_async(calls.page(prefix, after, TOPIC_LIST_MAX))
             for name in names:

@@ -145,9 +145,10 @@ class Client:
         """Delete a topic with all its messages and groups; False when there is none."""
         return wait_for(self._connected().topic_list.delete(name))
 
-    def topics(self, prefix: str = "") -> Iterator[str]:
-        """The names of the topics that begin with `prefix`, in order, page by page."""
-        calls, after, more = self._connected().topic_list, "", True
+    def topics(self, prefix: str = "", *, after: str = "") -> Iterator[str]:
+        """The names of the topics that begin with `prefix` and come after `after`, in order, page
+        by page."""
+        calls, more = self._connected().topic_list, True
         while more:
             names, more = wait_for(calls.page(prefix, after, TOPIC_LIST_MAX))
             yield from names
