@@ -224,6 +224,9 @@ LOOKAHEAD_RETRY_MS = 40
 STORE_RETRY_MS = 500
 """How long a sweep waits after the store refused a write, for instance because the disk is full."""
 
+UNREADABLE_RETRY_MS = HOUR_MS
+"""When a sweep looks again at a topic whose records cannot be read, and says so again."""
+
 SYNC_EVERY_MS = 1_000
 """How often the server syncs writes that no call waits for, and records how far it synced."""
 

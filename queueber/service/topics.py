@@ -129,7 +129,8 @@ class Topics:
         check_topic_prefix(prefix)
         check_topic_prefix(after)
         limit = min(limit, TOPIC_LIST_MAX) or TOPIC_LIST_MAX
-        names = self._shell.engine.topics.names(prefix, after, limit + 1)
+        now_ms = self._shell.clock.now_ms()
+        names = self._shell.engine.topics.names(prefix, after, limit + 1, now_ms)
         return names[:limit], len(names) > limit
 
     def _find(self, name: str) -> TopicState:

@@ -58,7 +58,7 @@ def go_on(damage: TopicDamage) -> Engine:
     """Publish to every topic, and do what is due for an hour."""
     engine = open_engine(damage.store, IdSource(Random(5)))
     now_ms = damage.now_ms
-    for name in engine.topics.names("", "", 100):
+    for name in engine.topics.names("", "", 100, 0):
         topic = engine.topics.find(name)
         assert topic is not None
         if topic.expires_at_ms > now_ms and not topic.record.is_closed:
@@ -191,7 +191,7 @@ def test_names_and_agenda_are_written_again_from_the_records() -> None:
     engine, losses = rebuilt(damage)
 
     assert losses == []
-    assert engine.topics.names("", "", 10) == ["child", "keyed", "parent", "plain", "short"]
+    assert engine.topics.names("", "", 10, 0) == ["child", "keyed", "parent", "plain", "short"]
     assert engine.topics.get("other name", damage.now_ms).name == "plain"
     go_on(damage)
     assert list(damage.store.walk(Family.TOPICS, damage.prefix("gone"), b"\xff" * 5)) == []
