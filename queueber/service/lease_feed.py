@@ -5,12 +5,12 @@ from collections.abc import Awaitable
 from functools import partial
 from itertools import groupby
 
-from queueber.db.records.messages import reference, split_reference
 from queueber.engine.queue.poll import poll
 from queueber.engine.queue.release import release_lease
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.read import read
 from queueber.errors import Unavailable
+from queueber.ids import reference, split_reference
 from queueber.model import (
     Bounds,
     Delivery,

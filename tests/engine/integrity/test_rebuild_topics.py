@@ -19,6 +19,7 @@ from queueber.limits import HOUR_MS, MIB
 from queueber.model import Bounds, NewMessages, Publication
 from tests.engine.topic_damage import TopicDamage
 from tests.support.dumps import dump
+from tests.support.random_damage import damage_some
 
 SEEDS = int(os.environ.get("QUEUEBER_TEST_REBUILD_SEEDS", "60"))
 FAMILIES = [family for family in Family if family is not Family.DEFAULT]
@@ -30,28 +31,6 @@ def entries(damage: TopicDamage) -> list[tuple[Family, bytes, bytes]]:
         for family in FAMILIES
         for key, value in damage.store.walk(family, b"", b"\xff" * 300)
     ]
-
-
-def damage_some(damage: TopicDamage, random: Random) -> None:
-    """Take away, cut short or change some entries, or all of a family."""
-    batch = damage.store.batch()
-    found = entries(damage)
-    if random.random() < 0.3:
-        gone = random.choice(FAMILIES)
-        batch.delete_many(gone, [key for family, key, _ in found if family is gone])
-    for family, key, value in random.sample(found, random.randint(1, 6)):
-        kind = random.choice(["gone", "short", "changed", "odd key"])
-        if kind == "gone":
-            batch.delete(family, key)
-        elif kind == "short":
-            batch.put(family, key, value[: random.randrange(len(value) + 1)])
-        elif kind == "changed" and value:
-            changed = bytearray(value)
-            changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
-            batch.put(family, key, bytes(changed))
-        elif family is not Family.TOPIC_NAMES:
-            batch.put(family, key[: random.randint(4, len(key))] + b"?", value)
-    damage.store.write(batch)
 
 
 def go_on(damage: TopicDamage) -> Engine:
@@ -89,7 +68,7 @@ def test_sound_topics_stay_as_they_are() -> None:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_every_rule_holds_after_any_damage(seed: int) -> None:
     damage = TopicDamage()
-    damage_some(damage, Random(seed))
+    damage_some(damage.store, FAMILIES, Random(seed), lambda each: each is not Family.TOPIC_NAMES)
     was_broken = bool(broken_queues(damage.store))
 
     losses = list(rebuild_store(damage.store))
