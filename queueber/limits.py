@@ -256,6 +256,8 @@ STORE_RETRY_MS = 500
 
 SAMPLE_EVERY_MS = 10_000
 """How often the server takes a point of the histories of queues and topics."""
+UNREADABLE_RETRY_MS = HOUR_MS
+"""When a sweep looks again at a topic whose records cannot be read, and says so again."""
 
 SYNC_EVERY_MS = 1_000
 """How often the server syncs writes that no call waits for, and records how far it synced."""

@@ -1,5 +1,7 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
+import structlog
+
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.sweep import next_due_ms, sweep
@@ -25,6 +27,8 @@ from queueber.service.snapshots import Snapshots
 from queueber.service.subscriptions import Subscriptions
 from queueber.service.together import TogetherCalls
 from queueber.service.topics import Topics
+
+_log = structlog.get_logger("queueber.service")
 
 
 class Service:
@@ -113,6 +117,8 @@ class Service:
             self.shell.after_write(queue)
         for group, stop in swept.stops:
             self.groups.tell_stop(group, stop)
+        for error in swept.unreadable:
+            _log.error("topic_unreadable", reason=str(error))
         if swept.topic is not None and swept.topic.record.is_deleted:
             self._topic_gone(swept.topic)
         return True

@@ -138,7 +138,8 @@ class Topics:
         check_topic_prefix(prefix)
         check_topic_prefix(after)
         limit = min(limit, TOPIC_LIST_MAX) or TOPIC_LIST_MAX
-        return seen_topics(session, self._shell.engine.topics.names, prefix, after, limit)
+        names = partial(self._shell.engine.topics.names, now_ms=self._shell.clock.now_ms())
+        return seen_topics(session, names, prefix, after, limit)
 
     def real_name(self, name: str) -> str:
         """The name of the topic that has this name or alias; rights are those on that."""
