@@ -290,7 +290,7 @@ async def test_lists_do_not_have_topics_that_have_expired(rig: ServiceRig) -> No
 
     rig.clock.advance(2000)
 
-    assert rig.service.topics.list_topics("", "", 1) == (["b"], False), "not swept yet"
+    assert rig.service.topics.list_topics("", "", 1, rig.session) == (["b"], False), "not swept yet"
 
 
 def test_nobody_hears_that_a_topic_is_closed_before_that_is_durable() -> None:
