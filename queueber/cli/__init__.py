@@ -12,6 +12,7 @@ from queueber.cli import exits
 from queueber.cli.commands.add import add
 from queueber.cli.commands.finish import complete, fail, release, remove
 from queueber.cli.commands.gateway import gateway
+from queueber.cli.commands.listings import batches, leases
 from queueber.cli.commands.loads import loads
 from queueber.cli.commands.operate import cancel, pause, purge, redrive, resume
 from queueber.cli.commands.peek import peek
@@ -82,6 +83,8 @@ def commands() -> None:
 
 _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
+    readers, peek, cancel, purge, redrive, pause, resume, stats, queues, leases, batches, loads,
+    topics, topic, spark, verify, repair, upgrade,
     readers, peek, cancel, purge, redrive, pause, resume, stats, queues, loads, topics, topic,
     spark, token, verify, repair, upgrade,
 )  # fmt: skip

@@ -14,9 +14,11 @@ from queueber import Client, Item, Queue, connect
 from queueber.cli import output
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import check_exclusive, gathered, seconds
+from queueber.cli.tls_flags import tls_flags, tls_options
 from queueber.client.transport.identity import Token, TokenFile
 from queueber.config import DEFAULT_LISTEN
 from queueber.model import ItemInfo, Result
+from queueber.tls import TlsOptions
 
 Shown = TypeVar("Shown", Item, ItemInfo, Result)
 
@@ -36,6 +38,10 @@ class Target:
     raw: bool = False
     """Print contents only, unchanged."""
     token_file: Path | None = None
+    tls: bool = False
+    tls_ca: str | None = None
+    tls_certificate: str | None = None
+    tls_key: str | None = None
 
     def __post_init__(self) -> None:
         check_exclusive(raw=self.raw, json=self.use_json)
@@ -48,7 +54,21 @@ class Target:
         return os.environ.get("QUEUEBER_TOKEN") or None
 
     def connect(self) -> Client:
-        return connect(self.address, connect_timeout=self.connect_timeout, token=self.token)
+        return connect(
+            self.address,
+            connect_timeout=self.connect_timeout,
+            token=self.token,
+            tls=self.tls_options,
+        )
+
+    @property
+    def tls_options(self) -> TlsOptions | None:
+        return tls_options(
+            tls=self.tls,
+            tls_ca=self.tls_ca,
+            tls_certificate=self.tls_certificate,
+            tls_key=self.tls_key,
+        )
 
     @contextlib.contextmanager
     def open_queue(self) -> Iterator[Queue]:
@@ -154,6 +174,7 @@ _server_flags = (
         metavar="FILE",
         help="File with the token for a protected server; or set QUEUEBER_TOKEN to the token.",
     ),
+    *tls_flags,
     click.option("--json", "use_json", is_flag=True, help="Print JSON, one object a line."),
 )
 

@@ -127,6 +127,7 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
         topic=topic,
         connect_timeout=target.connect_timeout,
         token=target.token,
+        tls=target.tls_options,
         **arguments,
     )
     try:
