@@ -103,7 +103,7 @@ def test_a_slow_reader_is_hung_up_on(strict: GatewayProcess) -> None:
     for _ in range(60):
         strict.ask("POST", "/v1/queues/large/items", large)
     with contextlib.closing(connect(strict)) as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         connection.sendall(b"GET /v1/queues/large/items HTTP/1.1\r\nhost: x\r\n\r\n")
         time.sleep(4)
         received = told(connection)
