@@ -36,4 +36,6 @@ from queueber.client.api.topic_producer import TopicProducer as TopicProducer
 from queueber.client.arguments.new_messages import NewMessage as NewMessage
 from queueber.client.arguments.queue_settings import Backoff as Backoff
 from queueber.client.calls.adds import AddedIds as AddedIds
+from queueber.client.calls.items import LeasePage as LeasePage
 from queueber.client.calls.items import PeekPage as PeekPage
+from queueber.client.calls.results import BatchPage as BatchPage

@@ -64,6 +64,11 @@ class Admission:
     def is_full(self) -> bool:
         return self.calls + self.arriving >= self.calls_max
 
+    @property
+    def held_back(self) -> int:
+        """How many callers wait until their next call may begin."""
+        return len(self._held_back)
+
     def check(self, *, may_wait: bool) -> None:
         """Refuse a call if the server stops, or is full and its caller cannot wait any longer."""
         if self.is_closed:
@@ -176,6 +181,11 @@ class Session:
     def host(self) -> str:
         """The address without the port, which changes with each connection."""
         return self.address.rpartition(":")[0]
+
+    @property
+    def holder(self) -> str:
+        """The caller, for a list of leases."""
+        return f"{self.name} ({self.address})" if self.name else self.address
 
     # --- calls ------------------------------------------------------------------------------------
 
