@@ -48,7 +48,7 @@ class Reclaimer:
         self._wake = trio.Event()
 
     def wake(self) -> None:
-        """A queue was deleted, or a load has ended. Call from trio."""
+        """A queue was deleted, or a load or backup has ended. Call from trio."""
         self._wake.set()
 
     async def run(self, service: Service) -> None:
@@ -69,6 +69,9 @@ class Reclaimer:
                 service.queues.reclaimed(prefix)
         while (directory := service.loads.take_stale_stage()) is not None:
             await trio.to_thread.run_sync(service.loads.remove_stage, directory)
+            slices += 1
+        while (name := service.backups.take_stale_checkpoint()) is not None:
+            await trio.to_thread.run_sync(service.backups.remove_checkpoint, name)
             slices += 1
         return slices
 

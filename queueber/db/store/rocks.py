@@ -6,6 +6,7 @@ options avoid stalls, and a write that would stall raises `Unavailable` instead.
 """
 
 import contextlib
+import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise, repeat
@@ -70,6 +71,7 @@ class RocksStore:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the store at `path`; with `read_only` it must exist, and is only read."""
         self.loads_path = path / "loads"
+        self.checkpoints_path = path / "checkpoints"
         self._path = path
         self._is_read_only = read_only
         self.database, self.torn = open_database(path, read_only=read_only)
@@ -290,6 +292,23 @@ class RocksStore:
                 self._check_if_final(error)
                 raise Unavailable(_why_refused(str(error))) from error
 
+    def checkpoint(self, path: Path) -> None:
+        """As the contract says. The files are links to those of the store, so they take no space
+        as long as the store has them, too."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # `create_checkpoint` keeps the interpreter locked: no call is served meanwhile. What
+            # takes long in it is to write out what is only in memory, so most of that is done here.
+            for family in self._families.values():
+                family.flush(True)
+            rocksdict.Checkpoint(self.database).create_checkpoint(str(path))
+        except Exception as error:
+            for left in (path, path.with_name(f"{path.name}.tmp")):
+                shutil.rmtree(left, ignore_errors=True)
+            if "Corruption" in str(error):
+                raise unreadable(error) from error
+            raise Unavailable(_why_no_checkpoint(error)) from error
+
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         bounds = {file["start_key"] for file in self.database.live_files()}
         return list(pairwise(sorted({start, stop, *(b for b in bounds if start < b < stop)})))
@@ -333,3 +352,9 @@ def _why_refused(text: str) -> str:
     if _is_stall(text):
         return "the disk does not keep up with the writes; send the call again in a moment"
     return f"the store refused the write ({text.strip()}); look at the server's log and disk"
+
+
+def _why_no_checkpoint(error: Exception) -> str:
+    if "No space left" in str(error):
+        return "the disk of the data directory is full; make room, then begin the backup again"
+    return f"no checkpoint could be made ({str(error).strip()}); look at the server's disk"
