@@ -29,7 +29,7 @@ def sample(rig: ServiceRig, after_ms: int = SAMPLE_EVERY_MS) -> None:
 
 def history(rig: ServiceRig, name: str = "default", **more: Any) -> History:
     span = more.pop("span", HistorySpan.HOUR)
-    found = rig.service.measures.histories([name], [], span, more.pop("points", 0))
+    found = rig.service.measures.histories([name], [], span, more.pop("points", 0), rig.session)
     return found.queues[name]
 
 
