@@ -185,7 +185,7 @@ async def test_history_of_what_the_caller_may_not_read_is_empty(rig: ServiceRig)
     sample(rig)
     assert history(rig, "yours-1").series
 
-    rig.session.caller = Caller("me", [Grant("reader", ["mine-*"], [])])
+    rig.session.caller = Caller("me", [Grant("reader", ("mine-*",), ())])
 
     assert history(rig, "mine-1").series
     assert history(rig, "yours-1") == History()
