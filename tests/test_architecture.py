@@ -128,6 +128,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),
     "py4j": ("queueber/spark/jobs/faults.py",),
+    "opentelemetry": ("queueber/client/arguments/traces.py", "queueber/worker/spans.py"),
     "multiprocessing": ("queueber/worker/",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
