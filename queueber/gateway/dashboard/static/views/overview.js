@@ -3,7 +3,7 @@
 import { request } from "../app/api.js";
 import { Rows } from "../app/live.js";
 import { watch } from "../app/watch.js";
-import { h, put, setText } from "../parts/dom.js";
+import { h, setText } from "../parts/dom.js";
 import { ago, bytes, count, duration, paused, short } from "../parts/format.js";
 import { listing } from "../parts/listing.js";
 import { tiles } from "../parts/tiles.js";
@@ -13,7 +13,7 @@ const SPARKLINES_MS = 10_000;
 const QUEUE_COLUMNS = [
   { name: "name", label: "Queue", link: (row) => `#/queues/${encodeURIComponent(row.name)}`, badge: (row) => row.paused_until_ms && paused(row.paused_until_ms) },
   { name: "ready", label: "Ready", show: count },
-  { name: "leased", label: "Leased", show: count },
+  { name: "leased", label: "Leased", show: count, rank: 2 },
   { name: "delayed", label: "Delayed", show: count, rank: 2 },
   { name: "dead", label: "Dead", show: count, isBad: (value) => value > 0 },
   { name: "added_per_s", label: "In / s", show: short, rank: 2 },
@@ -52,8 +52,12 @@ export function overview() {
     ["oldest", "Oldest ready"],
     ["waiting", "Waiting polls"],
   ]);
-  const queueList = listing({ noun: "queue", columns: QUEUE_COLUMNS, perPage: 50, onPage: () => sparklines() });
-  const topicList = listing({
+  let asked = "";
+  let answers = { queues: {}, topics: {} };
+  let queueList = null;
+  let topicList = null;
+  queueList = listing({ noun: "queue", columns: QUEUE_COLUMNS, perPage: 50, onPage: () => sparklines() });
+  topicList = listing({
     noun: "topic",
     columns: TOPIC_COLUMNS,
     perPage: 50,
@@ -105,9 +109,8 @@ export function overview() {
     });
   };
 
-  let asked = "";
-  let answers = { queues: {}, topics: {} };
-  const sparklines = async (isDue = false) => {
+  async function sparklines(isDue = false) {
+    if (!queueList || !topicList) return; // the first of the two lists is being made
     const body = { queues: queueList.names(), topics: topicList.names() };
     const key = JSON.stringify(body);
     queueList.sparklines(answers.queues);
@@ -121,7 +124,7 @@ export function overview() {
     }
     queueList.sparklines(answers.queues);
     topicList.sparklines(answers.topics);
-  };
+  }
   const timer = setInterval(() => sparklines(true), SPARKLINES_MS);
 
   follow("", "");
