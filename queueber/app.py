@@ -32,11 +32,12 @@ from queueber.rpc.handshakes import HANDSHAKES_MAX
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import REFUSED_MAX, RpcServer
 from queueber.service.commit_group import CommitGroup
+from queueber.service.measures.store import store_families
 from queueber.service.service import Service
 from queueber.service.session import Admission, Session
 from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
-from queueber.sweeper.loops import Reclaimer, Sweeper, Syncer
+from queueber.sweeper.loops import Reclaimer, Sampler, Sweeper, Syncer
 from queueber.tls import ServerTls
 from queueber.version import VERSION
 
@@ -211,7 +212,8 @@ async def _run_server(
 ) -> None:
     clock = SystemClock()
     callers = Callers(config, clock, bridge.loop)
-    on_reload.add("callers", callers.reload)
+    if config.is_protected or config.audit_file is not None:
+        on_reload.add("callers", callers.reload)
     admission = Admission(bridge.loop, config.calls_in_flight_max)
     sweeper = Sweeper()
     reclaimer = Reclaimer()
@@ -247,17 +249,24 @@ async def _run_server(
         started_at_ms=SystemClock().now_ms(),
         is_protected=config.is_protected,
     )
+    budget = AnswerBudget()
     server = RpcServer(
         callers.bootstrap(service, lambda: replace(info, refuses_writes=store.refusal)),
-        new_session=partial(Session, admission, AnswerBudget(), on_crash=on_crash),
+        new_session=partial(Session, admission, budget, on_crash=on_crash),
         connections_max=_allowed_connections(config),
         message_bytes_max=config.message_bytes_max,
         loop=bridge.loop,
         tls=tls,
     )
+    service.measures.sources += [
+        server.families,
+        budget.families,
+        partial(store_families, store.properties, store.refused_writes),
+    ]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
         nursery.start_soon(reclaimer.run, service)
+        nursery.start_soon(Sampler().run, service)
         nursery.start_soon(Syncer(store, lambda: bridge.wait(commits.wait())).run)
         host, port = await bridge.wait(server.start(*split_address(config.listen)))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -114,7 +114,8 @@ class Config:
 
     def shown(self) -> dict[str, object]:
         """The options as the server logs them at its start."""
-        return {name: str(v) if isinstance(v, Path) else v for name, v in asdict(self).items()}
+        values = asdict(self).items()
+        return {name: v if isinstance(v, int | str) else str(v or "") for name, v in values}
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,8 @@ PUBLISH_TOPICS_MAX = 1000
 """Topics in one publish."""
 TOPICS_LOADED_MAX = 5000
 """Topics that are kept in memory though nobody uses them right now, some 4 KiB each."""
+HISTORY_NAMES_MAX = 200
+"""Queues, and topics, in one call for their histories: as many as the server has histories of."""
 TOPIC_LIST_MAX = 1000
 """Topics in a page of their list."""
 PAYLOAD_BYTES_MAX = 4 * MIB
@@ -251,6 +253,11 @@ LOOKAHEAD_RETRY_MS = 40
 
 STORE_RETRY_MS = 500
 """How long a sweep waits after the store refused a write, for instance because the disk is full."""
+
+SAMPLE_EVERY_MS = 10_000
+"""How often the server takes a point of the histories of queues and topics."""
+UNREADABLE_RETRY_MS = HOUR_MS
+"""When a sweep looks again at a topic whose records cannot be read, and says so again."""
 
 SYNC_EVERY_MS = 1_000
 """How often the server syncs writes that no call waits for, and records how far it synced."""

@@ -91,6 +91,7 @@ CHECKERS = (
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
         "queueber/db/store/rocks.py",
+        "queueber/db/store/properties.py",
         "queueber/db/store/snapshot.py",
         "queueber/db/store/options.py",
         "queueber/db/recovery/opening.py",

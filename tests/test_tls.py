@@ -115,21 +115,23 @@ def test_name_is_the_common_name_or_the_first_alternative_one(
 def test_file_that_cannot_be_read_is_named(authority: Authority) -> None:
     missing, good = authority.folder / "none.pem", authority.issue("server", *HOSTS)
 
-    cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: server_context(missing), "tls-certificate: cannot read"),
-        (lambda: server_context(good, missing), "tls-key: cannot read"),
-        (lambda: server_context(good, None, missing), "tls-client-ca: cannot read"),
-        (lambda: client_context(TlsOptions(ca=missing)), "tls.ca: cannot read"),
-        (lambda: client_context(TlsOptions(certificate=missing)), "tls.certificate: cannot read"),
-        (
-            lambda: client_context(TlsOptions(certificate=good, key=missing)),
-            "tls.key: cannot read",
-        ),
-    ]
-    for make, text in cases:
+    def refusal(make: Callable[..., object], *arguments: object) -> str:
         with pytest.raises(InvalidArgument) as refused:
-            make()
-        assert str(refused.value) == f"{text} {missing}: No such file or directory"
+            make(*arguments)
+        return str(refused.value)
+
+    found = [
+        refusal(server_context, missing),
+        refusal(server_context, good, missing),
+        refusal(server_context, good, None, missing),
+        refusal(client_context, TlsOptions(ca=missing)),
+        refusal(client_context, TlsOptions(certificate=missing)),
+        refusal(client_context, TlsOptions(certificate=good, key=missing)),
+    ]
+
+    names = "tls-certificate", "tls-key", "tls-client-ca", "tls.ca", "tls.certificate", "tls.key"
+    reason = f"cannot read {missing}: No such file or directory"
+    assert found == [f"{name}: {reason}" for name in names]
 
 
 def test_file_without_what_it_should_have_is_named(authority: Authority) -> None:

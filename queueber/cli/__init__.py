@@ -23,6 +23,7 @@ from queueber.cli.commands.results import readers, results
 from queueber.cli.commands.serve import serve
 from queueber.cli.commands.stats import stats
 from queueber.cli.commands.store import repair, verify
+from queueber.cli.commands.token import token
 from queueber.cli.commands.upgrade import upgrade
 from queueber.cli.commands.work import work
 from queueber.cli.spark import spark
@@ -84,6 +85,8 @@ _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
     readers, peek, cancel, purge, redrive, pause, resume, stats, queues, leases, batches, loads,
     topics, topic, spark, verify, repair, upgrade,
+    readers, peek, cancel, purge, redrive, pause, resume, stats, queues, loads, topics, topic,
+    spark, token, verify, repair, upgrade,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

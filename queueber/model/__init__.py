@@ -9,6 +9,7 @@ from queueber.model.callers import *  # noqa: F403  every value has one address
 from queueber.model.id_runs import *  # noqa: F403
 from queueber.model.items import *  # noqa: F403
 from queueber.model.loads import *  # noqa: F403
+from queueber.model.measures import *  # noqa: F403
 from queueber.model.packed import *  # noqa: F403
 from queueber.model.queues import *  # noqa: F403
 from queueber.model.results import *  # noqa: F403

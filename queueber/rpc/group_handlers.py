@@ -25,6 +25,7 @@ from queueber.wire.topics import (
 
 
 class GroupMethods(Methods):
+    interface = "Topic"
     _topic: TopicHandle
 
     @call
@@ -132,6 +133,8 @@ class ConsumerReceiver:
 
 class SubscriptionHandler(Methods, wire.Subscription.Server):  # type: ignore[misc]  # untyped
     """The capability of one subscription, which ends when its holder lets go of it."""
+
+    interface = "Subscription"
 
     def __init__(self, service: Service, session: Session, subscription: Subscription) -> None:
         super().__init__(service, session)

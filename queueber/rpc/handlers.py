@@ -9,6 +9,7 @@ from queueber.errors import FailedPrecondition, InvariantViolation, QueueberErro
 from queueber.model import ServerInfo
 from queueber.rpc.backup_handlers import BackupMethods
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
+from queueber.rpc.measure_handlers import MeasureMethods
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
 from queueber.rpc.rights import rights_of
 from queueber.rpc.topic_handlers import TopicsMethods
@@ -32,8 +33,16 @@ def end_session(service: Service, session: Session) -> None:
             session.crashed(error)
 
 
-class ServiceHandler(AllQueueMethods, TopicsMethods, BackupMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+class ServiceHandler(
+    AllQueueMethods,
+    TopicsMethods,
+    BackupMethods,
+    MeasureMethods,
+    wire.Service.Server,  # type: ignore[misc]  # capnp is untyped
+):
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
+
+    interface = "Service"
 
     def __init__(
         self, service: Service, session: Session, describe: Callable[[], ServerInfo]

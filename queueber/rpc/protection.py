@@ -16,7 +16,7 @@ from queueber.auth.authenticator import Authenticator
 from queueber.auth.callers import Caller
 from queueber.auth.quotas import Quotas
 from queueber.clock import Clock
-from queueber.errors import FailedPrecondition, QueueberError, Unauthenticated
+from queueber.errors import FailedPrecondition, Unauthenticated
 from queueber.limits import DAY_MS, SECOND_MS
 from queueber.model import Credential
 from queueber.rpc.calls import Methods, call, early_fault
@@ -63,23 +63,14 @@ class Protection:
     def reload(self) -> None:
         """Read tokens and keys again, and open the audit file again.
 
-        Callers whose entry is gone or has changed are disconnected. A file that is wrong changes
-        nothing, and the log says what is wrong with it.
+        Callers whose entry is gone or has changed are disconnected. If a file is wrong, raises
+        `QueueberError` and changes nothing.
         """
-        try:
-            self.audit.reopen()
-            self.authenticator.reload()
-        except QueueberError as error:
-            _log.error("credentials_not_reloaded", reason=str(error))
-            return
-        ended = [
-            session
-            for session in self._timers
-            if session.caller is not None and not self.authenticator.is_current(session.caller)
-        ]
-        for session in ended:
-            self._end(session, "revoked")
-        _log.info("credentials_reloaded", connections_ended=len(ended))
+        self.audit.reopen()
+        self.authenticator.reload()
+        for session in list(self._timers):
+            if session.caller is not None and not self.authenticator.is_current(session.caller):
+                self._end(session, "revoked")
 
     def admit(self, session: Session, caller: Caller) -> None:
         """The session is that of the caller, as long as the credential is good."""

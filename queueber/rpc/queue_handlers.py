@@ -4,7 +4,7 @@ from typing import Any
 
 from queueber.errors import FailedPrecondition
 from queueber.rpc.bulk_handlers import LoadMethods, SnapshotMethods
-from queueber.rpc.calls import Answer, call
+from queueber.rpc.calls import Answer, add_method, call
 from queueber.rpc.item_handlers import ItemMethods
 from queueber.rpc.operator_handlers import OperatorMethods
 from queueber.rpc.result_handlers import ResultMethods
@@ -52,4 +52,4 @@ def _refused(method: str) -> Any:
 
 
 for _method in _NOT_OF_GROUPS:
-    setattr(GroupQueueHandler, f"{_method}_context", _refused(_method))
+    add_method(GroupQueueHandler, _method, _refused(_method))

@@ -4,7 +4,7 @@ from typing import Any
 
 from queueber.auth.roles import Action
 from queueber.errors import FailedPrecondition
-from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
+from queueber.rpc.calls import Answer, Methods, add_method, answer_with, call, check_may_hold
 from queueber.rpc.group_handlers import SubscriptionHandler, consumer_of
 from queueber.rpc.rights import rights_of
 from queueber.rpc.topic_reads import answer_read
@@ -21,6 +21,8 @@ from queueber.wire.topics import (
 
 
 class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
+    interface = "Topic"
+
     def __init__(self, service: Service, topic: ResultsHandle) -> None:
         # Whoever may read the queue may read its results.
         rights = rights_of(service, topic.session, ("Topic",), "queue", topic.queue.name)
@@ -107,4 +109,4 @@ def _refused(method: str) -> Any:
 
 
 for _method in _REFUSED:
-    setattr(ResultsTopicHandler, f"{_method}_context", _refused(_method))
+    add_method(ResultsTopicHandler, _method, _refused(_method))

@@ -18,6 +18,7 @@ from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loop import Future, fail
+from queueber.service.measures.waits import Waits
 from queueber.service.session import QueueHandle, deleted
 from queueber.service.shared_writes import Call
 from queueber.service.shell import Shell
@@ -36,6 +37,7 @@ class Polls:
         self._waiters = Waiters()
         # Weak: a call that ends in whatever way takes its name with it.
         self._calls: WeakValueDictionary[Hashable, PollCall] = WeakValueDictionary()
+        self.waits = Waits()
         self._passed_over: dict[QueueState, None] = {}
         """Queues with polls that wait because their connections hold too much."""
 
@@ -199,10 +201,13 @@ class Polls:
                 self._bound.held_together(queue, asked[0].connection) if len(asked) == 1 else None
             ),
         )
+        age_ms = self.waits.age_ms(queue, shell.clock)
         found = shell.run(queue, lease, [count for each in asked for count in each.counts])
         given = iter(found)
         answers = [list(islice(given, len(each.counts))) for each in asked]
         if found[0].packed:
+            if age_ms is not None:
+                self.waits.polled(queue, age_ms)
             for each, own in zip(asked, answers, strict=True):
                 self._count_given(queue, each, [polled for polled in own if polled.packed])
             shell.wake_sweeper_for(shell.engine.agenda.next_ms())

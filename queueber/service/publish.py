@@ -6,7 +6,7 @@ A call that fails fails alone: what the engine refuses together is run again cal
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
@@ -19,16 +19,16 @@ from queueber.engine.topics.describe import count_names
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import InvalidArgument, QueueberError
-from queueber.model import NewMessages, Publication, Published, TopicSettings
+from queueber.model import Publication, Published, TopicSettings
+from queueber.model.joined import join_publications
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.loop import fail
 from queueber.service.rights import audit_creation, check_may_create, check_right
 from queueber.service.session import Session
-from queueber.service.shared_writes import Call, join_column, split_ids
+from queueber.service.shared_writes import Call, split_ids
 from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.validate.topics import check_new_topic_name, check_publications
-from queueber.wire.lists import joined_columns
 
 _log = structlog.get_logger("queueber.service")
 
@@ -254,7 +254,7 @@ class _Joined:
 
     @property
     def publications(self) -> list[tuple[TopicState, Publication]]:
-        return [(topic, _join(each.parts)) for topic, each in self._all]
+        return [(topic, join_publications(each.parts)) for topic, each in self._all]
 
     def split(self, published: Sequence[Published]) -> list[Published]:
         """What each of the publications got, in the order in which they were added."""
@@ -263,22 +263,6 @@ class _Joined:
             for (_, each), own in zip(self._all, published, strict=True)
         ]
         return [next(split[each.at]) for each in self._places]
-
-
-def _join(parts: Sequence[Publication]) -> Publication:
-    if len(parts) == 1:
-        return parts[0]
-    messages = [each.messages for each in parts]
-    counts = [len(each.payloads) for each in messages]
-    none: dict[str, str] = {}
-    return replace(
-        parts[0],
-        messages=NewMessages(
-            join_column([each.payloads for each in messages]),
-            joined_columns(zip([m.keys for m in messages], counts, strict=True), ""),
-            joined_columns(zip([m.attributes for m in messages], counts, strict=True), none),
-        ),
-    )
 
 
 def _split(published: Published, counts: Sequence[int]) -> list[Published]:

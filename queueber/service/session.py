@@ -64,6 +64,11 @@ class Admission:
     def is_full(self) -> bool:
         return self.calls + self.arriving >= self.calls_max
 
+    @property
+    def held_back(self) -> int:
+        """How many callers wait until their next call may begin."""
+        return len(self._held_back)
+
     def check(self, *, may_wait: bool) -> None:
         """Refuse a call if the server stops, or is full and its caller cannot wait any longer."""
         if self.is_closed:

@@ -38,9 +38,11 @@ class Topics:
         publishing: Publishing,
         ends: DurableEnds,
         gone: Callable[[TopicState], None],
+        used: Callable[[TopicState], None],
     ) -> None:
-        """`gone` is called when a topic was deleted."""
+        """`gone` is called when a topic was deleted, `used` whenever it is used."""
         self._gone = gone
+        self._used = used
         self._shell = shell
         self._publishing = publishing
         self._ends = ends
@@ -136,7 +138,8 @@ class Topics:
         check_topic_prefix(prefix)
         check_topic_prefix(after)
         limit = min(limit, TOPIC_LIST_MAX) or TOPIC_LIST_MAX
-        return seen_topics(session, self._shell.engine.topics.names, prefix, after, limit)
+        names = partial(self._shell.engine.topics.names, now_ms=self._shell.clock.now_ms())
+        return seen_topics(session, names, prefix, after, limit)
 
     def real_name(self, name: str) -> str:
         """The name of the topic that has this name or alias; rights are those on that."""
@@ -156,6 +159,7 @@ class Topics:
         return topic.state
 
     def _use(self, topic: TopicState) -> None:
+        self._used(topic)
         if topic.use(self._shell.clock.now_ms()):
             self._shell.run(None, topic.note_use)
 

@@ -283,6 +283,16 @@ async def test_lists_are_pages_of_names(rig: ServiceRig) -> None:
     assert rig.service.topics.list_topics("a/", "a/1", 2, rig.session) == (["a/2"], False)
 
 
+@on_service()
+async def test_lists_do_not_have_topics_that_have_expired(rig: ServiceRig) -> None:
+    for name, settings in (("a", TopicSettings(ttl_ms=1000)), ("b", TopicSettings())):
+        await rig.service.topics.create_topic(name, TopicConfig(settings), rig.session)
+
+    rig.clock.advance(2000)
+
+    assert rig.service.topics.list_topics("", "", 1, rig.session) == (["b"], False), "not swept yet"
+
+
 def test_nobody_hears_that_a_topic_is_closed_before_that_is_durable() -> None:
     sync = HeldSync()
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from queueber.db.records.messages import reference, split_reference
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.kernel.transaction import Transaction
@@ -21,7 +20,7 @@ from queueber.engine.topics.publish import publish
 from queueber.engine.topics.read import read
 from queueber.engine.topics.sweep import sweep
 from queueber.engine.topics.topic_state import TopicState
-from queueber.ids import IdSource
+from queueber.ids import IdSource, reference, split_reference
 from queueber.limits import MIB
 from queueber.model import (
     Bounds,

@@ -13,8 +13,8 @@ from queueber.client.transport.link import Link
 from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import Added, NewItems
+from queueber.model.joined import joined_columns
 from queueber.wire.items import read_added, write_add
-from queueber.wire.lists import joined_columns
 
 _PACKED_ITEMS_MIN = 32
 """Fewer contents cost less in a list, here and on the server."""

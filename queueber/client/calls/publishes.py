@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,7 @@ from queueber.limits import (
     PUBLISH_TOPICS_MAX,
 )
 from queueber.model import NewMessages, Publication, Published
-from queueber.wire.lists import joined_columns
+from queueber.model.joined import join_publications
 from queueber.wire.messages import read_published, write_publication
 
 
@@ -51,7 +50,7 @@ class Publishes:
             place = operation.payload.topic, operation.payload.partition
             together.setdefault(place, []).append(operation)
         parts = list(together.values())
-        publications = [_joined([each.payload for each in part]) for part in parts]
+        publications = [join_publications([each.payload for each in part]) for part in parts]
         check_size(self._connection, publications)
         # The server recognises what a producer repeats, and other messages it would store twice.
         is_repeatable = publications[0].producer is not None
@@ -108,25 +107,6 @@ def _send_publications(publications: list[Publication], link: Link) -> Any:
     for at, publication in enumerate(publications):
         write_publication(listed[at], publication)
     return request.send()
-
-
-def _joined(publications: list[Publication]) -> Publication:
-    """Several publications to one place as one. None of them has a condition."""
-    if len(publications) == 1:
-        return publications[0]
-    listed = [each.messages for each in publications]
-
-    def column(name: str, missing: object) -> list[Any]:
-        return joined_columns(
-            [(getattr(each, name), len(each.payloads)) for each in listed], missing
-        )
-
-    messages = NewMessages(
-        [payload for each in listed for payload in each.payloads],
-        column("keys", ""),
-        column("attributes", {}),
-    )
-    return replace(publications[0], messages=messages)
 
 
 def part_of(published: Published, start: int, end: int) -> Published:

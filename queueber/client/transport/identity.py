@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from queueber.errors import InvalidArgument
@@ -12,6 +13,22 @@ from queueber.model import Credential
 Token: TypeAlias = str | Callable[[], str]
 """A token, or a function that returns one. It is called, on a thread, for each new connection: so
 it may fetch a token that has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A token that is read from a file for each new connection, so that it may be replaced."""
+
+    file: Path
+
+    def __call__(self) -> str:
+        try:
+            with self.file.open("rb") as source:
+                return source.read(TOKEN_BYTES_MAX + 1).decode()
+        except OSError as error:
+            raise InvalidArgument(f"token: cannot read {self.file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InvalidArgument(f"token: {self.file} is not text") from None
 
 
 @dataclass(frozen=True, slots=True)

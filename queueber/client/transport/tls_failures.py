@@ -43,9 +43,9 @@ def hung_up(address: str, *, is_tls: bool, failure: BaseException | None) -> Que
             f"the server at {address} refused the connection: {_alert(str(failure.reason))}"
         )
     if is_tls:
-        hint = "it may want a client certificate that it trusts"
+        hint = "it may want a client certificate (certificate, or --tls-certificate)"
     else:
-        hint = "if it speaks TLS, connect with TLS"
+        hint = "if it speaks TLS, connect with tls=True or --tls"
     return Unavailable(f"the server at {address} closed the connection before it answered; {hint}")
 
 
@@ -62,7 +62,8 @@ def _untrusted(server_name: str, error: ssl.SSLCertVerificationError) -> str:
         )
     return (
         "the server's certificate is not from an authority that this client trusts "
-        f"({error.verify_message}); give the file with the authority's certificate as ca"
+        f"({error.verify_message}); give the file with the authority's certificate as ca, or with "
+        "--tls-ca"
     )
 
 
@@ -70,5 +71,5 @@ def _alert(reason: str) -> str:
     words = reason.lower().replace("_", " ")
     text = words[words.index("alert") + len("alert ") :]
     if "certificate" in text or text == "unknown ca":
-        return f"{text}; it wants a client certificate that it trusts"
+        return f"{text}; it wants a client certificate of an authority that it trusts"
     return text

@@ -21,6 +21,7 @@ from queueber.db.recovery.opening import open_database
 from queueber.db.recovery.wal import SYNCED_KEY, read_synced, synced_note, write_synced
 from queueber.db.store.contract import Batch, Entries, Range, ScanIncomplete
 from queueber.db.store.format import ensure_format
+from queueber.db.store.properties import StoreProperties, read_properties
 from queueber.db.store.snapshot import RocksSnapshot, unreadable
 from queueber.errors import StorageCorrupt, StorageFailed, Unavailable, invariant
 
@@ -81,6 +82,8 @@ class RocksStore:
         self.refusal = ""
         """Why the last write was refused; empty once one succeeds."""
         """A write found the disk full: RocksDB writes no more to that log."""
+        self.refused_writes = {"full_disk": 0, "stall": 0}
+        """How many writes, by reason."""
         self._synced_noted = 0 if read_only else read_synced(path)
         self._families = {f: self.database.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self.database.get_column_family_handle(f.family_name) for f in Family}
@@ -172,6 +175,10 @@ class RocksStore:
         self._snapshots.add(taken)
         return taken
 
+    def properties(self) -> StoreProperties:
+        """What RocksDB says of itself, for operators."""
+        return read_properties(self._path, self.database, self._families.values())
+
     # --- writing ----------------------------------------------------------------------------------
 
     def batch(self) -> RocksBatch:
@@ -227,7 +234,10 @@ class RocksStore:
             raise unreadable(error) from error
         if "No space left" in text:
             self._has_given_up_log = True
-        elif not _is_stall(text):
+            self.refused_writes["full_disk"] += 1
+        elif _is_stall(text):
+            self.refused_writes["stall"] += 1
+        else:
             # RocksDB refuses all further writes; the log may hold none, some or all of the batch.
             self._has_failed_to_sync = True
             raise StorageFailed(

@@ -169,6 +169,7 @@ def test_topics_are_created_configured_listed_and_deleted(client: queueber.Clien
         3, 100_000, 60_000,
     )  # fmt: skip
     assert list(client.topics("life/")) == ["life/a", "life/b"]
+    assert list(client.topics("life/", after="life/a")) == ["life/b"]
     assert (client.delete_topic("life/b"), client.delete_topic("life/b")) == (True, False)
     assert list(client.topics("life/")) == ["life/a"]
     with pytest.raises(queueber.NotFound):
