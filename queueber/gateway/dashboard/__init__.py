@@ -6,6 +6,6 @@ The page asks the API of the gateway for everything else. It has no build step a
 others, and it never reads HTML out of what the server answers.
 """
 
-from queueber.gateway.dashboard import live, pages
+from queueber.gateway.dashboard import histories, live, pages
 
-ROUTES = (*pages.ROUTES, *live.ROUTES)
+ROUTES = (*pages.ROUTES, *live.ROUTES, *histories.ROUTES)

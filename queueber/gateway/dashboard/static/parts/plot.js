@@ -7,6 +7,7 @@ const LEFT = 44;
 const BOTTOM = 18;
 const TOP = 6;
 const TICKS = 4;
+const SHORT_MS = 15 * 60_000; // below it, times have seconds
 
 // { title, series: [{ name, label, color }], format, isBinary }. `show(history)` draws what the API answers.
 export function plot({ title, series, format = short, isBinary = false }) {
@@ -51,11 +52,12 @@ export function plot({ title, series, format = short, isBinary = false }) {
       drawn.push(svg("line", { class: "axis", x1: LEFT, x2: width, y1: y(value), y2: y(value) }));
       if (at % 2 === 0) drawn.push(svg("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)));
     }
+    const isShort = points * history.step_ms < SHORT_MS;
     const labels = Math.max(2, Math.min(5, Math.floor(width / 110)));
     for (let at = 0; at < labels && points > 1; at += 1) {
       const point = Math.round(((points - 1) * at) / (labels - 1));
       const anchor = at === 0 ? "start" : at === labels - 1 ? "end" : "middle";
-      drawn.push(svg("text", { class: "tick", x: x(point), y: height - 3, "text-anchor": anchor }, time(timeOf(point))));
+      drawn.push(svg("text", { class: "tick", x: x(point), y: height - 3, "text-anchor": anchor }, (isShort ? timeSeconds : time)(timeOf(point))));
     }
     if (points < 2) {
       drawn.push(svg("text", { class: "tick", x: (LEFT + width) / 2, y: height / 2, "text-anchor": "middle" }, "Nothing was recorded yet"));

@@ -2,7 +2,7 @@
 
 import { request } from "../app/api.js";
 import { Rows } from "../app/live.js";
-import { watch } from "../app/watch.js";
+import { values, watch } from "../app/watch.js";
 import { h, setText } from "../parts/dom.js";
 import { ago, bytes, count, duration, paused, short } from "../parts/format.js";
 import { listing } from "../parts/listing.js";
@@ -52,6 +52,19 @@ export function overview() {
     ["oldest", "Oldest ready"],
     ["waiting", "Waiting polls"],
   ]);
+  const health = tiles([
+    ["calls", "Calls / s"],
+    ["refused", "Errors / s"],
+    ["sync", "Sync, 99%"],
+    ["connections", "Connections"],
+    ["waits", "Calls waiting"],
+    ["cpu", "CPU"],
+    ["memory", "Memory"],
+    ["store", "Store"],
+    ["free", "Disk free"],
+    ["compaction", "To compact"],
+  ]);
+  const server = h("section", { class: "card", "aria-label": "The server", hidden: true }, health.element);
   let asked = "";
   let answers = { queues: {}, topics: {} };
   let queueList = null;
@@ -65,7 +78,7 @@ export function overview() {
     onPrefix: (prefix, after) => follow(prefix, after),
   });
   const notice = h("div", { class: "notice bad", role: "alert", hidden: true });
-  const element = h("div", { class: "stack" }, h("h1", { class: "unseen" }, "Overview"), notice, h("section", { class: "card", "aria-label": "All queues together" }, sums.element), queueList.element, topicList.element);
+  const element = h("div", { class: "stack" }, h("h1", { class: "unseen" }, "Overview"), notice, h("section", { class: "card", "aria-label": "All queues together" }, sums.element), server, queueList.element, topicList.element);
 
   let close = () => {};
   const follow = (prefix, after) => {
@@ -83,6 +96,7 @@ export function overview() {
           topics.take(change);
           topicList.show([...topics.byName.values()]);
         },
+        server: (rows) => showHealth(values(rows).health),
         refused: (error) => {
           notice.hidden = error.status === 401;
           setText(notice, error.message);
@@ -106,6 +120,24 @@ export function overview() {
       failed: { text: short(sum("failed_per_s")), kind: sum("failed_per_s") ? "warn" : "" },
       oldest: duration(most("oldest_ms")),
       waiting: count(sum("waiting_polls")),
+    });
+  };
+
+  const showHealth = (now) => {
+    if (!now) return;
+    server.hidden = false;
+    const isFull = now.disk_free_bytes < 2 ** 30;
+    health.show({
+      calls: short(now.calls_per_s),
+      refused: { text: short(now.refused_per_s), kind: now.refused_per_s ? "warn" : "" },
+      sync: now.sync_p99_s ? `≤ ${duration(1000 * now.sync_p99_s)}` : "–",
+      connections: count(now.connections),
+      waits: count(now.calls_waiting),
+      cpu: `${Math.round(100 * now.cpu)}%`,
+      memory: bytes(now.memory_bytes),
+      store: bytes(now.store_bytes),
+      free: { text: bytes(now.disk_free_bytes), kind: isFull ? "bad" : "" },
+      compaction: bytes(now.compaction_bytes),
     });
   };
 
