@@ -44,6 +44,7 @@ class _Live:
 
 Subject = tuple[str, ...]
 """The name of its events, and what else tells one from another."""
+_SERVER: Subject = ("server",)
 
 
 class _Viewer:
@@ -69,6 +70,8 @@ class _Viewer:
                 while True:
                     await self._woken.wait()
                     self._woken.clear()
+                    if self._feeds[_SERVER].version == 0:
+                        continue  # how the server is comes first
                     news = b"".join([self._news(each, feed) for each, feed in self._feeds.items()])
                     if news:
                         return news
@@ -80,8 +83,8 @@ class _Viewer:
         if feed.version == version:
             return b""
         if feed.problem is not None:
-            if not any(self._seen.values()):
-                raise feed.problem
+            if subject == _SERVER and version == 0:
+                raise feed.problem  # the page is not opened
             self._seen[subject] = feed.version
             return _event("problem", encode(_Trouble(subject[0], msgspec.Raw(feed.problem.body()))))
         change = feed.since(version)
@@ -144,7 +147,7 @@ async def show_live(call: Call[LiveQuery, None]) -> Response:
 
 
 def _looks(client: AsyncClient, query: LiveQuery) -> dict[Subject, Look]:
-    looks: dict[Subject, Look] = {("server",): subjects.server(client)}
+    looks: dict[Subject, Look] = {_SERVER: subjects.server(client)}
     match query.view:
         case "queue":
             if not query.queue:
