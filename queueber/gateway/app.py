@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from queueber.errors import QueueberError
-from queueber.gateway import health, openapi, queues, server_routes
+from queueber.gateway import health, openapi, queues, server_routes, topics
 from queueber.gateway.bodies import (
     JSON_TYPE,
     RAW_TYPE,
@@ -32,7 +32,7 @@ from queueber.gateway.settings import GatewaySettings
 
 _log = structlog.get_logger("queueber.gateway")
 
-ROOMS = (health, server_routes, queues, openapi)
+ROOMS = (health, server_routes, queues, topics, openapi)
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
