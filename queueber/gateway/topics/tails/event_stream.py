@@ -13,8 +13,8 @@ from queueber.errors import QueueberError
 from queueber.gateway.bounds import Bound
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import Problem, problem_of
-from queueber.gateway.topics.followed import Followed
 from queueber.gateway.topics.messages import shown_message
+from queueber.gateway.topics.tails.followed import Followed
 from queueber.limits import READ_ITEMS_MAX, SECOND_MS
 
 EVENTS_TYPE = "text/event-stream"

@@ -15,9 +15,9 @@ from queueber.gateway.queues.fields import DelayMs, Id, LeaseMs
 from queueber.gateway.routes import NoQuery, Route
 from queueber.gateway.settings import WAIT_MS
 from queueber.gateway.topics import fields
+from queueber.gateway.topics.groups.references import References, ids_of, reference_of
 from queueber.gateway.topics.messages import encoded_texts, raw_message
 from queueber.gateway.topics.named_topic import present_topic, shared_group
-from queueber.gateway.topics.references import References, ids_of, reference_of
 from queueber.limits import POLL_ITEMS_CEILING, SECOND_MS
 
 # --- poll -----------------------------------------------------------------------------------------

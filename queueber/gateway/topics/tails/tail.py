@@ -17,9 +17,9 @@ from queueber.gateway.calls import Call
 from queueber.gateway.problems import invalid
 from queueber.gateway.routes import Route
 from queueber.gateway.topics import fields
-from queueber.gateway.topics.event_stream import EVENTS_TYPE, EventStream
-from queueber.gateway.topics.followed import begin
 from queueber.gateway.topics.named_topic import present_topic
+from queueber.gateway.topics.tails.event_stream import EVENTS_TYPE, EventStream
+from queueber.gateway.topics.tails.followed import begin
 from queueber.limits import MIB, SECOND_MS, TOPIC_PARTITIONS_MAX
 from queueber.model import Position, Start
 

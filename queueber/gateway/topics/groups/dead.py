@@ -9,8 +9,8 @@ from queueber import errors
 from queueber.gateway.calls import Call
 from queueber.gateway.routes import NoQuery, Route
 from queueber.gateway.topics import fields
+from queueber.gateway.topics.groups.references import References, ids_of, reference_of
 from queueber.gateway.topics.named_topic import shared_group
-from queueber.gateway.topics.references import References, ids_of, reference_of
 from queueber.limits import PEEK_ITEMS_MAX
 
 
