@@ -23,6 +23,7 @@ from queueber.engine.integrity.owners import KEY_WIDTHS
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
 from queueber.service.items import Items
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
 from queueber.service.queues import Queues
@@ -75,7 +76,7 @@ TESTED_AS = {
 }
 """Modules whose tests are named by what a caller sees: both below their own root."""
 WITHOUT_LOGIC = {"service/loop"}
-NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues)
+NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues, LeaseHolders)
 CHECKERS = (
     check_store,
     check_blocks,
@@ -90,6 +91,7 @@ CHECKERS = (
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
         "queueber/db/store/rocks.py",
+        "queueber/db/store/properties.py",
         "queueber/db/store/snapshot.py",
         "queueber/db/store/options.py",
         "queueber/db/recovery/opening.py",
@@ -247,6 +249,8 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
         "commitLoad": "commit_load",
         "abortLoad": "abort_load",
         "listLoads": "list_loads",
+        "listLeases": "list_leases",
+        "listBatches": "list_batches",
     }
 
     operations = {bulk.get(method, method) for method in methods - set(elsewhere)}

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from queueber.errors import QueueberError
-from queueber.gateway import health, openapi, queues, server_routes, topics
+from queueber.gateway import dashboard, health, metrics, openapi, queues, server_routes, topics
 from queueber.gateway.bodies import (
     JSON_TYPE,
     RAW_TYPE,
@@ -32,7 +32,7 @@ from queueber.gateway.settings import GatewaySettings
 
 _log = structlog.get_logger("queueber.gateway")
 
-ROOMS = (health, server_routes, queues, topics, openapi)
+ROOMS = (health, metrics, server_routes, queues, topics, openapi, dashboard)
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
@@ -75,8 +75,13 @@ class Gateway:
             waits_max=settings.waits_max,
             bodies_bytes_max=settings.bodies_bytes_max,
         )
-        self.observers: list[Observer] = []
-        self.state: dict[str, object] = {"pool": self.pool, "table": table}
+        measures = metrics.GatewayMeasures(self.bounds, self.pool)
+        self.observers: list[Observer] = [measures.observe]
+        self.state: dict[str, object] = {
+            "pool": self.pool,
+            "table": table,
+            metrics.STATE: measures,
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -90,13 +90,27 @@ def decode_body(route: Route, kind: str, body: bytes) -> Any:
     elif kind != JSON_TYPE:
         raise _unsupported(route, kind)
     try:
-        return _decoder(route.body).decode(body)
+        try:
+            return _decoder(route.body).decode(body)
+        except msgspec.ValidationError:
+            # JSON has one kind of number: 5.0 is 5. That is seldom sent, so it may cost more.
+            return msgspec.convert(_with_integers(msgspec.json.decode(body)), route.body)
     except msgspec.ValidationError as error:
         raise invalid(f"body: {_located(str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(f"body: it is not JSON: {error}") from None
     except RecursionError:
         raise invalid("body: it is nested too deeply") from None
+
+
+def _with_integers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_with_integers(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _with_integers(each) for name, each in value.items()}
+    return value
 
 
 def _unsupported(route: Route, kind: str) -> Problem:

@@ -9,9 +9,10 @@ import contextlib
 import hashlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from queueber.client import AsyncClient, connect_async
+from queueber.errors import QueueberError
 from queueber.gateway.credentials import Credential
 from queueber.gateway.problems import too_busy
 from queueber.gateway.settings import GatewaySettings
@@ -21,12 +22,19 @@ _IDLE_SECONDS = 60.0
 _SWEEP_SECONDS = 5.0
 _NAME = "gateway"
 
+_REFUSALS_MAX = 2_000
+"""After so many refused calls a client is replaced. A server ends a connection after 25,000, which
+would leave calls of others without an answer; and a client keeps something for each name that it
+was asked for."""
+
 
 @dataclass(slots=True)
 class _Entry:
     opening: "asyncio.Task[AsyncClient]"
     users: int = 0
-    unused_since: float = field(default=0.0)
+    unused_since: float = 0.0
+    refusals: int = 0
+    is_retired: bool = False
 
 
 class ClientPool:
@@ -54,10 +62,13 @@ class ClientPool:
         try:
             # Shielded: others may wait for the same client.
             yield await asyncio.shield(entry.opening)
+        except QueueberError:
+            entry.refusals += 1
+            raise
         finally:
             entry.users -= 1
             entry.unused_since = asyncio.get_running_loop().time()
-            self._forget_if_failed(key, entry)
+            self._retire_if_worn(key, entry)
 
     async def _open(self, credential: Credential | None) -> AsyncClient:
         seconds = self._settings.retry_timeout_ms / SECOND_MS
@@ -65,23 +76,28 @@ class ClientPool:
             self._settings.server, connect_timeout=seconds, retry_timeout=seconds, name=_NAME
         )
 
-    def _forget_if_failed(self, key: bytes, entry: _Entry) -> None:
+    def _retire_if_worn(self, key: bytes, entry: _Entry) -> None:
+        """Requests that come now get a new client; those that use this one go on."""
         opening = entry.opening
         has_failed = opening.done() and (opening.cancelled() or opening.exception() is not None)
-        if has_failed and self._entries.get(key) is entry:
-            del self._entries[key]
+        if has_failed or entry.refusals >= _REFUSALS_MAX:
+            if self._entries.get(key) is entry:
+                del self._entries[key]
+            entry.is_retired = True
+        if entry.is_retired and not entry.users:
+            self._close(entry)
 
     def _make_room(self) -> None:
         if len(self._entries) < self._settings.clients_max:
             return
         for key, entry in self._entries.items():  # the one unused for longest is the first
             if not entry.users:
-                self._close(key)
+                self._close(self._entries.pop(key))
                 return
         raise too_busy(f"the gateway is busy: {self._settings.clients_max} callers; retry")
 
-    def _close(self, key: bytes) -> None:
-        closing = asyncio.ensure_future(_close_entry(self._entries.pop(key)))
+    def _close(self, entry: _Entry) -> None:
+        closing = asyncio.ensure_future(_close_entry(entry))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
@@ -92,12 +108,12 @@ class ClientPool:
             await asyncio.sleep(_SWEEP_SECONDS)
             for key, entry in list(self._entries.items()):
                 if not entry.users and loop.time() - entry.unused_since > _IDLE_SECONDS:
-                    self._close(key)
+                    self._close(self._entries.pop(key))
 
     async def aclose(self) -> None:
         """Close all. Items that polls are about to get are released first."""
-        for key in list(self._entries):
-            self._close(key)
+        while self._entries:
+            self._close(self._entries.popitem()[1])
         await asyncio.gather(*self._closing, return_exceptions=True)
 
 

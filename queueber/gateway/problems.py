@@ -1,5 +1,6 @@
 """Errors as `application/problem+json` (RFC 9457): the code of the server, and a status for it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -26,7 +27,11 @@ STATUSES: dict[str, int] = {
     "UNAVAILABLE": 503,
     "OUTCOME_UNKNOWN": 504,
 }
-"""The status of each code. A call that is too large has 413 instead of 429."""
+"""The status of each code. A request that is too large itself has 413 instead of 429."""
+
+_ARGUMENT = re.compile(r"^\w+: ")
+"""A sentence that begins with an argument is about the request, not about who else uses the
+server: it would be refused again."""
 
 RETRY_SECONDS = 1
 """What `Retry-After` says. Clients that all come back at once are slowed down by the bounds."""
@@ -66,7 +71,7 @@ def problem_of(error: QueueberError) -> Problem:
             headers = {"retry-after": str(RETRY_SECONDS)}
         case errors.Unauthenticated():
             headers = {"www-authenticate": _CHALLENGE}
-        case errors.ResourceExhausted() if "bytes" in error.sentence:
+        case errors.ResourceExhausted() if _ARGUMENT.match(error.sentence):
             status = 413
         case errors.ResourceExhausted():
             headers = {"retry-after": str(RETRY_SECONDS)}

@@ -21,8 +21,9 @@ class GatewaySettings:
     """Connections of one process; further ones are closed at once."""
     requests_max: int = 1_000
     """Requests under way in one process, without those that wait."""
-    waits_max: int = 10_000
-    """Requests that wait in one process: long polls, tails."""
+    waits_max: int = 4_000
+    """Requests that wait in one process: long polls, tails. The server lets 4,096 calls of one
+    connection wait."""
     body_bytes_max: int = 16 * MIB
     bodies_bytes_max: int = 128 * MIB
     """Bytes of all bodies that one process is receiving."""

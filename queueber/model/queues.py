@@ -66,6 +66,19 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseInfo:
+    """A lease at one moment."""
+
+    lease_id: bytes
+    holder: str
+    """Who polled; empty if the server does not remember."""
+    items: int
+    """Those that it still holds."""
+    expires_at_ms: int
+    polled_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """The version, durability and limits of a server."""
 

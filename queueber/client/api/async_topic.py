@@ -6,6 +6,7 @@ from typing import Unpack
 from queueber import model
 from queueber.client.api.async_queue import AsyncQueue
 from queueber.client.api.async_subscription import AsyncSubscription
+from queueber.client.api.async_topic_producer import AsyncTopicProducer
 from queueber.client.api.message import Message, MessagePage
 from queueber.client.arguments.new_messages import AnyMessages, PublishOptions, to_publication
 from queueber.client.arguments.positions import StartOptions, to_position
@@ -58,6 +59,13 @@ class AsyncTopic:
         """
         publication = to_publication(self.name, messages, **options)
         return await wait_for_async(self._calls.publish(publication))
+
+    def producer(self, id: str, epoch: int) -> AsyncTopicProducer:
+        """A producer, whose publishes are safe to repeat: it numbers its calls.
+
+        When two use the same `id`, the one with the greater `epoch` shuts out the other.
+        """
+        return AsyncTopicProducer(self.name, self._calls.numbered_publishes(id, epoch))
 
     async def read(
         self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]

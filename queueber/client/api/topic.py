@@ -8,6 +8,7 @@ from queueber import model
 from queueber.client.api.message import Message, MessagePage
 from queueber.client.api.queue import Queue
 from queueber.client.api.subscription import Subscription
+from queueber.client.api.topic_producer import TopicProducer
 from queueber.client.arguments.new_messages import AnyMessages, PublishOptions, to_publication
 from queueber.client.arguments.positions import StartOptions, to_position
 from queueber.client.arguments.topic_settings import (
@@ -57,6 +58,13 @@ class Topic:
         """
         publication = to_publication(self.name, messages, **options)
         return wait_for(self._calls.publish(publication))
+
+    def producer(self, id: str, epoch: int) -> TopicProducer:
+        """A producer, whose publishes are safe to repeat: it numbers its calls.
+
+        When two use the same `id`, the one with the greater `epoch` shuts out the other.
+        """
+        return TopicProducer(self.name, self._calls.numbered_publishes(id, epoch))
 
     def read(
         self, partition: int = 0, *, wait: Seconds = 0, **options: Unpack[ReadTopicOptions]

@@ -50,13 +50,18 @@ AnyProducer = Producer | tuple[str, int, int]
 """The id of a producer, its epoch, and the number of the call, from 1 on."""
 
 
-class PublishOptions(TypedDict, total=False):
-    """The options of a publish; see `Topic.publish`."""
+class NumberedOptions(TypedDict, total=False):
+    """The options of a publish of a `TopicProducer`."""
 
     partition: int | None
-    producer: AnyProducer | None
     expected_offset: int | None
     close: bool
+
+
+class PublishOptions(NumberedOptions, total=False):
+    """The options of a publish; see `Topic.publish`."""
+
+    producer: AnyProducer | None
 
 
 def to_publication(

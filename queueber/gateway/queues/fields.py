@@ -27,7 +27,16 @@ Id = Annotated[
     ),
 ]
 Ids = Annotated[list[Id], Meta(min_length=1, max_length=10_000)]
-Contents = Annotated[bytes, Meta(description="Bytes, in base64.", examples=["aGVsbG8="])]
+Contents = Annotated[
+    bytes,
+    Meta(
+        description="Bytes, in base64.",
+        examples=["aGVsbG8="],
+        extra_json_schema={
+            "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+        },
+    ),
+]
 Key = Annotated[
     str,
     Meta(
@@ -47,7 +56,8 @@ Batch = Annotated[
     ),
 ]
 Attributes = Annotated[
-    dict[str, str], Meta(max_length=ATTRIBUTES_MAX, description="Text that goes with an item.")
+    dict[Annotated[str, Meta(min_length=1)], str],
+    Meta(max_length=ATTRIBUTES_MAX, description="Text that goes with an item."),
 ]
 DelayMs = Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)]
 LeaseMs = Annotated[int, Meta(ge=1, le=LEASE_MS_MAX)]

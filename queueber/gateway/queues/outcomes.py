@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from queueber import errors
 from queueber.gateway.calls import Call
-from queueber.gateway.problems import invalid
 from queueber.gateway.queues import fields
 from queueber.gateway.queues.named_queue import present_queue
 from queueber.gateway.routes import NoQuery, Route
@@ -66,15 +65,9 @@ class ExtendAnswer(msgspec.Struct):
 # --- handlers -------------------------------------------------------------------------------------
 
 
-def _check_once(ids: list[str]) -> list[str]:
-    if len(set(ids)) != len(ids):
-        raise invalid("body: ids: an id is named twice")
-    return ids
-
-
 async def complete(call: Call[NoQuery, CompleteRequest]) -> OutcomesAnswer:
     body = call.body
-    ids = _check_once([item.id for item in body.items])
+    ids = [item.id for item in body.items]
     results = [item.result for item in body.items]
     return OutcomesAnswer(await present_queue(call).complete(ids, results, lease=body.lease))
 
@@ -82,18 +75,18 @@ async def complete(call: Call[NoQuery, CompleteRequest]) -> OutcomesAnswer:
 async def fail(call: Call[NoQuery, FailRequest]) -> FailAnswer:
     body = call.body
     delay = None if body.delay_ms is None else body.delay_ms / SECOND_MS
-    ids = _check_once(body.ids)
+    ids = body.ids
     failed = await present_queue(call).fail(ids, body.error, lease=body.lease, delay=delay)
     return FailAnswer([outcome.value for outcome in failed])
 
 
 async def release(call: Call[NoQuery, HeldRequest]) -> OutcomesAnswer:
-    ids = _check_once(call.body.ids)
+    ids = call.body.ids
     return OutcomesAnswer(await present_queue(call).release(ids, lease=call.body.lease))
 
 
 async def remove(call: Call[NoQuery, HeldRequest]) -> OutcomesAnswer:
-    ids = _check_once(call.body.ids)
+    ids = call.body.ids
     return OutcomesAnswer(await present_queue(call).remove(ids, lease=call.body.lease))
 
 

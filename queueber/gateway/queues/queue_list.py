@@ -18,6 +18,9 @@ from queueber.limits import (
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     HOUR_MS,
+    ITEM_WIRE_BYTES,
+    MESSAGE_BYTES_CEILING,
+    MESSAGE_OVERHEAD_BYTES,
     MINUTE_MS,
     QUEUES_MAX,
     RESULT_AGE_MS_MAX,
@@ -33,6 +36,9 @@ _Factor = Annotated[float, Meta(ge=1, le=100)]
 _Jitter = Annotated[float, Meta(ge=0, le=1)]
 _Window = Annotated[int, Meta(ge=0, le=DEDUP_WINDOW_MS_MAX)]
 _ResultAge = Annotated[int, Meta(ge=0, le=RESULT_AGE_MS_MAX)]
+_ItemBytes = Annotated[
+    int, Meta(ge=0, le=MESSAGE_BYTES_CEILING - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES)
+]
 _DEFAULTS = QueueSettings()
 
 
@@ -41,7 +47,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
 
     items_max: fields.Count = 0
     bytes_max: fields.Count = 0
-    item_bytes_max: fields.Count = 0
+    item_bytes_max: _ItemBytes = 0
     lease_ms: fields.LeaseMs = MINUTE_MS
     attempts_max: _Attempts = _DEFAULTS.attempts_max
     backoff_ms: _Backoff = msgspec.field(default_factory=list)
@@ -60,7 +66,7 @@ class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
 
     items_max: fields.Count | UnsetType = UNSET
     bytes_max: fields.Count | UnsetType = UNSET
-    item_bytes_max: fields.Count | UnsetType = UNSET
+    item_bytes_max: _ItemBytes | UnsetType = UNSET
     lease_ms: fields.LeaseMs | UnsetType = UNSET
     attempts_max: _Attempts | UnsetType = UNSET
     backoff_ms: _Backoff | UnsetType = UNSET
