@@ -119,6 +119,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "msgspec": ("queueber/gateway/",),
     "trio": (
         "queueber/app.py",
+        "queueber/beside.py",
         "queueber/rpc/kj_bridge.py",
         "queueber/sweeper/",
         "queueber/client/",

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 import msgspec
-import structlog
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -25,12 +24,11 @@ from queueber.gateway.bounds import Bounds
 from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.credentials import credential_of
+from queueber.gateway.log import log
 from queueber.gateway.origins import check_origin
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
 from queueber.gateway.routes import Answer, Route, RouteTable
 from queueber.gateway.settings import GatewaySettings
-
-_log = structlog.get_logger("queueber.gateway")
 
 ROOMS = (health, metrics, server_routes, queues, topics, openapi, dashboard)
 """Modules with `ROUTES`. A new room is registered here."""
@@ -116,7 +114,7 @@ class Gateway:
         except QueueberError as error:
             await _send_problem(sending, problem_of(error))
         except Exception as error:  # noqa: BLE001  one request fails, and the log says why
-            _log.error("request_failed", path=scope["path"], exc_info=error)
+            log.error("request_failed", path=scope["path"], exc_info=error)
             await _send_problem(sending, Problem(500, "INTERNAL", _OUR_FAULT))
         for observe in self.observers:
             observe(route, scope["method"], sending.status, loop.time() - begun)
