@@ -48,6 +48,7 @@ from queueber.errors import (
     OutOfRange,
     QueueberError,
     ResourceExhausted,
+    Unauthenticated,
     Unavailable,
 )
 from queueber.model import (
@@ -158,6 +159,7 @@ __all__ = [
     "TopicConfig",
     "TopicInfo",
     "TopicSettings",
+    "Unauthenticated",
     "Unavailable",
     "WorkItem",
     "Worker",

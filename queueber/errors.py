@@ -65,7 +65,7 @@ class Unavailable(QueueberError, code="UNAVAILABLE"):
 
 
 class Unauthenticated(QueueberError, code="UNAUTHENTICATED"):
-    """Reserved for other servers: this one does not send it."""
+    """Client and server do not accept each other: a certificate is missing or not trusted."""
 
 
 class PermissionDenied(QueueberError, code="PERMISSION_DENIED"):
