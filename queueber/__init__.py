@@ -8,6 +8,7 @@ The names below are the public ones. Importing them needs no RocksDB.
 
 from queueber.client import (
     AddedIds,
+    AsyncBackup,
     AsyncClient,
     AsyncLease,
     AsyncLoad,
@@ -19,6 +20,7 @@ from queueber.client import (
     AsyncTogether,
     AsyncTopic,
     Backoff,
+    Backup,
     Client,
     Item,
     Lease,
@@ -51,6 +53,8 @@ from queueber.errors import (
     Unavailable,
 )
 from queueber.model import (
+    BackupFile,
+    BackupInfo,
     FailOutcome,
     GroupInfo,
     GroupKind,
@@ -91,6 +95,7 @@ __all__ = [
     "Aborted",
     "AddedIds",
     "AlreadyExists",
+    "AsyncBackup",
     "AsyncClient",
     "AsyncLease",
     "AsyncLoad",
@@ -102,6 +107,9 @@ __all__ = [
     "AsyncTogether",
     "AsyncTopic",
     "Backoff",
+    "Backup",
+    "BackupFile",
+    "BackupInfo",
     "Client",
     "FailOutcome",
     "FailedPrecondition",

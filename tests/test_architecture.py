@@ -89,6 +89,7 @@ CHECKERS = (
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
+        "queueber/db/original.py",
         "queueber/db/store/rocks.py",
         "queueber/db/store/snapshot.py",
         "queueber/db/store/options.py",
@@ -121,6 +122,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pyarrow": ("queueber/spark/", "queueber/tables/"),
     "py4j": ("queueber/spark/jobs/faults.py",),
     "multiprocessing": ("queueber/worker/",),
+    "obstore": ("queueber/backup/bucket.py",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
 """Where a library may be imported: files, and folders with all that is in them."""

@@ -50,7 +50,7 @@ def verify(folder: Path) -> None:
     if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
     with _locked(folder):
-        remarks, damage, verdict = _check(folder)
+        remarks, damage, verdict = check_folder(folder)
     for line in (*remarks, *damage):
         click.echo(line)
     click.echo(f"{folder} is {'damaged' if damage else 'sound'}: {verdict}")
@@ -58,7 +58,7 @@ def verify(folder: Path) -> None:
         raise Exit(NEGATIVE)
 
 
-def _check(folder: Path) -> tuple[list[str], list[str], str]:
+def check_folder(folder: Path) -> tuple[list[str], list[str], str]:
     """Remarks, each damage in a line, and what it comes to, or what a sound store holds."""
     # Other commands do not need RocksDB.
     from queueber.db.families import Family
