@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 
-from queueber.backup.manifest import MANIFEST_FILE, NAME, Manifest, decode, encode, name_of, sort_key
+from queueber.backup.manifest import (
+    MANIFEST_FILE,
+    NAME,
+    Manifest,
+    decode,
+    encode,
+    name_of,
+    sort_key,
+)
 from queueber.backup.storage import Storage
 from queueber.errors import InvalidArgument
 

@@ -50,6 +50,7 @@ def test_there_are_as_many_commands_as_promised() -> None:
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
         "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "stats",
         "queues", "loads", "verify", "repair", "upgrade", "spark", "topics", "topic",
+        "backup", "restore", "import",
     }  # fmt: skip
 
 

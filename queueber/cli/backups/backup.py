@@ -41,7 +41,7 @@ class _TakeByDefault(click.Group):
 
 @click.group(cls=_TakeByDefault, subcommand_metavar="REPOSITORY | COMMAND [ARGS]...")
 def backup() -> None:
-    """Take a backup of a running server, or look at those that were taken.
+    """Take and list backups of a running server.
 
     \b
     Examples:
@@ -71,7 +71,12 @@ def backup() -> None:
 @count_flag("--keep", default=None, help="Delete all but so many of the newest, after each backup.")
 @server_flags
 def take(target: Target, repository: Repository, every: float | None, keep: int | None) -> None:
-    """Take a backup. This is what 'queueber backup REPOSITORY' does."""
+    """Take a backup. This is what 'queueber backup REPOSITORY' does.
+
+    \b
+    Example:
+      queueber backup take /var/backups/queueber --keep 7
+    """
 
     def run_once() -> None:
         with target.connect() as client, progress("backing up") as show:
@@ -101,7 +106,12 @@ def _prune(repository: Repository, keep: int, *, use_json: bool) -> None:
 @repository_argument()
 @json_flag
 def list_backups(repository: Repository, use_json: bool) -> None:
-    """List the backups of a repository, oldest first."""
+    """List the backups of a repository, oldest first.
+
+    \b
+    Example:
+      queueber backup list /var/backups/queueber
+    """
     found = repository.all()
     if use_json:
         for manifest in found:
@@ -131,7 +141,12 @@ def list_backups(repository: Repository, use_json: bool) -> None:
 @click.option("--files", "with_files", is_flag=True, help="Print every file with its checksum.")
 @json_flag
 def show(repository: Repository, name: str, with_files: bool, use_json: bool) -> None:
-    """Show what a backup contains."""
+    """Show what a backup contains.
+
+    \b
+    Example:
+      queueber backup show /var/backups/queueber --files
+    """
     manifest = repository.chosen(name)
     if use_json:
         echo_json(summary(manifest) | ({"files": list(manifest.files)} if with_files else {}))
@@ -148,7 +163,11 @@ def show(repository: Repository, name: str, with_files: bool, use_json: bool) ->
 @at_flag
 @json_flag
 def verify(repository: Repository, name: str, use_json: bool) -> None:
-    """Read all files of a backup, and compare them with their checksums.
+    """Compare all files of a backup with their checksums.
+
+    \b
+    Example:
+      queueber backup verify s3://bucket/queueber --at 2026-11-17T21-44-28Z
 
     Ends with 1 if one is damaged or missing. 'queueber restore' does this, too, and then checks
     the whole store.
@@ -172,5 +191,12 @@ def verify(repository: Repository, name: str, use_json: bool) -> None:
 @count_flag("--keep", required=True, help="How many of the newest to keep.")
 @json_flag
 def prune(repository: Repository, keep: int, use_json: bool) -> None:
-    """Delete all but the newest backups, and the files that only they have."""
+    """Delete all but the newest backups.
+
+    \b
+    Example:
+      queueber backup prune /var/backups/queueber --keep 24
+
+    Files that other backups share stay.
+    """
     _prune(repository, keep, use_json=use_json)

@@ -16,14 +16,14 @@ from queueber.errors import StorageCorrupt
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DATA_DIR")
 @at_flag
 def restore(repository: Repository, folder: Path, name: str) -> None:
-    """Make a data directory from a backup. DATA_DIR must be new or empty.
+    """Make a data directory from a backup.
 
     \b
     Example:
       queueber restore /var/backups/queueber /var/lib/queueber
       queueber restore s3://bucket/queueber ./data --at 2026-11-17T21-44-28Z
 
-    Every file is compared with its checksum, and then the whole store is checked as 'queueber
+    DATA_DIR must be new or empty. Every file is compared with its checksum, and then the whole store is checked as 'queueber
     verify' does. If anything is wrong, DATA_DIR stays empty, and the command ends with 5.
 
     \b
