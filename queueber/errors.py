@@ -65,11 +65,11 @@ class Unavailable(QueueberError, code="UNAVAILABLE"):
 
 
 class Unauthenticated(QueueberError, code="UNAUTHENTICATED"):
-    """Reserved for other servers: this one does not send it."""
+    """The server is protected, and does not know the token, or the user and password."""
 
 
 class PermissionDenied(QueueberError, code="PERMISSION_DENIED"):
-    """Reserved for other servers: this one does not send it."""
+    """The caller lacks a right; the sentence says which one, on which queue or topic."""
 
 
 class Aborted(QueueberError, code="ABORTED"):

@@ -10,7 +10,9 @@ from queueber.config import (
     OPTIONS,
     Config,
     Option,
+    authenticates,
     default_data_dir,
+    is_loopback,
     load_config,
     split_address,
 )
@@ -29,12 +31,21 @@ HOME = {"XDG_DATA_HOME": "/somewhere/data"}
 
 # For each option a value for each source, as text and as what it becomes.
 VALUES: dict[str, list[tuple[str, object]]] = {
-    "listen": [("h:1", "h:1"), ("h:2", "h:2"), ("h:3", "h:3")],
+    "listen": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
     "data_dir": [("/a", Path("/a")), ("/b", Path("/b")), ("/c", Path("/c"))],
     "durability": [("os", "os"), ("sync", "sync"), ("os", "os")],
     "auto_create_topics": [("false", False), ("true", True), ("false", False)],
     "log_level": [("debug", "debug"), ("error", "error"), ("warning", "warning")],
     "log_format": [("json", "json"), ("console", "console"), ("json", "json")],
+    "jwt_audience": [("a", "a"), ("b", "b"), ("c", "c")],
+    "jwt_issuer": [("a", "a"), ("b", "b"), ("c", "c")],
+    "tls_certificate": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "tls_key": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "insecure": [("true", True), ("false", False), ("true", True)],
+    "tokens_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "jwt_keys_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "audit_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
 }
 NUMBERS: dict[str, tuple[int, int, int]] = {
     "item_bytes_max": (11, 12, 13),
@@ -46,8 +57,20 @@ NUMBERS: dict[str, tuple[int, int, int]] = {
     "calls_in_flight_max": (11, 12, 13),
     "waiting_polls_max": (11, 12, 13),
     "shutdown_timeout_ms": (11, 12, 13),
+    "caller_calls_per_second_max": (11, 12, 13),
+    "caller_bytes_per_second_max": (11, 12, 13),
+    "caller_queues_max": (11, 12, 13),
+    "caller_topics_max": (11, 12, 13),
 }
 VALUES |= {name: [(str(n), n) for n in numbers] for name, numbers in NUMBERS.items()}
+
+WEB_TOKENS = {"jwt_keys_file": "/keys", "jwt_audience": "queueber", "jwt_issuer": "us"}
+NEEDS: dict[str, dict[str, str]] = (
+    dict.fromkeys(WEB_TOKENS, WEB_TOKENS)
+    | {name: {"tokens_file": "/tokens"} for name in NUMBERS if name.startswith("caller_")}
+    | {name: {"tls_certificate": "/x"} for name in ("tls_key", "tls_client_ca")}
+)
+"""Options that make sense only with others."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=[o.name for o in OPTIONS])
 
@@ -86,18 +109,20 @@ def test_load_config_takes_flag_over_environment_over_file(option: Option, tmp_p
     file = tmp_path / "queueber.toml"
     file.write_text(as_toml(option.name, of_file[0]))
     environment = {**HOME, option.variable: of_environment[0]}
-    flags = {option.name: of_flag[0]}
+    needed = dict(NEEDS.get(option.name, {}).items())
+    usual = asdict(load_config(needed, HOME))
+    needed.pop(option.name, None)
 
-    from_all = load_config(flags, environment, file)
-    from_two = load_config({option.name: None}, environment, file)
-    from_file = load_config({}, HOME, file)
+    from_all = load_config({**needed, option.name: of_flag[0]}, environment, file)
+    from_two = load_config({**needed, option.name: None}, environment, file)
+    from_file = load_config({**needed}, HOME, file)
 
     for config, (_, expected) in (
         (from_all, of_flag),
         (from_two, of_environment),
         (from_file, of_file),
     ):
-        assert asdict(config) == {**asdict(defaults()), option.name: expected}
+        assert asdict(config) == {**usual, option.name: expected}
 
 
 def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> None:
@@ -106,6 +131,25 @@ def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> 
     assert load_config(small, HOME).payload_bytes_max == 64 * KIB - 4 * KIB - 64
     with pytest.raises(InvalidArgument, match="--payload-bytes-max: 61377 is outside 1 to 61376"):
         load_config({**small, "payload_bytes_max": "61377"}, HOME)
+
+
+def test_quotas_need_callers_that_are_known() -> None:
+    with pytest.raises(InvalidArgument, match="--caller-queues-max: callers are not known"):
+        load_config({"caller_queues_max": "1"}, HOME)
+
+
+@pytest.mark.parametrize("missing", ["jwt_audience", "jwt_issuer"])
+def test_web_tokens_need_keys_an_audience_and_an_issuer(missing: str) -> None:
+    given = {**WEB_TOKENS, missing: None}
+
+    with pytest.raises(InvalidArgument, match="jwt-keys-file, jwt-audience and jwt-issuer"):
+        load_config(given, HOME)
+
+
+def test_tokens_or_keys_protect_the_server() -> None:
+    assert not defaults().is_protected
+    assert load_config({"tokens_file": "/tokens"}, HOME).is_protected
+    assert load_config(dict(WEB_TOKENS), HOME).is_protected
 
 
 def test_a_switch_is_true_or_false() -> None:
@@ -117,9 +161,9 @@ def test_load_config_mixes_sources_option_by_option(tmp_path: Path) -> None:
     file = tmp_path / "queueber.toml"
     file.write_text('listen = "file:1"\npoll_items_max = 7\n')
 
-    config = load_config({"log_level": "debug"}, {**HOME, "QUEUEBER_LISTEN": "env:2"}, file)
+    config = load_config({"log_level": "debug"}, {**HOME, "QUEUEBER_LISTEN": "[::1]:2"}, file)
 
-    assert (config.log_level, config.listen, config.poll_items_max) == ("debug", "env:2", 7)
+    assert (config.log_level, config.listen, config.poll_items_max) == ("debug", "[::1]:2", 7)
 
 
 def test_load_config_with_an_empty_variable_goes_on_to_the_next_source() -> None:
@@ -318,6 +362,55 @@ def test_split_address_of_anything_else_is_refused_with_an_example(address: str)
     assert DEFAULT_LISTEN in str(raised.value)
 
 
+# --- addresses that others can reach --------------------------------------------------------------
+
+LOCAL = ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]
+REACHABLE = ["0.0.0.0:1", "[::]:1", "10.0.0.5:1", "[2001:db8::1]:1", "queue.example:1"]
+PROTECTED = {"tls_certificate": "/server.pem", "tls_client_ca": "/ca.pem"}
+
+
+@pytest.mark.parametrize("address", LOCAL)
+def test_server_may_listen_on_loopback_without_protection(address: str) -> None:
+    config = load_config({"listen": address}, HOME)
+
+    assert (config.listen, is_loopback(address), authenticates(config)) == (address, True, False)
+
+
+@pytest.mark.parametrize("address", REACHABLE)
+@pytest.mark.parametrize(
+    ("flags", "missing"),
+    [
+        ({}, "no TLS (--tls-certificate) and no authentication ("),
+        ({"tls_certificate": "/server.pem"}, "no authentication ("),
+    ],
+)
+def test_server_without_protection_listens_on_no_other_address(
+    address: str, flags: dict[str, str], missing: str
+) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        load_config({"listen": address, **flags}, HOME)
+
+    text = str(refused.value)
+    assert text.startswith(f"--listen: other machines can reach {address}, and the server has no ")
+    assert missing in text
+    assert "--insecure" in text
+
+
+@pytest.mark.parametrize("flags", [{"insecure": "true"}, PROTECTED])
+def test_server_with_protection_or_insecure_listens_everywhere(flags: dict[str, str]) -> None:
+    config = load_config({"listen": "0.0.0.0:1", **flags}, HOME)
+
+    assert config.listen == "0.0.0.0:1"
+    assert authenticates(config) == (flags is PROTECTED)
+
+
+@pytest.mark.parametrize("name", ["tls_key", "tls_client_ca"])
+def test_key_or_authority_without_a_certificate_is_refused(name: str) -> None:
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(InvalidArgument, match=f"^{flag}: it needs a certificate"):
+        load_config({name: "/x.pem"}, HOME)
+
+
 # --- the data directory ---------------------------------------------------------------------------
 
 
@@ -354,4 +447,4 @@ def test_shown_names_every_option_in_plain_values() -> None:
 
     assert set(shown) == {option.name for option in OPTIONS}
     assert shown["data_dir"] == "/somewhere/data/queueber"
-    assert all(isinstance(value, str | int) for value in shown.values())
+    assert all(isinstance(value, str | int | None) for value in shown.values())

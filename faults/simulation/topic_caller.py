@@ -1,7 +1,7 @@
 """A caller of topics: its calls, which the history records."""
 
-import struct
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 from faults import records
@@ -221,13 +221,18 @@ def _slice(found: MessageSlice) -> Told:
 
 def told_messages(packed: PackedMessages) -> list[list[Any]]:
     """Offset, contents, key, id, sequence and time of each message."""
-    start, told = 0, []
-    for at, end in enumerate(struct.unpack(f"<{packed.count}I", packed.ends)):
+    keys = packed.keys or repeat(b"")
+    told = []
+    for at, (payload, key) in enumerate(zip(packed.split(), keys, strict=False)):
         message_id = (int.from_bytes(packed.id) + at).to_bytes(16).hex()
-        key = packed.keys[at].decode() if packed.keys else ""
-        contents = printed(packed.payloads[start:end])
         told.append(
-            [packed.offset + at, contents, key, message_id, packed.sequence + at, packed.at_ms]
+            [
+                packed.offset + at,
+                printed(payload),
+                key.decode(),
+                message_id,
+                packed.sequence + at,
+                packed.at_ms,
+            ]
         )
-        start = end
     return told

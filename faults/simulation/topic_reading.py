@@ -22,10 +22,8 @@ _ALL = 10_000
 def final_topics(service: Service) -> FinalTopics:
     engine, now_ms = service.shell.engine, service.shell.clock.now_ms()
     final = FinalTopics()
-    for name in engine.topics.names("", "", _ALL):
-        topic = engine.topics.find(name)
-        if topic is None or topic.expires_at_ms <= now_ms:
-            continue
+    for name in engine.topics.names("", "", _ALL, now_ms):
+        topic = engine.topics.get(name, now_ms)
         final.topics[name] = _topic(service, topic, now_ms)
         for group in topic.groups.values():
             if group.kind is GroupKind.ORDERED:

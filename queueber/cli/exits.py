@@ -46,6 +46,7 @@ FLAGS = {
     "backoffCapMs": "--backoff-cap", "backoff.cap": "--backoff-cap",
     "backoffJitter": "--backoff-jitter", "backoff.jitter": "--backoff-jitter",
     "dedupWindowMs": "--dedup-window", "resultAgeMs": "--result-age",
+    "tls.ca": "--tls-ca", "tls.certificate": "--tls-certificate", "tls.key": "--tls-key",
 } | {
     f"{name}_ms": "--" + name.replace("_", "-")
     for name in ("lease", "backoff", "backoff_base", "backoff_cap", "dedup_window", "result_age")

@@ -87,13 +87,18 @@ class LongMessage:
             self._memory.release(reserved)
 
 
-_SLICE_BYTES = 1 << 18
+SLICE_BYTES = 1 << 18
 """What the socket's own buffer is given at once."""
+TLS_SLICE_BYTES = 1 << 16
+"""The same with TLS, which has a buffer of its own above that of the socket."""
 
 
 class UnsentAnswers:
-    def __init__(self, transport: Any, answers: UnreadAnswers) -> None:
+    def __init__(
+        self, transport: Any, answers: UnreadAnswers, slice_bytes: int = SLICE_BYTES
+    ) -> None:
         self._transport = transport
+        self._slice_bytes = slice_bytes
         self._answers = answers
         self._held: deque[memoryview] = deque()
         self._held_bytes = 0
@@ -116,7 +121,7 @@ class UnsentAnswers:
         self.passed_on += len(data)
         if self._answers.owed:
             self._answers.passed_on(len(data))
-        if len(data) <= _SLICE_BYTES and not self.is_full:
+        if len(data) <= self._slice_bytes and not self.is_full:
             self._transport.write(data)
             return
         self._held.append(memoryview(data))
@@ -142,10 +147,10 @@ class UnsentAnswers:
     def _send_held(self) -> None:
         while self._held and not self.is_full:
             data = self._held.popleft()
-            if len(data) > _SLICE_BYTES:
-                self._held.appendleft(data[_SLICE_BYTES:])
-            self._held_bytes -= min(len(data), _SLICE_BYTES)
-            self._transport.write(data[:_SLICE_BYTES])
+            if len(data) > self._slice_bytes:
+                self._held.appendleft(data[self._slice_bytes :])
+            self._held_bytes -= min(len(data), self._slice_bytes)
+            self._transport.write(data[: self._slice_bytes])
         self._count()
 
     def _count(self) -> None:

@@ -58,6 +58,10 @@ class Bridge:
             report = partial(function, number.name)
             self.loop.add_signal_handler(number, partial(self.call_in_trio, report))
 
+    def on_hangup(self, function: Callable[[], object]) -> None:
+        """Call a function in trio at each SIGHUP."""
+        self.loop.add_signal_handler(signal.SIGHUP, partial(self.call_in_trio, function))
+
 
 def run(main: Callable[[Bridge], Awaitable[T]]) -> T:
     """Run a trio main function beside a Cap'n Proto loop, and return what it returns."""

@@ -18,12 +18,19 @@ from typing import Any
 
 import structlog
 
-from queueber.rpc.buffers import LongMessage, MessageMemory, UnsentAnswers
+from queueber.rpc.buffers import (
+    SLICE_BYTES,
+    TLS_SLICE_BYTES,
+    LongMessage,
+    MessageMemory,
+    UnsentAnswers,
+)
 from queueber.rpc.fair_turns import FairShare, FairTurns
 from queueber.rpc.stall_watch import STALLED_SECONDS_CROWDED, StallWatch
 from queueber.service.session import Session
+from queueber.tls import certificate_name
 from queueber.wire.flow import Event, State, after
-from queueber.wire.stream import Stream
+from queueber.wire.stream import Stream, is_tls
 
 _log = structlog.get_logger("queueber.rpc")
 
@@ -40,14 +47,21 @@ class ServedStream(Stream):
         super().__init__(inner, scratch)
         self.session = session
         session.hang_up = self._hang_up
+        session.disconnect = self._disconnect
         session.can_hold_back = True
         self._turns = turns
         self._share = FairShare(session)
         self._message = LongMessage(memory, self._memory_reserved)
 
     def connection_made(self, transport: Any) -> None:
-        self.session.address = _address(transport.get_extra_info("peername"))
-        self._unsent_answers = UnsentAnswers(transport, self.session.answers)
+        self.session.address = shown_address(transport.get_extra_info("peername"))
+        self.session.certificate_name = certificate_name(transport.get_extra_info("peercert"))
+        slice_bytes = SLICE_BYTES
+        if is_tls(transport):
+            # Below TLS the socket buffers once more, which nobody can count: so it gets less.
+            slice_bytes = TLS_SLICE_BYTES
+            transport.set_write_buffer_limits(TLS_SLICE_BYTES)
+        self._unsent_answers = UnsentAnswers(transport, self.session.answers, slice_bytes)
         super().connection_made(transport)
         self._stall_watch = StallWatch(
             self._loop,
@@ -67,6 +81,8 @@ class ServedStream(Stream):
                 self._transport.resume_reading()
 
     def buffer_updated(self, nbytes: int) -> None:
+        if self.session.usage is not None:
+            self.session.usage.moved(nbytes)
         if self.flow is State.READING and not self._is_direct:
             if self._share.is_new:
                 self._on(Event.SHARE_USED)
@@ -139,6 +155,8 @@ class ServedStream(Stream):
 
     def _pass_on(self, data: bytes) -> None:
         answers = self.session.answers
+        if self.session.usage is not None:
+            self.session.usage.moved(len(data))
         self._unsent_answers.send(data)
         if answers.owed and answers.is_hoard:
             self._stall_watch.start()
@@ -159,7 +177,7 @@ class ServedStream(Stream):
         if self._unsent_answers.are_held:
             self._transport.abort()
         else:
-            self._transport.write_eof()
+            self._end_writing()
             self._close_soon()
 
     # --- the end ----------------------------------------------------------------------------------
@@ -181,7 +199,7 @@ class ServedStream(Stream):
             self._close_soon()
             return super().eof_received()
         self._turns.run(self._end)
-        return True
+        return not self._is_tls
 
     def _end(self) -> None:
         if not self._transport.is_closing():
@@ -199,6 +217,11 @@ class ServedStream(Stream):
         self._on(Event.HUNG_UP)
         self._close_soon()
 
+    def _disconnect(self) -> None:
+        """Read nothing more, send what is there to send, and close."""
+        self._on(Event.HUNG_UP)
+        self.close()
+
     def _progress(self) -> tuple[int, int]:
         """Bytes that the caller has read and sent so far, and those that it has still to."""
         unsent, message, answers = self._unsent_answers, self._message, self.session.answers
@@ -213,7 +236,7 @@ class ServedStream(Stream):
         self._transport.abort()
 
 
-def _address(peer: Any) -> str:
+def shown_address(peer: Any) -> str:
     if not isinstance(peer, tuple):
         return str(peer or "")
     host, port = peer[:2]

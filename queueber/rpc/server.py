@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,12 +15,15 @@ import capnp
 import structlog
 
 from queueber.errors import Unavailable
+from queueber.model import MetricFamily, Sample
 from queueber.rpc.buffers import MessageMemory
 from queueber.rpc.calls import early_fault
 from queueber.rpc.fair_turns import FairTurns
-from queueber.rpc.served_stream import ServedStream
+from queueber.rpc.handshakes import Handshakes
+from queueber.rpc.served_stream import ServedStream, shown_address
 from queueber.schema import wire
 from queueber.service.loop import Loop
+from queueber.service.measures import metrics
 from queueber.service.session import Session
 from queueber.wire.stream import SCRATCH_BYTES, Stream
 
@@ -32,11 +36,21 @@ _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 
 _OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _RETRY_SECONDS = 1.0
+_FULL_SECONDS = 0.02
+"""How long the next caller waits while there are too many TLS handshakes."""
 
 
 class Listener:
-    def __init__(self, make: Callable[[memoryview], Stream], turns: FairTurns) -> None:
-        """`make` makes the stream of each connection, with a scratch buffer for all."""
+    def __init__(
+        self,
+        make: Callable[[memoryview], Stream],
+        turns: FairTurns,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        """`make` makes the stream of each connection, with a scratch buffer for all. `tls` returns
+        the context of a new connection; None: connections are plain."""
+        self._tls = tls
+        self._handshakes: Handshakes | None = None
         self._make = partial(make, memoryview(bytearray(SCRATCH_BYTES)))
         self._turns = turns
         self._sockets: list[socket.socket] = []
@@ -45,6 +59,7 @@ class Listener:
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, with the port that was chosen when it was 0."""
         self._loop = asyncio.get_running_loop()
+        self._handshakes = Handshakes(self._loop, self._tls) if self._tls is not None else None
         bound = await self._loop.create_server(asyncio.Protocol, host, port, start_serving=False)
         self._sockets = [socket.socket(fileno=os.dup(each.fileno())) for each in bound.sockets]
         bound.close()
@@ -74,8 +89,11 @@ class Listener:
     def _accept(self, listening: socket.socket) -> None:
         if not self._sockets:
             return
+        if self._handshakes is not None and not self._handshakes.make_room():
+            self._loop.call_later(_FULL_SECONDS, self._watch, listening)
+            return
         try:
-            accepted, _ = listening.accept()
+            accepted, peer = listening.accept()
         except OSError as error:
             # Mostly one that has gone again meanwhile.
             if error.errno in _OUT_OF_FILES:
@@ -84,11 +102,17 @@ class Listener:
                 return
         else:
             accepted.setblocking(False)
-            served = self._loop.connect_accepted_socket(self._make, accepted)
-            task = self._loop.create_task(served)
-            self._accepting.add(task)
-            task.add_done_callback(self._accepting.discard)
+            self._serve(accepted, peer)
         self._watch(listening)
+
+    def _serve(self, accepted: socket.socket, peer: Any) -> None:
+        if self._handshakes is not None:
+            self._handshakes.begin(self._make, accepted, shown_address(peer))
+            return
+        served = self._loop.connect_accepted_socket(self._make, accepted)
+        task = self._loop.create_task(served)
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
 
 
 def _keep_alive(listening: socket.socket) -> None:
@@ -138,19 +162,22 @@ class RpcServer:
         connections_max: int,
         message_bytes_max: int,
         loop: Loop,
+        tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         """`bootstrap` makes the object that a new connection is given. Its `connection_ended` is
-        called when the connection is over, unless the server ends itself."""
+        called when the connection is over, unless the server ends itself. `tls` returns the context
+        of a new connection; None: connections are plain."""
         self._bootstrap = bootstrap
         self._new_session = new_session
         self._memory = MessageMemory()
         self._turns = FairTurns(loop)
-        self._listener = Listener(self._connect, self._turns)
+        self._listener = Listener(self._connect, self._turns, tls)
         self._call_later = loop.call_later
         self._connections_max = connections_max
         self._traversal_words = _TRANSPORT_FACTOR * message_bytes_max // 8
         self._bootstraps: dict[Any, Any] = {}
         self._refused = 0
+        self._accepted_total = self._refused_total = 0
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, with the port that was chosen when it was 0."""
@@ -160,6 +187,16 @@ class RpcServer:
         session = self._new_session()
         inner = capnp.AsyncIoStream._connect(partial(self._connected, session))
         return ServedStream(inner, scratch, session, self._memory, self._turns)
+
+    def families(self) -> list[MetricFamily]:
+        """What is measured of connections."""
+        outcomes = {"accepted": self._accepted_total, "refused": self._refused_total}
+        totals = [Sample((outcome,), (count,)) for outcome, count in outcomes.items()]
+        return [
+            MetricFamily(metrics.CONNECTIONS, [Sample((), (len(self._bootstraps),))]),
+            MetricFamily(metrics.CONNECTIONS_MAX, [Sample((), (self._connections_max,))]),
+            MetricFamily(metrics.CONNECTIONS_TOTAL, totals),
+        ]
 
     def stop_accepting(self) -> None:
         self._listener.close()
@@ -173,12 +210,15 @@ class RpcServer:
 
     async def _connected(self, session: Session, stream: Any) -> None:
         if len(self._bootstraps) < self._connections_max:
+            self._accepted_total += 1
             bootstrap = self._bootstraps[stream] = self._bootstrap(session)
             try:
                 await self._serve(stream, bootstrap)
             finally:
                 self._ended(stream)
-        elif self._refused < REFUSED_MAX:
+            return
+        self._refused_total += 1
+        if self._refused < REFUSED_MAX:
             connections = len(self._bootstraps)
             _log.warning("connection_refused", connections=connections, **session.who)
             self._call_later(_REFUSED_SECONDS, stream.close)

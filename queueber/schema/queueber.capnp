@@ -856,6 +856,7 @@ struct GroupInfo {
   leased @7 :UInt64;
   dead @8 :UInt64;
   consumers @9 :List(Text);
+  stoppedBy @10 :Text;         # why the server does not add messages to the queue; "": it does
 }
 
 struct SubscribeRequest {

@@ -1,5 +1,7 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
+import structlog
+
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.sweep import next_due_ms, sweep
@@ -11,7 +13,9 @@ from queueber.service.consumers import Consumers
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.groups import Groups
 from queueber.service.items import Items
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loads import Loads
+from queueber.service.measures.measures import Measures
 from queueber.service.polls import Polls
 from queueber.service.publish import Publishing
 from queueber.service.queues import Queues
@@ -24,6 +28,8 @@ from queueber.service.subscriptions import Subscriptions
 from queueber.service.together import TogetherCalls
 from queueber.service.topics import Topics
 
+_log = structlog.get_logger("queueber.service")
+
 
 class Service:
     def __init__(self, shell: Shell) -> None:
@@ -31,7 +37,9 @@ class Service:
         self.limits = shell.limits
         self.bound_leases = BoundLeases(shell)
         self.items = Items(shell)
-        self.polls = Polls(shell, self.bound_leases)
+        self.lease_holders = LeaseHolders()
+        self.polls = Polls(shell, self.bound_leases, self.lease_holders)
+        self.measures = Measures(shell, self.polls.waits, self.polls.waiting)
         self.results = Results(shell)
         self.snapshots = Snapshots(shell)
         commit_hold = CommitHold(shell)
@@ -40,7 +48,9 @@ class Service:
         self.queues = Queues(shell, self.polls, self.snapshots)
         ends = DurableEnds(shell, self._messages_came)
         self.publishing = Publishing(shell, ends)
-        self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
+        self.topics = Topics(
+            shell, self.publishing, ends, self._topic_gone, self.measures.topics.use
+        )
         self.reads = Reads(shell, self.topics, self.publishing, ends)
         consumers = Consumers()
         self.groups = Groups(shell, self.topics, self.publishing, consumers, self._group_gone)
@@ -54,6 +64,7 @@ class Service:
             consumers,
             self.items,
             self.bound_leases,
+            self.lease_holders,
         )
         self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
         shell.serve_waiting_polls = self._serve
@@ -67,6 +78,7 @@ class Service:
 
     def _messages_came(self, topic: TopicState) -> None:
         """Messages of a topic are durable, or it is closed or gone."""
+        self.measures.topics.use(topic)
         self.shell.wakeups.fire(topic)
         self.subscriptions.messages_came(topic)
         for group in topic.groups.values():
@@ -103,6 +115,10 @@ class Service:
             self.polls.swept(swept.queue, swept.moved)
         for queue in swept.filled:
             self.shell.after_write(queue)
+        for group, stop in swept.stops:
+            self.groups.tell_stop(group, stop)
+        for error in swept.unreadable:
+            _log.error("topic_unreadable", reason=str(error))
         if swept.topic is not None and swept.topic.record.is_deleted:
             self._topic_gone(swept.topic)
         return True

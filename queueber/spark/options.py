@@ -9,8 +9,10 @@ from queueber import Client, Queue, connect, limits
 from queueber.client.arguments.values import to_batch, to_reader, to_text
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument, Unavailable
+from queueber.tls import TlsOptions
 
-COMMON = ("address", "queue", "batch")
+TLS_FILES = ("tlsCa", "tlsCertificate", "tlsKey")
+COMMON = ("address", "queue", "batch", "tls", *TLS_FILES)
 READ_ONLY = ("table", "status", "splits", "push_filters", "reader", "start", "max_rows")
 STREAM_READ_ONLY = ("reader", "start", "max_rows")
 WRITE_ONLY = ("method", "write_id", "stage_timeout", "transfer")
@@ -36,18 +38,19 @@ class CommonOptions:
     address: str
     queue: str
     batch: str | None
+    tls: TlsOptions | None = None
 
     @contextlib.contextmanager
     def connected(self, *, must_exist: bool = True) -> Iterator[Queue]:
         """The queue, on a connection that is closed at the end; each task has its own."""
-        with connected_client(self.address) as client:
+        with connected_client(self.address, self.tls) as client:
             yield client.queue(self.queue, must_exist=must_exist)
 
 
 @contextlib.contextmanager
-def connected_client(address: str) -> Iterator[Client]:
+def connected_client(address: str, tls: TlsOptions | None = None) -> Iterator[Client]:
     try:
-        client = connect(address)
+        client = connect(address, tls=tls)
     except Unavailable as error:
         raise Unavailable(
             f"option 'address': no server answers at {address}; start one, or give its "
@@ -84,7 +87,9 @@ def check_options(options: Mapping[str, str]) -> None:
     _common(options)
 
 
-def _common(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, str, str | None]]:
+def _common(
+    options: Mapping[str, str],
+) -> tuple[dict[str, str], tuple[str, str, str | None, TlsOptions | None]]:
     """What is given, and `CommonOptions`."""
     given = given_options(options, (*COMMON, *READ_ONLY, *WRITE_ONLY))
     if not given.get("queue"):
@@ -92,7 +97,8 @@ def _common(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, str,
             "option 'queue' is missing; it names the queue to read or to write, as 'topic' does a "
             "topic"
         )
-    return given, (address_of(given), given["queue"], checked(given, "batch", to_batch))
+    batch = checked(given, "batch", to_batch)
+    return given, (address_of(given), given["queue"], batch, tls_of(given))
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> ReadOptions:
@@ -167,6 +173,19 @@ def address_of(given: Mapping[str, str]) -> str:
     if ":" not in address:
         raise InvalidArgument(f"option 'address': {address!r} is not host:port")
     return address
+
+
+def tls_of(given: Mapping[str, str]) -> TlsOptions | None:
+    """The files are those of each machine that runs a task."""
+    files = {name: given.get(f"tls{name}") for name in ("ca", "certificate", "key")}
+    is_on = choice(given, "tls", ("true", "false"), "true" if any(files.values()) else "false")
+    if is_on == "false":
+        refuse(given, TLS_FILES, "needs the option 'tls' to be true")
+        return None
+    try:
+        return TlsOptions(**files)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"option 'tlsKey': {str(error).partition(': ')[2]}") from None
 
 
 def refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:

@@ -9,6 +9,7 @@ from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.errors import InvalidArgument
 from queueber.spark.options import (
     SPLITS_DEFAULT,
+    TLS_FILES,
     address_of,
     checked,
     choice,
@@ -16,11 +17,13 @@ from queueber.spark.options import (
     given_options,
     number,
     refuse,
+    tls_of,
     to_write_id,
 )
 from queueber.spark.places import EARLIEST, LATEST, Places, to_places
+from queueber.tls import TlsOptions
 
-COMMON = ("address", "topic")
+COMMON = ("address", "topic", "tls", *TLS_FILES)
 BATCH_READ_ONLY = ("endingOffsets", "endingTimestamp", "push_filters")
 STREAM_READ_ONLY = ("maxOffsetsPerTrigger", "group")
 READ_ONLY = (
@@ -38,11 +41,12 @@ WRITE_ONLY = ("write_id",)
 class TopicOptions:
     address: str
     topic: str
+    tls: TlsOptions | None = None
 
     @contextlib.contextmanager
     def connected(self, *, must_exist: bool = True) -> Iterator[Topic]:
         """The topic, on a connection that is closed at the end; each task has its own."""
-        with connected_client(self.address) as client:
+        with connected_client(self.address, self.tls) as client:
             yield client.topic(self.topic, must_exist=must_exist)
 
 
@@ -79,10 +83,12 @@ def check_topic_options(options: Mapping[str, str]) -> None:
     _common(options)
 
 
-def _common(options: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, str]]:
+def _common(
+    options: Mapping[str, str],
+) -> tuple[dict[str, str], tuple[str, str, TlsOptions | None]]:
     given = given_options(options, (*COMMON, *READ_ONLY, *WRITE_ONLY))
     topic = checked(given, "topic", to_topic_name) or ""
-    return given, (address_of(given), topic)
+    return given, (address_of(given), topic, tls_of(given))
 
 
 def topic_read_options(

@@ -4,12 +4,12 @@ Cap'n Proto reads and writes a message in small steps: a word, the table of segm
 Its own asyncio protocol makes system calls for each step. `Stream` is between that protocol and the
 socket: it reads all bytes that are there and passes them on as Cap'n Proto asks for them, and it
 sends everything that was written in one turn of the loop at once.
+
+With TLS neither side can end its own half of the connection: whoever ends it ends both.
 """
 
 import asyncio
 from typing import Any
-
-import capnp
 
 from queueber.wire.flow import Event, State, after
 
@@ -31,6 +31,7 @@ class Stream(asyncio.BufferedProtocol):
         """The socket reads directly into Cap'n Proto's buffer."""
         self._has_ended = False
         """The other side has sent its last byte, and some bytes are unread."""
+        self._is_tls = False
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
 
@@ -38,6 +39,7 @@ class Stream(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
+        self._is_tls = is_tls(transport)
         self._loop = asyncio.get_running_loop()
         self._inner.connection_made(self)
 
@@ -71,7 +73,7 @@ class Stream(asyncio.BufferedProtocol):
         if self._unread:
             # Cap'n Proto reads these bytes before it hears of the end.
             self._has_ended = True
-            return True
+            return not self._is_tls  # asyncio warns about wishes that it cannot fulfil
         self._inner.eof_received()
         return False
 
@@ -141,23 +143,22 @@ class Stream(asyncio.BufferedProtocol):
         return closing
 
     def can_write_eof(self) -> bool:
-        can: bool = self._transport.can_write_eof()
-        return can
+        return True
 
     def write_eof(self) -> None:
         self._send()
-        self._transport.write_eof()
+        self._end_writing()
+
+    def _end_writing(self) -> None:
+        if self._is_tls:
+            self._transport.close()
+        else:
+            self._transport.write_eof()
 
     def close(self) -> None:
         self._send()
         self._transport.close()
 
 
-async def connect_stream(host: str, port: int) -> Any:
-    """As `capnp.AsyncIoStream.create_connection`, with fewer system calls."""
-    made: list[Any] = []
-    scratch = memoryview(bytearray(SCRATCH_BYTES))
-    await asyncio.get_running_loop().create_connection(
-        lambda: Stream(capnp.AsyncIoStream._connect(made.append), scratch), host, port
-    )
-    return made[0]
+def is_tls(transport: Any) -> bool:
+    return transport.get_extra_info("ssl_object") is not None

@@ -76,9 +76,13 @@ class Pool:
                 await self._work(client, background)
 
     async def _connect(self) -> AsyncClient:
-        seconds = self._settings.connect_seconds
+        settings = self._settings
         return await connect_async(
-            self._settings.address, connect_timeout=seconds, retry_timeout=_RETRY_SECONDS
+            settings.address,
+            connect_timeout=settings.connect_seconds,
+            retry_timeout=_RETRY_SECONDS,
+            token=settings.token,
+            tls=settings.tls,
         )
 
     async def _work(self, client: AsyncClient, background: Background) -> None:

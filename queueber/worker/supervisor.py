@@ -165,9 +165,12 @@ class Supervisor:
 
         They also wait for a server that restarts; one that is missing at the start is an error.
         """
-        seconds = self._settings.connect_seconds
-        with connect(self._settings.address, connect_timeout=seconds) as client:
-            create_source(client, self._settings)
+        settings = self._settings
+        seconds = settings.connect_seconds
+        with connect(
+            settings.address, connect_timeout=seconds, token=settings.token, tls=settings.tls
+        ) as client:
+            create_source(client, settings)
 
     def _is_over(self) -> bool:
         if any(slot.process is not None for slot in self._slots):

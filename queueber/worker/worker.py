@@ -9,9 +9,11 @@ from dataclasses import replace
 from types import FrameType
 from typing import Protocol
 
+from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
+from queueber.tls import TlsOptions, to_tls
 from queueber.worker.progress import EventLogger, WorkerStats, make_event_logger, showing_progress
 from queueber.worker.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.worker_settings import (
@@ -58,7 +60,8 @@ class Worker:
     A result is bytes or None, or whatever `serializer` turns into bytes: a function, or "json".
     `deserializer` sets `item.value` from `item.contents` in the same way.
 
-    `lease`, `shutdown_timeout` and `connect_timeout` are numbers of seconds or `timedelta`s.
+    `lease`, `shutdown_timeout` and `connect_timeout` are numbers of seconds or `timedelta`s. `tls`
+    is as for `connect`.
     """
 
     def __init__(
@@ -79,9 +82,15 @@ class Worker:
         deserializer: Deserializer | str | None = None,
         on_lease_lost: OnLeaseLost | None = None,
         connect_timeout: Duration = 5,
+        tls: TlsOptions | bool | None = None,
         progress: bool = True,
+        token: Token | None = None,
     ) -> None:
-        """`progress`: show a live line on a terminal, write log lines elsewhere."""
+        """`progress`: show a live line on a terminal, write log lines elsewhere.
+
+        `token` is that for a protected server, as for `connect`; a function must be importable if
+        there are worker processes.
+        """
         if queue is not None and topic is not None:
             raise InvalidArgument("topic: a queue was given, too; give one of the two")
         self._settings = WorkerSettings(
@@ -100,6 +109,8 @@ class Worker:
             serializer=serializer,
             deserializer=deserializer,
             on_lease_lost=on_lease_lost,
+            token=token,
+            tls=to_tls(tls),
         )
         self._shows_progress = progress
         self._run: _Run | None = None

@@ -29,9 +29,9 @@ def import_original(target: Target, folder: Path, dry_run: bool) -> None:
       queueber import /var/lib/old-queueber --queue jobs --dry-run
       queueber import /var/lib/old-queueber --queue jobs
 
-    DIR is its data directory, and is only read. The original server must be stopped. Items that were in progress there are
-    ready here, and come first; then come the others in the order in which they become visible,
-    and those that are not visible yet are delayed for as long as is left.
+    DIR is its data directory, and is only read. The original server must be stopped. Items that
+    were in progress there are ready here, and come first; then come the others in the order in
+    which they become visible, and those that are not visible yet are delayed for what is left.
 
     Items get new ids. The key of each is its old id, so an import may be repeated, for instance
     after an interruption: what was added within the dedup window of the queue (10 minutes, unless

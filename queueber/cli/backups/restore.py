@@ -23,8 +23,9 @@ def restore(repository: Repository, folder: Path, name: str) -> None:
       queueber restore /var/backups/queueber /var/lib/queueber
       queueber restore s3://bucket/queueber ./data --at 2026-11-17T21-44-28Z
 
-    DATA_DIR must be new or empty. Every file is compared with its checksum, and then the whole store is checked as 'queueber
-    verify' does. If anything is wrong, DATA_DIR stays empty, and the command ends with 5.
+    DATA_DIR must be new or empty. Every file is compared with its checksum, and then the whole
+    store is checked as 'queueber verify' does. If anything is wrong, DATA_DIR stays empty, and the
+    command ends with 5.
 
     \b
     What a server that is started on it finds:

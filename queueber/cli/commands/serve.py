@@ -1,24 +1,34 @@
 """`queueber serve`: run a server."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 from click.exceptions import Exit
 
 from queueber.cli.exits import OUR_FAULT, STORE, USAGE, Failure
 from queueber.cli.flags import F
-from queueber.config import OPTIONS, load_config
+from queueber.config import OPTIONS, load_config, parse_file, parse_switch
 from queueber.errors import InvalidArgument, QueueberError
 
 
 def _config_flags(command: F) -> F:
     """A flag for each option of the server; its value is text, or None if it is not given."""
-    metavars: dict[object, str] = {int: "NUMBER", Path: "DIR"}
+    metavars: dict[object, str] = {
+        int: "NUMBER",
+        Path: "DIR",
+        parse_file: "FILE",
+        parse_switch: "[true|false]",
+    }
     for option in reversed(OPTIONS):
         metavar = metavars.get(option.parse, "TEXT")
-        default = "" if option.default is None else f" [default: {option.default}]"
+        metavar = "FILE" if option.name.endswith("_file") else metavar
+        default = "" if option.default in (None, "") else f" [default: {option.default}]"
         text = f"{option.help}{default}"
-        command = click.option(option.flag, option.name, metavar=metavar, help=text)(command)
+        more: dict[str, Any] = {"metavar": metavar, "help": text}
+        if option.parse is parse_switch:
+            more |= {"is_flag": False, "flag_value": "true"}  # it may stand alone
+        command = click.option(option.flag, option.name, **more)(command)
     return command
 
 
@@ -34,14 +44,25 @@ def _config_flags(command: F) -> F:
     type=click.Path(path_type=Path),
     help="Write the address into this file when the server is ready.",
 )
+@click.option(
+    "--http-address-file",
+    type=click.Path(path_type=Path),
+    help="Write the address of the gateway (--http) into this file.",
+)
 @_config_flags
-def serve(config_file: Path | None, address_file: Path | None, **flags: str | None) -> None:
+def serve(
+    config_file: Path | None,
+    address_file: Path | None,
+    http_address_file: Path | None,
+    **flags: str | None,
+) -> None:
     """Run a server, until SIGTERM or Ctrl-C.
 
     \b
     Examples:
       queueber serve
-      queueber serve --data-dir /var/lib/queueber --listen 0.0.0.0:9090
+      queueber serve --data-dir /var/lib/queueber
+      queueber serve --listen 0.0.0.0:9090 --tls-certificate server.pem --tls-client-ca ca.pem
 
     The server listens when it logs 'listening'. The data directory is created if it does not exist;
     a directory with anything but a store of Queueber in it is refused.
@@ -56,7 +77,7 @@ def serve(config_file: Path | None, address_file: Path | None, **flags: str | No
 
     configure_logs(config.log_level, config.log_format, for_good=True)
     try:
-        run_server(config, address_file=address_file)
+        run_server(config, address_file=address_file, http_address_file=http_address_file)
     except Exception as error:
         failure = _explained(error)
         use_json = logs_are_json(config.log_format)

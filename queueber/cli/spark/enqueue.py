@@ -11,7 +11,12 @@ from click.exceptions import Exit
 from queueber.cli.commands.receipt import Waiting, receipt_rows, wait_flags
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import count_flag, delay_seconds, gathered, pairs_flag
-from queueber.cli.spark.session import check_installed, run_job, spark_flags
+from queueber.cli.spark.session import (
+    check_installed,
+    connection_options,
+    run_job,
+    spark_flags,
+)
 from queueber.cli.target import Target, new_queue_flags
 from queueber.errors import InvalidArgument
 from queueber.limits import PRIORITY_MAX
@@ -103,7 +108,7 @@ def enqueue(
     batch = batch or write_id or _new_batch()
 
     def job(session: Any) -> int:
-        destination = {"address": target.address, "queue": target.queue, "batch": batch}
+        destination = {**connection_options(target), "queue": target.queue, "batch": batch}
         return enqueue_rows(session, given, method=method, write_id=write_id, **destination)
 
     # Before Spark, which takes seconds to start: a missing server or queue is known at once.

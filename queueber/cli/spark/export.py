@@ -7,7 +7,12 @@ from click.exceptions import Exit
 
 from queueber.cli.commands.receipt import Waiting, receipt_rows, wait_flags
 from queueber.cli.exits import NEGATIVE
-from queueber.cli.spark.session import check_installed, run_job, spark_flags
+from queueber.cli.spark.session import (
+    check_installed,
+    connection_options,
+    run_job,
+    spark_flags,
+)
 from queueber.cli.target import Target, queue_flags
 from queueber.errors import InvalidArgument
 from queueber.spark.jobs.settings import SparkSettings
@@ -56,7 +61,7 @@ def export(
     from queueber.spark.jobs.jobs import export as export_results
 
     def job(session: Any) -> dict[str, int]:
-        source = {"address": target.address, "queue": target.queue, "batch": batch}
+        source = {**connection_options(target), "queue": target.queue, "batch": batch}
         return export_results(session, target_path, overwrite=overwrite, status=status, **source)
 
     with target.open_queue() as queue:

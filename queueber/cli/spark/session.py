@@ -14,6 +14,7 @@ import click
 from queueber.cli.exits import USAGE, Failure
 from queueber.cli.flags import gathered, pairs_flag
 from queueber.cli.progress import REFRESH_SECONDS, count_bar
+from queueber.cli.target import Target
 from queueber.spark.jobs.settings import SparkSettings
 
 T = TypeVar("T")
@@ -41,6 +42,22 @@ def run_job(spark: SparkSettings, name: str, title: str, job: Callable[[Any], T]
             stack.enter_context(_task_bar(session, title))
         # The job stays in this thread: only it gets Ctrl-C, and the session belongs to it.
         return job(session)
+
+
+def connection_options(target: Target) -> dict[str, str | None]:
+    """Options of the data source: how tasks reach the server of the command."""
+    tls = target.tls_options
+    return {
+        "address": target.address,
+        "tls": None if tls is None else "true",
+        "tlsCa": _absolute(target.tls_ca),
+        "tlsCertificate": _absolute(target.tls_certificate),
+        "tlsKey": _absolute(target.tls_key),
+    }
+
+
+def _absolute(file: str | None) -> str | None:
+    return os.path.abspath(file) if file else None
 
 
 def check_installed() -> None:

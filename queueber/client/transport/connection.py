@@ -120,6 +120,9 @@ class Connection(ABC):
             await asyncio.gather(*self._tasks, return_exceptions=True)
             if self._link is not None:
                 self._link.close()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_CLOSE_SECONDS_MAX):
+                        await self._link.wait_closed()
                 self._link = None
 
     def close_senders(self) -> None:

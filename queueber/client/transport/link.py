@@ -9,13 +9,21 @@ from typing import Any
 
 import capnp
 
+from queueber.client.transport.client_stream import ClientStream, connect_stream
+from queueber.client.transport.identity import NOBODY, Identity
+from queueber.client.transport.tls_failures import (
+    HANDSHAKE_FAILURES,
+    handshake_failure,
+    hung_up,
+)
 from queueber.config import split_address
 from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailable, from_wire
 from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
-from queueber.model import ServerInfo
+from queueber.model import Credential, ServerInfo
 from queueber.schema import wire
+from queueber.tls import TlsOptions, client_context
+from queueber.wire.callers import write_credential
 from queueber.wire.queues import read_server_info
-from queueber.wire.stream import connect_stream
 
 _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
 
@@ -31,6 +39,8 @@ class Target:
     connect_seconds: float
     retry_seconds: float
     name: str
+    identity: Identity = NOBODY
+    tls: TlsOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +82,22 @@ Ref = QueueRef | TopicRef | GroupRef
 
 
 class Link:
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, socket: ClientStream) -> None:
         self._stream = stream
+        self.socket = socket
         self._client = capnp.TwoPartyClient(stream, traversal_limit_in_words=_TRAVERSAL_WORDS)
         self.service = self._client.bootstrap().cast_as(wire.Service)
         self._capabilities: dict[Ref, Any] = {}
         self.server = ServerInfo("", "", 0, 0, 0, 0)
         self.is_lost = asyncio.Event()
+
+    def authenticate(self, credential: Credential) -> Any:
+        """Say who we are; from now on, calls go to the service that the server answers with."""
+        request = self.service.authenticate_request()
+        write_credential(request.init("credential"), credential)
+        answer = request.send()
+        self.service = answer.service
+        return answer
 
     def capability(self, ref: Ref) -> Any:
         """The capability of a queue, a topic or a group."""
@@ -116,30 +135,46 @@ class Link:
         self.is_lost.set()
         self._stream.close()
 
+    async def wait_closed(self) -> None:
+        """Return once the server knows, too: with TLS that takes a round trip."""
+        await self.socket.is_over.wait()
+
 
 async def open_link(target: Target) -> Link:
     """Connect, say who we are, and ask the server to describe itself.
 
     Raises `Unavailable` when none answers.
     """
-    address = target.address
+    address, tls = target.address, target.tls
     host, port = split_address(address)
+    server_name = tls.server_name if tls is not None else None
+    context = client_context(tls) if tls is not None else None
     try:
-        stream = await connect_stream(host, port)
+        stream, socket = await connect_stream(host, port, context, server_name)
     except OSError as error:
+        if tls is not None and isinstance(error, HANDSHAKE_FAILURES):
+            raise handshake_failure(address, server_name or host, error) from None
         raise Unavailable(
             f"cannot reach a server at {address} ({_reason(error)}); "
             "start one with 'queueber serve', or check the address"
         ) from None
     except UnicodeError:
         raise InvalidArgument(f"address: {host!r} is not a host name") from None
-    link = Link(stream)
+    link = Link(stream, socket)
     try:
-        link.server = read_server_info((await link.service.describe()).server)
+        credential = await target.identity.credential()
+        answers = [] if credential is None else [link.authenticate(credential)]
+        # The question follows at once, without waiting for the answer to the first.
+        described = link.service.describe()
+        for answer in answers:
+            await answer
+        link.server = read_server_info((await described).server)
         if target.name:
             await _say_name(link, target.name)
     except capnp.KjException as failure:
         link.close()
+        if failure.type == "DISCONNECTED":
+            raise hung_up(address, is_tls=tls is not None, failure=socket.failure) from None
         raise _refusal(address, failure) from None
     except BaseException:
         link.close()
@@ -163,8 +198,6 @@ async def _say_name(link: Link, name: str) -> None:
 
 
 def _refusal(address: str, failure: Any) -> QueueberError:
-    if failure.type == "DISCONNECTED":
-        return Unavailable(f"the server at {address} closed the connection")
     error = error_of(failure.description)
     if isinstance(error, Internal):
         return Internal(f"{address} does not speak Queueber: {failure.description}")

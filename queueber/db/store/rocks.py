@@ -21,6 +21,7 @@ from queueber.db.recovery.opening import open_database
 from queueber.db.recovery.wal import SYNCED_KEY, read_synced, synced_note, write_synced
 from queueber.db.store.contract import Batch, Entries, Range, ScanIncomplete
 from queueber.db.store.format import ensure_format
+from queueber.db.store.properties import StoreProperties, read_properties
 from queueber.db.store.snapshot import RocksSnapshot, unreadable
 from queueber.errors import StorageCorrupt, StorageFailed, Unavailable, invariant
 
@@ -78,7 +79,11 @@ class RocksStore:
         """Sequence numbers: how far the log is synced, and the last such number noted in it."""
         self._has_failed_to_sync = False
         self._has_given_up_log = False
+        self.refusal = ""
+        """Why the last write was refused; empty once one succeeds."""
         """A write found the disk full: RocksDB writes no more to that log."""
+        self.refused_writes = {"full_disk": 0, "stall": 0}
+        """How many writes, by reason."""
         self._synced_noted = 0 if read_only else read_synced(path)
         self._families = {f: self.database.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self.database.get_column_family_handle(f.family_name) for f in Family}
@@ -170,6 +175,10 @@ class RocksStore:
         self._snapshots.add(taken)
         return taken
 
+    def properties(self) -> StoreProperties:
+        """What RocksDB says of itself, for operators."""
+        return read_properties(self._path, self.database, self._families.values())
+
     # --- writing ----------------------------------------------------------------------------------
 
     def batch(self) -> RocksBatch:
@@ -185,7 +194,8 @@ class RocksStore:
             self.database.write(batch.raw, self._write_options)
         except Exception as error:
             self._check_if_final(error)
-            raise Unavailable(_why_refused(str(error))) from error
+            raise self._refused(error) from error
+        self.refusal = ""
         if batch.synced:
             self._synced_in_log = batch.synced
 
@@ -201,7 +211,7 @@ class RocksStore:
             # The operating system may have dropped the pages that it could not write: a second
             # sync that succeeds proves nothing.
             raise StorageFailed("the log could not be written before; start the server again")
-        if self._has_given_up_log:
+        if self._has_given_up_log or self.refusal:
             self._try_a_write()
         written = self.database.latest_sequence_number()
         try:
@@ -209,7 +219,7 @@ class RocksStore:
         except Exception as error:
             if "No space left" in str(error):
                 self._has_given_up_log = True
-                raise Unavailable(_why_refused(str(error))) from error
+                raise self._refused(error) from error
             self._has_failed_to_sync = True
             raise StorageFailed(
                 f"the disk failed ({str(error).strip()}); look at it, then start the server again: "
@@ -224,7 +234,10 @@ class RocksStore:
             raise unreadable(error) from error
         if "No space left" in text:
             self._has_given_up_log = True
-        elif not _is_stall(text):
+            self.refused_writes["full_disk"] += 1
+        elif _is_stall(text):
+            self.refused_writes["stall"] += 1
+        else:
             # RocksDB refuses all further writes; the log may hold none, some or all of the batch.
             self._has_failed_to_sync = True
             raise StorageFailed(
@@ -239,13 +252,21 @@ class RocksStore:
             self.database.write(probe.raw, self._write_options)
         except Exception as error:
             self._check_if_final(error)
-            raise Unavailable(_why_refused(str(error))) from error
+            raise self._refused(error) from error
         self._has_given_up_log = False
+        self.refusal = ""
+
+    def _refused(self, error: Exception) -> Unavailable:
+        self.refusal = _why_refused(str(error))
+        return Unavailable(self.refusal)
 
     @property
     def is_all_noted(self) -> bool:
-        """Whether the note in the file `SYNCED` covers everything that was written."""
-        return self.database.latest_sequence_number() == self._synced_noted
+        """Whether the note in the file `SYNCED` covers everything that was written.
+
+        Not while the store refuses writes: the next sync finds out whether it still does.
+        """
+        return not self.refusal and self.database.latest_sequence_number() == self._synced_noted
 
     def note_synced(self) -> None:
         """Write into the file `SYNCED` how far the last sync went. May run in another thread."""

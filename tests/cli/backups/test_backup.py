@@ -15,8 +15,6 @@ from queueber.cli.backups.durations import duration
 from tests.cli.conftest import Cli, run_on_terminal
 from tests.support.s3_server import s3_environment, s3_server
 
-NAME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(-\d+)?"
-
 
 def test_backup_is_taken_listed_shown_verified_and_restored(
     cli: Cli, queue: queueber.Queue, tmp_path: Path
@@ -33,10 +31,8 @@ def test_backup_is_taken_listed_shown_verified_and_restored(
     assert second["sentBytes"] < second["bytes"]
     listed = cli("backup", "list", repository).stdout.splitlines()
     assert [line.split()[0] for line in listed] == ["name", first, second["name"]]
-    as_json = [
-        json.loads(line) for line in cli("backup", "list", repository, "--json").stdout.splitlines()
-    ]
-    assert as_json[1] == second
+    as_json = cli("backup", "list", repository, "--json").stdout.splitlines()
+    assert json.loads(as_json[1]) == second
     shown = cli("backup", "show", repository, "--at", first).stdout.splitlines()
     assert shown[0].split() == ["name", first]
     assert [line.split()[0] for line in shown] == [
@@ -135,7 +131,7 @@ def test_backup_every_now_and_then_survives_failures(
     process = cli.start("backup", str(repository), "--every", "1s", "--keep", "2", "--json")
     try:
         assert process.stdout is not None
-        lines = []
+        lines: list[dict[str, str]] = []
         while len(lines) < 6:
             lines.append(json.loads(process.stdout.readline()))
     finally:

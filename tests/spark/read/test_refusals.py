@@ -8,8 +8,10 @@ from pyspark.sql import SparkSession
 
 import queueber
 from queueber.errors import InvalidArgument
-from queueber.spark.options import ReadOptions, read_options
+from queueber.spark.options import ReadOptions, read_options, write_options
+from queueber.spark.topic_options import topic_read_options, topic_write_options
 from queueber.testing import ServerProcess
+from queueber.tls import TlsOptions
 
 GOOD = {"queue": "q"}
 
@@ -21,6 +23,9 @@ GOOD = {"queue": "q"}
         ({"queue": ""}, "option 'queue' is missing"),
         ({**GOOD, "que": "x"}, "option 'que' is not one of this source; it has address, queue,"),
         ({**GOOD, "address": "nowhere"}, "option 'address': 'nowhere' is not host:port"),
+        ({**GOOD, "tls": "yes"}, "option 'tls': 'yes' is none of true, false"),
+        ({**GOOD, "tls": "false", "tlsCa": "/ca"}, "option 'tlsCa' needs the option 'tls' to be"),
+        ({**GOOD, "tlsKey": "/key"}, "option 'tlsKey': there is no certificate for it"),
         ({**GOOD, "batch": ""}, "option 'batch': it is empty"),
         ({**GOOD, "batch": "b" * 257}, "option 'batch': it has 257 bytes; the limit is 256"),
         ({**GOOD, "table": "leases"}, "option 'table': 'leases' is none of results, items"),
@@ -59,6 +64,28 @@ def test_options_are_read_whatever_their_case_and_beside_those_of_spark() -> Non
     read = read_options({"QUEUE": "q", "Status": "DEAD", "checkpointLocation": "/c"})
 
     assert read == ReadOptions("127.0.0.1:9090", "q", None, statuses=("dead",))
+
+
+@pytest.mark.parametrize(
+    ("options", "tls"),
+    [
+        ({}, None),
+        ({"tls": "false"}, None),
+        ({"TLS": "True"}, TlsOptions()),
+        ({"tlsca": "/ca"}, TlsOptions(ca="/ca")),
+        (
+            {"tls": "true", "tlsCertificate": "/c", "tlsKey": "/k"},
+            TlsOptions(certificate="/c", key="/k"),
+        ),
+    ],
+)
+def test_files_of_tls_are_options_of_queues_and_of_topics(
+    options: dict[str, str], tls: TlsOptions | None
+) -> None:
+    assert read_options({**GOOD, **options}).tls == tls
+    assert write_options({**GOOD, **options}).tls == tls
+    assert topic_read_options({"topic": "t", **options}).tls == tls
+    assert topic_write_options({"topic": "t", **options}).tls == tls
 
 
 def refusal(spark: SparkSession, schema: str | None = None, **options: str) -> str:

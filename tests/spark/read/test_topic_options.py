@@ -84,7 +84,7 @@ def test_wrong_options_of_a_write_are_named() -> None:
     with pytest.raises(InvalidArgument, match=r"^option 'write_id' is for batch writes only"):
         topic_write_options({**GOOD, "write_id": "w"}, is_streaming=True)
     assert topic_write_options({**GOOD, "write_id": "w"}) == TopicWriteOptions(
-        "127.0.0.1:9090", "orders", "w"
+        "127.0.0.1:9090", "orders", write_id="w"
     )
 
 
