@@ -16,14 +16,13 @@ from queueber.auth.authenticator import Authenticator
 from queueber.auth.callers import Caller
 from queueber.auth.quotas import Quotas
 from queueber.clock import Clock
-from queueber.errors import FailedPrecondition, QueueberError, Unauthenticated
+from queueber.errors import FailedPrecondition, Unauthenticated
 from queueber.limits import DAY_MS, SECOND_MS
 from queueber.model import Credential
 from queueber.rpc.calls import Methods, call, early_fault
 from queueber.rpc.handlers import ServiceHandler, end_session
 from queueber.schema import wire
 from queueber.service.loop import Loop, TimerHandle
-from queueber.service.measures.metrics import AUTHENTICATIONS
 from queueber.service.service import Service
 from queueber.service.session import Session
 from queueber.service.shell import wake
@@ -147,7 +146,6 @@ class ProtectedHandler(Methods, wire.Service.Server):  # type: ignore[misc]  # c
         return self._inner
 
     def _admitted(self, caller: Caller) -> ServiceHandler:
-        self._service.measures.count(AUTHENTICATIONS, "ok")
         self._protection.admit(self._session, caller)
         return self._make(self._session)
 
@@ -174,9 +172,6 @@ class ProtectedHandler(Methods, wire.Service.Server):  # type: ignore[misc]  # c
         self._is_checking = True
         try:
             caller = await self._authenticated(read_credential(context.params.credential))
-        except QueueberError as error:
-            self._service.measures.count(AUTHENTICATIONS, error.code.lower())
-            raise
         finally:
             self._is_checking = False
         context.results.service = self._admitted(caller)
