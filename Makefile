@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
 
 .PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes audit check format lint types bench bench-quick bench-parts bench-spark clean
@@ -11,16 +12,16 @@ BENCH_READY := $(VENV)/.bench-ready
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## Create the environment in .venv, and install Java if it is missing
+setup: $(READY)  ## Create the environment in .venv, and install Java and Chromium if they are missing
 
 $(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install-packages
 	@echo "Setting up: this takes about two minutes, needs the network, and is done once."
-	@echo "1/3 Python's venv module and Java"
+	@echo "1/3 Python's venv module, Java and Chromium"
 	@scripts/system-packages $(PYTHON)
 	@echo "2/3 a new environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@echo "3/3 the packages of constraints.txt, about 500 MB (Spark is most of it)"
-	@scripts/install-packages dev,spark
+	@echo "3/3 the packages of constraints.txt, about 550 MB (Spark is most of it)"
+	@scripts/install-packages $(EXTRAS)
 	@touch $@
 	@echo "Ready. To use it: . $(VENV)/bin/activate"
 
@@ -65,7 +66,7 @@ faults-crashes:
 	$(BIN)/python -m pytest -q $(TESTS)
 
 audit: setup  ## Look up known vulnerabilities of the dependencies (needs the network)
-	@scripts/install-packages dev,spark,audit
+	@scripts/install-packages $(EXTRAS),audit
 	@$(BIN)/python scripts/audit.py
 
 check: setup format lint types test  ## What CI runs: format, lint, import rules, types, tests
@@ -82,7 +83,7 @@ types: setup
 	$(BIN)/mypy
 
 $(BENCH_READY): $(READY)
-	@scripts/install-packages dev,spark,bench
+	@scripts/install-packages $(EXTRAS),bench
 	@touch $@
 
 bench: $(BENCH_READY)  ## Compare with other queues and topics, in half an hour, and write docs/performance.md (Debian, root)

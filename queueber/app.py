@@ -8,6 +8,7 @@ import socket
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ from random import Random
 import structlog
 import trio
 
+from queueber.beside import gateway_beside
 from queueber.clock import SystemClock, seconds
 from queueber.config import Config, split_address
 from queueber.db.recovery.opening import check_data_dir
@@ -26,16 +28,17 @@ from queueber.ids import IdSource
 from queueber.limits import MIB
 from queueber.model import ServerInfo
 from queueber.reloads import Reloads
-from queueber.rpc.handlers import ServiceHandler
+from queueber.rpc.callers import Callers
 from queueber.rpc.handshakes import HANDSHAKES_MAX
 from queueber.rpc.kj_bridge import Bridge, run
 from queueber.rpc.server import REFUSED_MAX, RpcServer
 from queueber.service.commit_group import CommitGroup
+from queueber.service.measures.store import store_families
 from queueber.service.service import Service
 from queueber.service.session import Admission, Session
 from queueber.service.shell import ServiceLimits, Shell
 from queueber.service.unread_answers import AnswerBudget
-from queueber.sweeper.loops import Reclaimer, Sweeper, Syncer
+from queueber.sweeper.loops import Reclaimer, Sampler, Sweeper, Syncer
 from queueber.tls import ServerTls
 from queueber.version import VERSION
 
@@ -76,7 +79,9 @@ class _Stop:
         await self._requested.wait()
 
 
-def serve(config: Config, *, address_file: Path | None = None) -> None:
+def serve(
+    config: Config, *, address_file: Path | None = None, http_address_file: Path | None = None
+) -> None:
     """Run a server until SIGTERM or SIGINT.
 
     If a failure stops it, raises that failure; the server acknowledges nothing after it. If the
@@ -89,7 +94,7 @@ def serve(config: Config, *, address_file: Path | None = None) -> None:
     # If a connection ends before the coroutine of its call starts, no one awaits that coroutine.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
-        run(partial(_serve, config, address_file))
+        run(partial(_serve, config, address_file, http_address_file))
     except Exception as error:
         raise _explained(error, config) from error
 
@@ -143,7 +148,9 @@ def _allowed_connections(config: Config) -> int:
     return config.connections_max
 
 
-async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> None:
+async def _serve(
+    config: Config, address_file: Path | None, http_address_file: Path | None, bridge: Bridge
+) -> None:
     _log.info("starting", version=VERSION, **config.shown())
     check_data_dir(config.data_dir)
     config.data_dir.mkdir(parents=True, exist_ok=True)
@@ -161,7 +168,17 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
         background = ThreadPoolExecutor(1, "queueber-background")
         try:
             await _run_server(
-                config, address_file, bridge, stop, store, commits, background, on_crash, tls
+                config,
+                address_file,
+                http_address_file,
+                bridge,
+                stop,
+                store,
+                commits,
+                background,
+                on_crash,
+                tls,
+                on_reload,
             )
         finally:
             background.shutdown(cancel_futures=True)
@@ -190,6 +207,7 @@ def _crash_reporter(bridge: Bridge, stop: _Stop) -> Callable[[BaseException], No
 async def _run_server(
     config: Config,
     address_file: Path | None,
+    http_address_file: Path | None,
     bridge: Bridge,
     stop: _Stop,
     store: RocksStore,
@@ -197,14 +215,19 @@ async def _run_server(
     background: Executor,
     on_crash: Callable[[BaseException], None],
     tls: ServerTls | None,
+    on_reload: Reloads,
 ) -> None:
+    clock = SystemClock()
+    callers = Callers(config, clock, bridge.loop)
+    if config.is_protected or config.audit_file is not None:
+        on_reload.add("callers", callers.reload)
     admission = Admission(bridge.loop, config.calls_in_flight_max)
     sweeper = Sweeper()
     reclaimer = Reclaimer()
     service = Service(
         Shell(
             open_engine(store, IdSource(Random())),
-            clock=SystemClock(),
+            clock=clock,
             loop=bridge.loop,
             admission=admission,
             limits=ServiceLimits(
@@ -230,27 +253,42 @@ async def _run_server(
         config.poll_items_max,
         config.poll_wait_ms_max,
         reads_packed=True,
+        started_at_ms=SystemClock().now_ms(),
+        is_protected=config.is_protected,
     )
+    budget = AnswerBudget()
     server = RpcServer(
-        lambda session: ServiceHandler(service, session, info),
-        new_session=partial(Session, admission, AnswerBudget(), on_crash=on_crash),
+        callers.bootstrap(service, lambda: replace(info, refuses_writes=store.refusal)),
+        new_session=partial(Session, admission, budget, on_crash=on_crash),
         connections_max=_allowed_connections(config),
         message_bytes_max=config.message_bytes_max,
         loop=bridge.loop,
         tls=tls,
     )
+    service.measures.sources += [
+        server.families,
+        budget.families,
+        partial(store_families, store.properties, store.refused_writes),
+    ]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sweeper.run, service)
         nursery.start_soon(reclaimer.run, service)
+        nursery.start_soon(Sampler().run, service)
         nursery.start_soon(Syncer(store, lambda: bridge.wait(commits.wait())).run)
         host, port = await bridge.wait(server.start(*split_address(config.listen)))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if address_file is not None:
             address_file.write_text(address)
         _log.info("listening", address=address)
+        gateway = gateway_beside(config, address, http_address_file)
+        if gateway is not None:
+            on_reload.add("gateway", gateway.reload)
+            nursery.start_soon(gateway.run)
 
         await stop.wait_requested()
         _log.info("stopping", reason=stop.reason, calls_in_flight=admission.calls)
+        if gateway is not None:
+            await gateway.stop()
         server.stop_accepting()
         with trio.move_on_after(config.shutdown_timeout_ms / 1000) as grace:
             await bridge.wait(service.drain())
@@ -259,3 +297,4 @@ async def _run_server(
         await trio.sleep(_FLUSH_SECONDS)
         server.close_connections()
         nursery.cancel_scope.cancel()
+    callers.close()

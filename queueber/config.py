@@ -27,6 +27,12 @@ from queueber.limits import (
 DEFAULT_LISTEN = "127.0.0.1:9090"
 _DURABILITIES = ("sync", "os")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
+_QUOTAS = (
+    "caller_calls_per_second_max",
+    "caller_bytes_per_second_max",
+    "caller_queues_max",
+    "caller_topics_max",
+)
 _LOG_FORMATS = ("auto", "console", "json")
 
 
@@ -54,16 +60,38 @@ class Config:
     shutdown_timeout_ms: int
     log_level: str
     log_format: str
+    tokens_file: Path | None = None
+    jwt_keys_file: Path | None = None
+    jwt_audience: str = ""
+    jwt_issuer: str = ""
+    audit_file: Path | None = None
+    caller_calls_per_second_max: int = 0
+    caller_bytes_per_second_max: int = 0
+    caller_queues_max: int = 0
+    caller_topics_max: int = 0
+
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     insecure: bool = False
+    http: str = ""
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether callers must authenticate."""
+        return self.tokens_file is not None or self.jwt_keys_file is not None
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where the server listens, by option: itself, and the gateway beside it."""
+        return {"listen": self.listen} | ({"http": self.http} if self.http else {})
 
     def __post_init__(self) -> None:
-        try:
-            split_address(self.listen)
-        except InvalidArgument as error:
-            raise _wrong("listen", str(error)) from None
+        for name, address in self.addresses.items():
+            try:
+                split_address(address)
+            except InvalidArgument as error:
+                raise _wrong(name, str(error)) from None
         _check_choice("durability", self.durability, _DURABILITIES)
         _check_choice("log_level", self.log_level, _LOG_LEVELS)
         _check_choice("log_format", self.log_format, _LOG_FORMATS)
@@ -78,11 +106,23 @@ class Config:
         _check_range("calls_in_flight_max", self.calls_in_flight_max, 1, 1_000_000)
         _check_range("waiting_polls_max", self.waiting_polls_max, 0, 1_000_000)
         _check_range("shutdown_timeout_ms", self.shutdown_timeout_ms, 0, 600_000)
+        self._check_callers()
         _check_exposure(self)
+
+    def _check_callers(self) -> None:
+        for name in _QUOTAS:
+            value = getattr(self, name)
+            _check_range(name, value, 0, 1 << 40)
+            if value and not self.is_protected:
+                raise _wrong(name, "callers are not known; protect the server with tokens-file")
+        for name in ("jwt_audience", "jwt_issuer"):
+            if bool(getattr(self, name)) != (self.jwt_keys_file is not None):
+                raise _wrong(name, "give jwt-keys-file, jwt-audience and jwt-issuer together")
 
     def shown(self) -> dict[str, object]:
         """The options as the server logs them at its start."""
-        return {name: str(v) if isinstance(v, Path) else v for name, v in asdict(self).items()}
+        values = asdict(self).items()
+        return {name: v if isinstance(v, int | str) else str(v or "") for name, v in values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +185,32 @@ OPTIONS = (
     Option("log_level", str, "info", "debug, info, warning or error."),
     Option("log_format", str, "auto", "console, json, or auto: console on a terminal."),
     Option(
+        "tokens_file", Path, None,
+        "Tokens, users and certificates that may connect, from 'queueber token'. With it, or with "
+        "jwt_keys_file, callers must authenticate. Read again on SIGHUP.",
+    ),
+    Option(
+        "jwt_keys_file", Path, None,
+        "Key set (JWKS) of those who sign JSON Web Tokens. Read again on SIGHUP.",
+    ),
+    Option("jwt_audience", str, "", "The audience (aud) that JSON Web Tokens must be for."),
+    Option("jwt_issuer", str, "", "The issuer (iss) that JSON Web Tokens must be from."),
+    Option(
+        "audit_file", Path, None,
+        "File for the audit log, one JSON object a line. Opened again on SIGHUP. [default: the "
+        "log, if the server is protected]",
+    ),
+    Option("caller_calls_per_second_max", int, 0, "Calls a second of one caller; 0: no limit."),
+    Option(
+        "caller_bytes_per_second_max", int, 0,
+        "Bytes a second of one caller, of its calls and their answers; 0: no limit.",
+    ),
+    Option(
+        "caller_queues_max", int, 0,
+        "Queues under the names that a caller may administer, when it creates one; 0: no limit.",
+    ),
+    Option("caller_topics_max", int, 0, "The same for topics; 0: no limit."),
+    Option(
         "tls_certificate", parse_file, None,
         "PEM file with the server's certificate and those between it and its authority. Given: "
         "clients must use TLS. Read again on SIGHUP, as are the next two.",
@@ -162,6 +228,11 @@ OPTIONS = (
         "insecure", parse_switch, False,
         "Listen on an address that other machines can reach, though there is no TLS or no "
         "authentication: true or false.",
+    ),
+    Option(
+        "http", str, "",
+        "Address of a gateway to start beside the server, such as 127.0.0.1:9091. It has the same "
+        "certificate. [default: none is started]",
     ),
 )  # fmt: skip
 
@@ -240,12 +311,7 @@ def is_loopback(address: str) -> bool:
 
 def authenticates(config: Config) -> bool:
     """Whether callers of the server have to say who they are."""
-    return config.tls_client_ca is not None
-
-
-def is_protected(config: Config) -> bool:
-    """Whether nobody can listen to calls or send some without being allowed to."""
-    return config.tls_certificate is not None and authenticates(config)
+    return config.is_protected or config.tls_client_ca is not None
 
 
 def _check_exposure(config: Config) -> None:
@@ -253,18 +319,21 @@ def _check_exposure(config: Config) -> None:
         for name, given in (("tls_key", config.tls_key), ("tls_client_ca", config.tls_client_ca)):
             if given is not None:
                 raise _wrong(name, "it needs a certificate; give tls_certificate, too")
-    if config.insecure or is_loopback(config.listen) or is_protected(config):
+    if config.insecure:
         return
     missing = [
         *(["TLS (--tls-certificate)"] if config.tls_certificate is None else []),
-        *([] if authenticates(config) else ["authentication (--tls-client-ca)"]),
+        *([] if authenticates(config) else ["authentication (--tokens-file)"]),
     ]
-    raise _wrong(
-        "listen",
-        f"other machines can reach {config.listen}, and the server has no "
-        f"{' and no '.join(missing)}; set it up as docs/tls.md says, listen on 127.0.0.1, or give "
-        "--insecure if everybody who can reach the address may do everything",
-    )
+    for name, address in config.addresses.items():
+        if missing and not is_loopback(address):
+            raise _wrong(
+                name,
+                f"other machines can reach {address}, and the server has no "
+                f"{' and no '.join(missing)}; set it up as docs/security.md says, listen on "
+                "127.0.0.1, or give --insecure if everybody who can reach the address may do "
+                "everything",
+            )
 
 
 def _largest(message_bytes_max: int) -> int:

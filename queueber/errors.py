@@ -65,11 +65,12 @@ class Unavailable(QueueberError, code="UNAVAILABLE"):
 
 
 class Unauthenticated(QueueberError, code="UNAUTHENTICATED"):
-    """Client and server do not accept each other: a certificate is missing or not trusted."""
+    """The server does not accept the token, the password or the certificate; or it has no
+    certificate that the client trusts."""
 
 
 class PermissionDenied(QueueberError, code="PERMISSION_DENIED"):
-    """Reserved for other servers: this one does not send it."""
+    """The caller lacks a right; the sentence says which one, on which queue or topic."""
 
 
 class Aborted(QueueberError, code="ABORTED"):

@@ -13,9 +13,10 @@ written in key order. Ids of version 8 follow all those of version 7 of their mi
 """
 
 from random import Random
+from struct import Struct
 from typing import NewType, cast
 
-from queueber.limits import PARTITIONS_MAX, ROWS_MAX
+from queueber.limits import ID_BYTES, PARTITIONS_MAX, ROWS_MAX
 
 ItemId = NewType("ItemId", bytes)
 """16 bytes. An id that a caller sends is plain bytes until the store is known to have the item."""
@@ -159,6 +160,26 @@ _LAST_BYTES = [bytes([n]) for n in range(256)]
 def made_at_ms(item_id: bytes) -> int:
     """The time in an id."""
     return int.from_bytes(item_id[:6])
+
+
+# --- messages of topics ---------------------------------------------------------------------------
+
+_REFERENCE = Struct(">6xHQ")
+
+
+def reference(partition: int, offset: int) -> ItemId:
+    """What names a message of a topic, as an id names an item: 16 bytes that sort as partition and
+    offset do. The ones of a block are consecutive, so a group's leases hold runs of messages as
+    those of a queue hold runs of items."""
+    return ItemId(_REFERENCE.pack(partition, offset))
+
+
+def split_reference(item_id: bytes) -> tuple[int, int]:
+    """Partition and offset; raises `ValueError` if the bytes are no reference."""
+    if len(item_id) != ID_BYTES or item_id[:6] != bytes(6):
+        raise ValueError(f"{item_id.hex()} does not name a message")
+    partition, offset = _REFERENCE.unpack(item_id)
+    return partition, offset
 
 
 if not (PARTITIONS_MAX <= 1 << 8 * PARTITION_BYTES and ROWS_MAX <= 1 << 8 * ROW_BYTES):

@@ -57,6 +57,17 @@ PRODUCER_ID_BYTES_MAX = 256
 READER_NAME_BYTES_MAX = 256
 CLIENT_NAME_BYTES_MAX = 256
 """The name of a client, which the server logs."""
+CALLER_NAME_BYTES_MAX = 256
+"""The name of a caller, in the token file or in a JSON Web Token."""
+PATTERN_BYTES_MAX = 256
+"""A pattern of names in a grant."""
+GRANTS_MAX = 100
+"""Grants of one caller, and patterns of one grant."""
+CALLERS_MAX = 10_000
+"""Entries of a token file."""
+TOKEN_BYTES_MAX = 16 * KIB
+"""A token that a caller sends. Longer ones are refused unread."""
+PASSWORD_BYTES_MAX = 1024
 ERROR_BYTES_MAX = 16 * KIB
 """The error text of one failure; an item keeps only the last."""
 
@@ -72,6 +83,7 @@ FORGOTTEN_TOGETHER_MAX = 256
 
 BATCHES_MAX = 100_000
 """Batches that a queue remembers. It forgets a complete batch after `BATCH_KEEP_MS`."""
+BATCH_NUMBER_MAX = (1 << 32) - 1
 BATCH_KEEP_MS = 7 * DAY_MS
 
 PRODUCER_ANSWERS_KEPT = 8
@@ -126,6 +138,8 @@ PUBLISH_TOPICS_MAX = 1000
 """Topics in one publish."""
 TOPICS_LOADED_MAX = 5000
 """Topics that are kept in memory though nobody uses them right now, some 4 KiB each."""
+HISTORY_NAMES_MAX = 200
+"""Queues, and topics, in one call for their histories: as many as the server has histories of."""
 TOPIC_LIST_MAX = 1000
 """Topics in a page of their list."""
 PAYLOAD_BYTES_MAX = 4 * MIB
@@ -161,6 +175,11 @@ READ_ITEMS_MAX = 10_000
 PEEK_ITEMS_MAX = 100
 PURGE_ITEMS_MAX = 1000
 """Items in a page of peek, and in a slice of purge or redrive: a few milliseconds."""
+LEASES_LIST_MAX = 1000
+BATCHES_LIST_MAX = 250
+"""Leases and batches in a page of their list: a few milliseconds."""
+HOLDERS_REMEMBERED = 10_000
+"""Leases of which the server remembers who polled: some 2 MiB."""
 
 READ_LOOKED_AT_MAX = 10_000
 """Results that a call may look at when it reads the results of one batch: about 5 ms."""
@@ -181,6 +200,17 @@ SNAPSHOT_KEEP_MS = 10 * MINUTE_MS
 SNAPSHOT_YIELDS_MS = 2 * SECOND_MS
 """At the limit, a new snapshot ends the one unread for longest, if nobody read it for this long. An
 active reader asks for its next page within milliseconds."""
+
+BACKUPS_MAX = 4
+"""Backups that the server keeps. Each keeps files on disk that compactions have replaced."""
+BACKUP_KEEP_MS = 5 * MINUTE_MS
+"""How long the server keeps a backup that nobody reads."""
+BACKUP_CHUNK_BYTES = MIB
+"""Bytes of a file in one call: reading and sending them takes about a millisecond."""
+BACKUP_WAIT_MS_MAX = MINUTE_MS
+"""How long a new backup waits for the commits of loads that are under way."""
+BACKUP_FILES_MAX = 1_000_000
+"""Files of one backup that a client takes in: 64 TB, in files of the usual size."""
 
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Upper limit of `message_bytes_max`: by default, Cap'n Proto clients refuse 64 MiB messages."""
@@ -223,6 +253,11 @@ LOOKAHEAD_RETRY_MS = 40
 
 STORE_RETRY_MS = 500
 """How long a sweep waits after the store refused a write, for instance because the disk is full."""
+
+SAMPLE_EVERY_MS = 10_000
+"""How often the server takes a point of the histories of queues and topics."""
+UNREADABLE_RETRY_MS = HOUR_MS
+"""When a sweep looks again at a topic whose records cannot be read, and says so again."""
 
 SYNC_EVERY_MS = 1_000
 """How often the server syncs writes that no call waits for, and records how far it synced."""

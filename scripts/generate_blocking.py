@@ -26,6 +26,7 @@ NAMES = {
     "__anext__": "__next__",
     "StopAsyncIteration": "StopIteration",
     "_add_soon": "add_soon",  # programs that await have tasks instead
+    "_publish_soon": "publish_soon",
 }
 """What is not `AsyncName`, `name_async` or `async_name`."""
 

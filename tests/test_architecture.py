@@ -23,6 +23,7 @@ from queueber.engine.integrity.owners import KEY_WIDTHS
 from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.schema import wire
 from queueber.service.items import Items
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loads import Loads
 from queueber.service.polls import Polls
 from queueber.service.queues import Queues
@@ -75,7 +76,7 @@ TESTED_AS = {
 }
 """Modules whose tests are named by what a caller sees: both below their own root."""
 WITHOUT_LOGIC = {"service/loop"}
-NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues)
+NOUNS = (Items, Polls, Loads, Results, Snapshots, Queues, LeaseHolders)
 CHECKERS = (
     check_store,
     check_blocks,
@@ -89,7 +90,9 @@ CHECKERS = (
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
+        "queueber/db/original.py",
         "queueber/db/store/rocks.py",
+        "queueber/db/store/properties.py",
         "queueber/db/store/snapshot.py",
         "queueber/db/store/options.py",
         "queueber/db/recovery/opening.py",
@@ -108,10 +111,16 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/rpc/server.py",
         "queueber/client/",
         "queueber/worker/",
+        "queueber/gateway/",
         "queueber/wire/stream.py",
     ),
+    "starlette": ("queueber/gateway/",),
+    "uvicorn": ("queueber/gateway/server.py", "queueber/gateway/protocol.py"),
+    "httptools": ("queueber/gateway/protocol.py",),
+    "msgspec": ("queueber/gateway/",),
     "trio": (
         "queueber/app.py",
+        "queueber/beside.py",
         "queueber/rpc/kj_bridge.py",
         "queueber/sweeper/",
         "queueber/client/",
@@ -120,7 +129,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),
     "py4j": ("queueber/spark/jobs/faults.py",),
+    "opentelemetry": ("queueber/client/arguments/traces.py", "queueber/worker/spans.py"),
     "multiprocessing": ("queueber/worker/",),
+    "obstore": ("queueber/backup/bucket.py",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
 """Where a library may be imported: files, and folders with all that is in them."""
@@ -242,6 +253,8 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
         "commitLoad": "commit_load",
         "abortLoad": "abort_load",
         "listLoads": "list_loads",
+        "listLeases": "list_leases",
+        "listBatches": "list_batches",
     }
 
     operations = {bulk.get(method, method) for method in methods - set(elsewhere)}

@@ -10,9 +10,9 @@ from queueber.config import (
     OPTIONS,
     Config,
     Option,
+    authenticates,
     default_data_dir,
     is_loopback,
-    is_protected,
     load_config,
     split_address,
 )
@@ -37,10 +37,15 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "auto_create_topics": [("false", False), ("true", True), ("false", False)],
     "log_level": [("debug", "debug"), ("error", "error"), ("warning", "warning")],
     "log_format": [("json", "json"), ("console", "console"), ("json", "json")],
+    "jwt_audience": [("a", "a"), ("b", "b"), ("c", "c")],
+    "jwt_issuer": [("a", "a"), ("b", "b"), ("c", "c")],
     "tls_certificate": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "tls_key": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "insecure": [("true", True), ("false", False), ("true", True)],
+    "tokens_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "jwt_keys_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "audit_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
 }
 NUMBERS: dict[str, tuple[int, int, int]] = {
     "item_bytes_max": (11, 12, 13),
@@ -52,10 +57,20 @@ NUMBERS: dict[str, tuple[int, int, int]] = {
     "calls_in_flight_max": (11, 12, 13),
     "waiting_polls_max": (11, 12, 13),
     "shutdown_timeout_ms": (11, 12, 13),
+    "caller_calls_per_second_max": (11, 12, 13),
+    "caller_bytes_per_second_max": (11, 12, 13),
+    "caller_queues_max": (11, 12, 13),
+    "caller_topics_max": (11, 12, 13),
 }
-NEEDED = {name: {"tls_certificate": "/x"} for name in ("tls_key", "tls_client_ca")}
-"""Options that are wrong without another one."""
 VALUES |= {name: [(str(n), n) for n in numbers] for name, numbers in NUMBERS.items()}
+
+WEB_TOKENS = {"jwt_keys_file": "/keys", "jwt_audience": "queueber", "jwt_issuer": "us"}
+NEEDS: dict[str, dict[str, str]] = (
+    dict.fromkeys(WEB_TOKENS, WEB_TOKENS)
+    | {name: {"tokens_file": "/tokens"} for name in NUMBERS if name.startswith("caller_")}
+    | {name: {"tls_certificate": "/x"} for name in ("tls_key", "tls_client_ca")}
+)
+"""Options that make sense only with others."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=[o.name for o in OPTIONS])
 
@@ -93,21 +108,21 @@ def test_load_config_takes_flag_over_environment_over_file(option: Option, tmp_p
     of_flag, of_environment, of_file = VALUES[option.name]
     file = tmp_path / "queueber.toml"
     file.write_text(as_toml(option.name, of_file[0]))
-    needed = NEEDED.get(option.name, {})
     environment = {**HOME, option.variable: of_environment[0]}
-    flags = {**needed, option.name: of_flag[0]}
+    needed = dict(NEEDS.get(option.name, {}).items())
+    usual = asdict(load_config(needed, HOME))
+    needed.pop(option.name, None)
 
-    from_all = load_config(flags, environment, file)
+    from_all = load_config({**needed, option.name: of_flag[0]}, environment, file)
     from_two = load_config({**needed, option.name: None}, environment, file)
-    from_file = load_config(needed, HOME, file)
+    from_file = load_config({**needed}, HOME, file)
 
     for config, (_, expected) in (
         (from_all, of_flag),
         (from_two, of_environment),
         (from_file, of_file),
     ):
-        others = {name: Path(text) for name, text in needed.items()}
-        assert asdict(config) == {**asdict(defaults()), **others, option.name: expected}
+        assert asdict(config) == {**usual, option.name: expected}
 
 
 def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> None:
@@ -116,6 +131,25 @@ def test_payloads_are_no_longer_than_a_call_allows_unless_somebody_says_so() -> 
     assert load_config(small, HOME).payload_bytes_max == 64 * KIB - 4 * KIB - 64
     with pytest.raises(InvalidArgument, match="--payload-bytes-max: 61377 is outside 1 to 61376"):
         load_config({**small, "payload_bytes_max": "61377"}, HOME)
+
+
+def test_quotas_need_callers_that_are_known() -> None:
+    with pytest.raises(InvalidArgument, match="--caller-queues-max: callers are not known"):
+        load_config({"caller_queues_max": "1"}, HOME)
+
+
+@pytest.mark.parametrize("missing", ["jwt_audience", "jwt_issuer"])
+def test_web_tokens_need_keys_an_audience_and_an_issuer(missing: str) -> None:
+    given = {**WEB_TOKENS, missing: None}
+
+    with pytest.raises(InvalidArgument, match="jwt-keys-file, jwt-audience and jwt-issuer"):
+        load_config(given, HOME)
+
+
+def test_tokens_or_keys_protect_the_server() -> None:
+    assert not defaults().is_protected
+    assert load_config({"tokens_file": "/tokens"}, HOME).is_protected
+    assert load_config(dict(WEB_TOKENS), HOME).is_protected
 
 
 def test_a_switch_is_true_or_false() -> None:
@@ -339,7 +373,7 @@ PROTECTED = {"tls_certificate": "/server.pem", "tls_client_ca": "/ca.pem"}
 def test_server_may_listen_on_loopback_without_protection(address: str) -> None:
     config = load_config({"listen": address}, HOME)
 
-    assert (config.listen, is_loopback(address), is_protected(config)) == (address, True, False)
+    assert (config.listen, is_loopback(address), authenticates(config)) == (address, True, False)
 
 
 @pytest.mark.parametrize("address", REACHABLE)
@@ -367,7 +401,7 @@ def test_server_with_protection_or_insecure_listens_everywhere(flags: dict[str, 
     config = load_config({"listen": "0.0.0.0:1", **flags}, HOME)
 
     assert config.listen == "0.0.0.0:1"
-    assert is_protected(config) == (flags is PROTECTED)
+    assert authenticates(config) == (flags is PROTECTED)
 
 
 @pytest.mark.parametrize("name", ["tls_key", "tls_client_ca"])

@@ -13,7 +13,10 @@ from queueber.client.api.message import MessagePage
 
 
 class QueueberTopics(QueueberServer):
-    notes = "an ordered group acknowledges up to an offset, and each acknowledgement is synced"
+    notes = (
+        "its client reads ahead, up to 1,000 messages; an ordered group acknowledges up to an "
+        "offset, and each acknowledgement is synced"
+    )
 
     @contextlib.asynccontextmanager
     async def connect(self, address: str, callers: int) -> AsyncIterator[Topics]:

@@ -1,6 +1,6 @@
 """The store on a simulated disk. It keeps the contract of a store, and opens in no time.
 
-It has no files, so there are no loads in the simulation.
+It has no files, so there are no loads and no backups in the simulation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from queueber.db.store.contract import Batch, Entries, Range, ScanIncomplete
 from queueber.db.store.format import ensure_format
 from queueber.errors import invariant
 
-_NOWHERE = Path("/nonexistent/loads")
+_NOWHERE = Path("/nonexistent/files")
 
 Step = Callable[[Families], None]
 
@@ -86,7 +86,7 @@ class MemoryStore:
     def __init__(self, disk: Disk, gives_up: Callable[[], bool] = lambda: False) -> None:
         """`gives_up` says whether `first_key` meets too many deleted entries."""
         self.disk = disk
-        self.loads_path = _NOWHERE
+        self.loads_path = self.checkpoints_path = _NOWHERE
         self._entries = disk.now
         self._gives_up = gives_up
         self._snapshots: WeakSet[MemorySnapshot] = WeakSet()
@@ -129,6 +129,9 @@ class MemoryStore:
         self.disk.sync(self.disk.written)
 
     def take_in(self, family: Family, files: Sequence[tuple[Path, bytes]]) -> None:
+        raise NotImplementedError("the simulation has no files")
+
+    def checkpoint(self, path: Path) -> None:
         raise NotImplementedError("the simulation has no files")
 
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:

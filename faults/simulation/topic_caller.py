@@ -1,7 +1,7 @@
 """A caller of topics: its calls, which the history records."""
 
-import struct
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 from faults import records
@@ -12,6 +12,7 @@ from queueber.engine.topics.groups import cursor, get_group
 from queueber.model import (
     Bounds,
     GroupAck,
+    GroupSettings,
     MessageSlice,
     NewItems,
     NewMessages,
@@ -19,6 +20,7 @@ from queueber.model import (
     Position,
     Publication,
     Published,
+    QueueSettings,
     QueueSteps,
     Start,
     Together,
@@ -145,6 +147,38 @@ class TopicCaller(Contact):
             lambda service, found: service.groups.reset_group(found, group, partition, to),
         )
 
+    async def create_group(self, topic: str, group: str, settings: GroupSettings) -> None:
+        await self.on_topic(
+            "create_group",
+            topic,
+            {"group": group},
+            lambda service, found: service.groups.create_group(found, group, settings, Position()),
+        )
+
+    async def pause_group(self, topic: str, group: str, for_ms: int) -> None:
+        await self.on_topic(
+            "pause_group",
+            topic,
+            {"group": group, "for_ms": for_ms},
+            lambda service, found: service.groups.pause_group(found, group, for_ms),
+        )
+
+    async def resume_group(self, topic: str, group: str) -> None:
+        await self.on_topic(
+            "resume_group",
+            topic,
+            {"group": group},
+            lambda service, found: service.groups.resume_group(found, group),
+        )
+
+    async def configure(self, queue: str, settings: QueueSettings) -> None:
+        await self.call(
+            "configure",
+            {"of": queue, "item_bytes_max": settings.item_bytes_max},
+            lambda service, session: service.queues.configure_queue(queue, settings, session),
+            lambda _: {},
+        )
+
     async def cursor(self, topic: str, group: str, partition: int) -> None:
         async def ask(service: Service, found: TopicHandle) -> int:
             at = cursor(found.state, get_group(found.state, group), partition)
@@ -221,13 +255,18 @@ def _slice(found: MessageSlice) -> Told:
 
 def told_messages(packed: PackedMessages) -> list[list[Any]]:
     """Offset, contents, key, id, sequence and time of each message."""
-    start, told = 0, []
-    for at, end in enumerate(struct.unpack(f"<{packed.count}I", packed.ends)):
+    keys = packed.keys or repeat(b"")
+    told = []
+    for at, (payload, key) in enumerate(zip(packed.split(), keys, strict=False)):
         message_id = (int.from_bytes(packed.id) + at).to_bytes(16).hex()
-        key = packed.keys[at].decode() if packed.keys else ""
-        contents = printed(packed.payloads[start:end])
         told.append(
-            [packed.offset + at, contents, key, message_id, packed.sequence + at, packed.at_ms]
+            [
+                packed.offset + at,
+                printed(payload),
+                key.decode(),
+                message_id,
+                packed.sequence + at,
+                packed.at_ms,
+            ]
         )
-        start = end
     return told

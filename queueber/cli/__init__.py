@@ -9,8 +9,13 @@ import click
 from click.exceptions import Abort, Exit
 
 from queueber.cli import exits
+from queueber.cli.backups.backup import backup
+from queueber.cli.backups.import_original import import_original
+from queueber.cli.backups.restore import restore
 from queueber.cli.commands.add import add
 from queueber.cli.commands.finish import complete, fail, release, remove
+from queueber.cli.commands.gateway import gateway
+from queueber.cli.commands.listings import batches, leases
 from queueber.cli.commands.loads import loads
 from queueber.cli.commands.operate import cancel, pause, purge, redrive, resume
 from queueber.cli.commands.peek import peek
@@ -21,6 +26,7 @@ from queueber.cli.commands.results import readers, results
 from queueber.cli.commands.serve import serve
 from queueber.cli.commands.stats import stats
 from queueber.cli.commands.store import repair, verify
+from queueber.cli.commands.token import token
 from queueber.cli.commands.upgrade import upgrade
 from queueber.cli.commands.work import work
 from queueber.cli.spark import spark
@@ -79,9 +85,9 @@ def commands() -> None:
 
 
 _COMMANDS = (
-    serve, work, add, poll, extend, remove, complete, fail, release, receipt, results, readers,
-    peek, cancel, purge, redrive, pause, resume, stats, queues, loads, topics, topic, spark,
-    verify, repair, upgrade,
+    serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
+    readers, peek, cancel, purge, redrive, pause, resume, stats, queues, leases, batches, loads,
+    topics, topic, spark, token, backup, restore, verify, repair, upgrade, import_original,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

@@ -1,8 +1,10 @@
 """The server and the queue that a command talks to, and how it prints what they answer."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -13,6 +15,7 @@ from queueber.cli import output
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import check_exclusive, gathered, seconds
 from queueber.cli.tls_flags import tls_flags, tls_options
+from queueber.client.transport.identity import Token, TokenFile
 from queueber.config import DEFAULT_LISTEN
 from queueber.model import ItemInfo, Result
 from queueber.tls import TlsOptions
@@ -34,6 +37,7 @@ class Target:
     must_exist: bool = True
     raw: bool = False
     """Print contents only, unchanged."""
+    token_file: Path | None = None
     tls: bool = False
     tls_ca: str | None = None
     tls_certificate: str | None = None
@@ -42,8 +46,20 @@ class Target:
     def __post_init__(self) -> None:
         check_exclusive(raw=self.raw, json=self.use_json)
 
+    @property
+    def token(self) -> Token | None:
+        """That of the file, or of the environment: an argument would be in the process list."""
+        if self.token_file is not None:
+            return TokenFile(self.token_file)
+        return os.environ.get("QUEUEBER_TOKEN") or None
+
     def connect(self) -> Client:
-        return connect(self.address, connect_timeout=self.connect_timeout, tls=self.tls_options)
+        return connect(
+            self.address,
+            connect_timeout=self.connect_timeout,
+            token=self.token,
+            tls=self.tls_options,
+        )
 
     @property
     def tls_options(self) -> TlsOptions | None:
@@ -150,6 +166,13 @@ _server_flags = (
         default=_CONNECT_SECONDS,
         show_default=True,
         help="How long to try to reach the server.",
+    ),
+    click.option(
+        "--token-file",
+        type=click.Path(path_type=Path),
+        envvar="QUEUEBER_TOKEN_FILE",
+        metavar="FILE",
+        help="File with the token for a protected server; or set QUEUEBER_TOKEN to the token.",
     ),
     *tls_flags,
     click.option("--json", "use_json", is_flag=True, help="Print JSON, one object a line."),

@@ -6,6 +6,7 @@ calls/      one file for each group of calls to the server
 transport/  connection, batching, retries, and where the loop runs
 """
 
+from queueber.client.api.async_backup import AsyncBackup as AsyncBackup
 from queueber.client.api.async_client import AsyncClient as AsyncClient
 from queueber.client.api.async_lease import AsyncLease as AsyncLease
 from queueber.client.api.async_load import AsyncLoad as AsyncLoad
@@ -16,6 +17,8 @@ from queueber.client.api.async_subscription import AsyncReceived as AsyncReceive
 from queueber.client.api.async_subscription import AsyncSubscription as AsyncSubscription
 from queueber.client.api.async_together import AsyncTogether as AsyncTogether
 from queueber.client.api.async_topic import AsyncTopic as AsyncTopic
+from queueber.client.api.async_topic_producer import AsyncTopicProducer as AsyncTopicProducer
+from queueber.client.api.backup import Backup as Backup
 from queueber.client.api.client import Client as Client
 from queueber.client.api.connect import connect as connect
 from queueber.client.api.connect import connect_async as connect_async
@@ -31,7 +34,10 @@ from queueber.client.api.subscription import Received as Received
 from queueber.client.api.subscription import Subscription as Subscription
 from queueber.client.api.together import Together as Together
 from queueber.client.api.topic import Topic as Topic
+from queueber.client.api.topic_producer import TopicProducer as TopicProducer
 from queueber.client.arguments.new_messages import NewMessage as NewMessage
 from queueber.client.arguments.queue_settings import Backoff as Backoff
 from queueber.client.calls.adds import AddedIds as AddedIds
+from queueber.client.calls.items import LeasePage as LeasePage
 from queueber.client.calls.items import PeekPage as PeekPage
+from queueber.client.calls.results import BatchPage as BatchPage

@@ -4,9 +4,12 @@ Do not change them. Those that every call builds are not frozen, because buildin
 four times as long.
 """
 
-from queueber.model.id_runs import *  # noqa: F403  every value has one address
+from queueber.model.backups import *  # noqa: F403
+from queueber.model.callers import *  # noqa: F403  every value has one address
+from queueber.model.id_runs import *  # noqa: F403
 from queueber.model.items import *  # noqa: F403
 from queueber.model.loads import *  # noqa: F403
+from queueber.model.measures import *  # noqa: F403
 from queueber.model.packed import *  # noqa: F403
 from queueber.model.queues import *  # noqa: F403
 from queueber.model.results import *  # noqa: F403

@@ -66,6 +66,19 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseInfo:
+    """A lease at one moment."""
+
+    lease_id: bytes
+    holder: str
+    """Who polled; empty if the server does not remember."""
+    items: int
+    """Those that it still holds."""
+    expires_at_ms: int
+    polled_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """The version, durability and limits of a server."""
 
@@ -77,6 +90,11 @@ class ServerInfo:
     poll_wait_ms_max: int
     reads_packed: bool = False
     """Whether calls may have packed contents and results, and complete whole leases."""
+    started_at_ms: int = 0
+    refuses_writes: str = ""
+    """Why the server refuses writes at the moment; empty: it does not."""
+    is_protected: bool = False
+    """Whether callers must authenticate."""
 
     @property
     def answer_bytes_max(self) -> int:

@@ -20,6 +20,14 @@ class Receipt:
     complete: bool
 
 
+@dataclass(frozen=True, slots=True)
+class BatchInfo:
+    """A batch that a queue remembers; those that began later have greater numbers."""
+
+    number: int
+    receipt: Receipt
+
+
 @dataclass(slots=True)
 class Result:
     """One entry of a queue's log of results."""

@@ -1,8 +1,10 @@
 """Values of topics: settings, messages as they are published and read, groups."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
 from queueber.limits import MINUTE_MS, TOMBSTONE_MS
@@ -86,6 +88,8 @@ class Publication:
     """The offset that the first message must get."""
     closes: bool = False
     """Whether the topic takes no message after these."""
+    may_create: bool = True
+    """Whether its caller may create the topic if there is none."""
 
 
 @dataclass(slots=True)
@@ -153,6 +157,11 @@ class PackedMessages(NamedTuple):
     """One for each message, or none at all."""
     attributes: Sequence[bytes] = ()
     """Packed, as in a block; one for each message, or none at all."""
+
+    def split(self) -> list[bytes]:
+        """The payload of each message."""
+        payloads, ends = self.payloads, struct.unpack(f"<{self.count}I", self.ends)
+        return [payloads[a:b] for a, b in pairwise((0, *ends))]
 
 
 @dataclass(slots=True)
@@ -234,3 +243,5 @@ class GroupInfo:
     leased: int
     dead: int
     consumers: Sequence[str] = ()
+    stopped_by: str = ""
+    """Of a bridge: why it adds no messages, or not those of a partition; "": it does."""

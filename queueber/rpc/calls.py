@@ -17,8 +17,12 @@ from typing import Any, cast
 
 from capnp import KjException
 
+from queueber.auth.roles import Action
+from queueber.clock import seconds
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import MANY_MAX
+from queueber.rpc.rights import Act, Rights
+from queueber.service.measures.calls import CANCELLED, MethodMeasure
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle, Session
 from queueber.wire.lists import read_list
@@ -41,15 +45,22 @@ def _fault_type(code: str) -> type[Exception]:
     return _types[code]
 
 
-def early_fault(error: Exception, session: Session) -> Exception:
+def early_fault(
+    error: Exception, session: Session, method: str = "", measure: MethodMeasure | None = None
+) -> Exception:
     """What to raise before the method has returned its coroutine."""
-    code, text = session.refused(_readable(error))
+    code, text = session.refused(_readable(error), method)
+    if measure is not None:
+        measure.failed(code)
     return _fault_type(code)(f" {text}")
 
 
-def late_fault(error: Exception, session: Session) -> Exception:
+def late_fault(
+    error: Exception, session: Session, method: str, measure: MethodMeasure
+) -> Exception:
     """What to raise out of the method's coroutine."""
-    code, text = session.refused(_readable(error))
+    code, text = session.refused(_readable(error), method)
+    measure.failed(code)
     return _fault_type(code)(text)
 
 
@@ -58,6 +69,8 @@ def _readable(error: Exception) -> Exception:
         return InvalidArgument("the message could not be read; is its schema the right one?")
     return error
 
+
+_SUFFIX = "_context"
 
 QUEUES_OF_CONNECTION_MAX = 4000
 """Capabilities of queues and topics that one connection holds, about 12 KiB each. Our client keeps
@@ -75,45 +88,106 @@ Answer = Awaitable[object]
 """Ends when the answer may be sent. What it returns does not matter."""
 
 
+Method = Callable[[Any, Any], Answer]
+
+METHOD_NAMES: dict[Method, str] = {}
+"""Of each method its name in the schema, with that of its interface: `Queue.add`."""
+
+
 class Methods:
     """The methods of one capability."""
 
-    def __init__(self, service: Service, session: Session) -> None:
+    interface = "Service"
+    """Which interface of the schema they are of."""
+
+    def __init__(self, service: Service, session: Session, rights: Rights | None = None) -> None:
+        """Without `rights`, whoever has the capability may call every method of it."""
         self._service = service
         self._session = session
+        self._rights = rights
+        self._measures = service.measures.calls.by_method
 
-    def begin(self, method: Callable[[Any, Any], Answer], context: Any) -> Answer:
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, method in vars(cls).items():
+            if name.endswith(_SUFFIX):
+                _name_method(cls, name.removesuffix(_SUFFIX), method)
+
+    def begin(self, method: Method, context: Any) -> Answer:
+        began, measure = seconds(), self._measures.get(method)
+        if measure is None:
+            measure = self._service.measures.calls.add(method, METHOD_NAMES[method])
+        act = None
         try:
             self._session.admit()
+            rights = self._rights
+            if rights is not None and method.__name__ not in rights.methods:
+                act = rights.look(method.__name__, context)
             answer = method(self, context)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            raise early_fault(error, self._session) from None
-        return self._finish(answer)
+            if act is not None:
+                act.ended(error)
+            raise early_fault(error, self._session, method.__name__, measure) from None
+        if act is not None:
+            answer = _audited(answer, act)
+        return self._finish(answer, method.__name__, measure, began)
 
-    async def _finish(self, answer: Answer) -> None:
+    async def _finish(
+        self, answer: Answer, method: str, measure: MethodMeasure, began: float
+    ) -> None:
         session = self._session
         session.enter()
         try:
             await answer
+            measure.answered(began)
         except Exception as error:  # noqa: BLE001  every error becomes a fault with a code
-            raise late_fault(error, session) from None
+            raise late_fault(error, session, method, measure) from None
+        except BaseException:
+            measure.failed(CANCELLED)
+            raise
         finally:
             session.leave()
+
+    def _check_right(self, action: Action) -> None:
+        """Refuse a call that needs a certain right, which depends on what it says."""
+        if self._rights is not None:
+            self._rights.check(action)
 
     def _count(self, context: Any) -> None:
         """An answer was made whose size is not bounded by what was asked."""
         self._session.answers.made(8 * context.results.total_size.word_count)
 
 
+async def _audited(answer: Answer, act: Act) -> None:
+    try:
+        await answer
+    except Exception as error:
+        act.ended(error)
+        raise
+    act.ended()
+
+
+def _name_method(methods: type[Methods], name: str, method: Any) -> None:
+    METHOD_NAMES[method.__wrapped__] = f"{methods.interface}.{name}"
+
+
+def add_method(methods: type[Methods], name: str, method: Any) -> None:
+    """Add what `call` made to the methods of a capability."""
+    setattr(methods, name + _SUFFIX, method)
+    _name_method(methods, name, method)
+
+
 class QueueMethods(Methods):
     """The methods of one queue, some of them: subclasses have one subject each."""
 
-    def __init__(self, service: Service, queue: QueueHandle) -> None:
-        super().__init__(service, queue.session)
+    interface = "Queue"
+
+    def __init__(self, service: Service, queue: QueueHandle, rights: Rights | None) -> None:
+        super().__init__(service, queue.session, rights)
         self._queue = queue
 
 
-def call(method: Callable[[Any, Any], Answer]) -> Callable[[Any, Any], Answer]:
+def call(method: Method) -> Method:
     """A method of the schema: what it does at once, then the coroutine that answers."""
     if iscoroutinefunction(method):
 

@@ -3,11 +3,14 @@
 from collections.abc import Awaitable
 from typing import Any
 
+from queueber.auth.roles import Action
 from queueber.errors import InvalidArgument
-from queueber.model import Delivery
+from queueber.model import Delivery, GroupKind
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond
 from queueber.rpc.queue_handlers import GroupQueueHandler
+from queueber.rpc.rights import rights_of
 from queueber.schema import wire
+from queueber.service.rights import check_right
 from queueber.service.service import Service
 from queueber.service.session import Session
 from queueber.service.subscription import Subscription
@@ -22,12 +25,17 @@ from queueber.wire.topics import (
 
 
 class GroupMethods(Methods):
+    interface = "Topic"
     _topic: TopicHandle
 
     @call
     def createGroup_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
         settings, at = read_group_settings(params.settings), read_position(params.at)
+        if settings.kind is GroupKind.QUEUE:
+            # It goes on adding to the queue, whoever is connected.
+            self._check_right(Action.ADMINISTER)
+            check_right(self._session, Action.ADD, "queue", settings.queue)
         created = self._service.groups.create_group(self._topic, params.name, settings, at)
         return answer_with(context, "created", created)
 
@@ -77,11 +85,13 @@ class GroupMethods(Methods):
     async def group_context(self, context: Any) -> None:
         check_may_hold(self._session)
         queue = self._service.groups.open_group(self._topic, context.params.name)
-        context.results.queue = GroupQueueHandler(self._service, queue)
+        rights = rights_of(self._service, self._session, ("Queue",), "topic", self._topic.name)
+        context.results.queue = GroupQueueHandler(self._service, queue, rights)
 
     @call
     def subscribe_context(self, context: Any) -> Answer:
         params = context.params
+        self._check_right(Action.WORK if params.req.group else Action.READ)
         check_may_hold(self._session)
         begun = self._service.subscriptions.subscribe(
             self._topic, read_subscribing(params.req), consumer_of(params)
@@ -123,6 +133,8 @@ class ConsumerReceiver:
 
 class SubscriptionHandler(Methods, wire.Subscription.Server):  # type: ignore[misc]  # untyped
     """The capability of one subscription, which ends when its holder lets go of it."""
+
+    interface = "Subscription"
 
     def __init__(self, service: Service, session: Session, subscription: Subscription) -> None:
         super().__init__(service, session)

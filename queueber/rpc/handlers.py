@@ -1,43 +1,77 @@
 """The capabilities that a connection is given: the bootstrap object, and queues by name."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
-from queueber.errors import InvariantViolation, QueueberError
+from queueber.auth.callers import everybody
+from queueber.errors import FailedPrecondition, InvariantViolation, QueueberError
 from queueber.model import ServerInfo
+from queueber.rpc.backup_handlers import BackupMethods
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
+from queueber.rpc.measure_handlers import MeasureMethods
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
+from queueber.rpc.rights import rights_of
 from queueber.rpc.topic_handlers import TopicsMethods
 from queueber.schema import wire
 from queueber.service.queues import DEFAULT_QUEUE
 from queueber.service.service import Service
 from queueber.service.session import Session
 from queueber.service.validate.arguments import check_client_name
+from queueber.wire.callers import write_caller
 from queueber.wire.queues import read_settings, write_server_info, write_stats
 
 
-class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # type: ignore[misc]  # capnp is untyped
+def end_session(service: Service, session: Session) -> None:
+    """A connection is over: end its subscriptions, and expire the leases that are bound to it."""
+    service.subscriptions.connection_ended(session)
+    # If the store cannot write any more, they end when they expire.
+    with contextlib.suppress(QueueberError):
+        try:
+            service.bound_leases.connection_ended(session)
+        except InvariantViolation as error:
+            session.crashed(error)
+
+
+class ServiceHandler(
+    AllQueueMethods,
+    TopicsMethods,
+    BackupMethods,
+    MeasureMethods,
+    wire.Service.Server,  # type: ignore[misc]  # capnp is untyped
+):
     """The bootstrap object of one connection. Used as a queue, it is the default one."""
 
-    def __init__(self, service: Service, session: Session, info: ServerInfo) -> None:
-        super().__init__(service, service.queues.handle(DEFAULT_QUEUE, session))
-        self._info = info
+    interface = "Service"
+
+    def __init__(
+        self, service: Service, session: Session, describe: Callable[[], ServerInfo]
+    ) -> None:
+        rights = rights_of(service, session, ("Queue", "Service"), "queue", DEFAULT_QUEUE)
+        super().__init__(service, service.queues.handle(DEFAULT_QUEUE, session), rights)
+        self._describe = describe
 
     def connection_ended(self) -> None:
-        """Expire the leases that are bound to the connection."""
-        # If the store cannot write any more, they end when they expire.
-        self._service.subscriptions.connection_ended(self._session)
-        with contextlib.suppress(QueueberError):
-            try:
-                self._service.bound_leases.connection_ended(self._session)
-            except InvariantViolation as error:
-                self._session.crashed(error)
+        end_session(self._service, self._session)
 
     @call
     async def hello_context(self, context: Any) -> None:
         name = context.params.name
         check_client_name(name)
         self._session.name = name
+
+    @call
+    async def authenticate_context(self, context: Any) -> None:
+        """A server that is not protected takes every credential, and looks at none."""
+        if self._session.caller is not None:
+            raise FailedPrecondition("this connection has authenticated; open another one")
+        context.results.service = self
+        write_caller(context.results.init("caller"), everybody().info)
+
+    @call
+    async def whoAmI_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        caller = self._session.caller or everybody()
+        write_caller(context.results.init("caller"), caller.info)
 
     @call
     def queue_context(self, context: Any) -> Answer:
@@ -48,7 +82,9 @@ class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # ty
         )
 
         async def answer() -> None:
-            context.results.queue = QueueHandler(self._service, await found)
+            queue = await found
+            rights = rights_of(self._service, self._session, ("Queue",), "queue", queue.name)
+            context.results.queue = QueueHandler(self._service, queue, rights)
 
         return answer()
 
@@ -76,7 +112,7 @@ class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # ty
     async def listQueues_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         self._session.answers.check()
         params = context.params
-        queues, more = self._service.queues.list_queues(params.after, params.limit)
+        queues, more = self._service.queues.list_queues(params.after, params.limit, self._session)
         results = context.results
         results.more = more
         listed = results.init("queues", len(queues))
@@ -86,4 +122,4 @@ class ServiceHandler(AllQueueMethods, TopicsMethods, wire.Service.Server):  # ty
 
     @call
     async def describe_context(self, context: Any) -> None:
-        write_server_info(context.results.init("server"), self._info)
+        write_server_info(context.results.init("server"), self._describe())

@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, many
-from queueber.wire.queues import write_stats
+from queueber.wire.queues import write_leases, write_stats
 from queueber.wire.snapshots import read_state, write_peeked
 
 
@@ -22,6 +22,16 @@ class OperatorMethods(QueueMethods):
             self._queue, state, request.after, request.limit
         )
         write_peeked(context.results.init("resp"), items, next_after)
+        self._count(context)
+
+    @call
+    async def listLeases_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        params = context.params
+        self._session.answers.check()
+        leases, more = self._service.lease_holders.list_leases(
+            self._queue, params.after, params.limit
+        )
+        write_leases(context.results, leases, more)
         self._count(context)
 
     @call

@@ -4,10 +4,11 @@ from typing import Any
 
 from queueber.errors import FailedPrecondition
 from queueber.rpc.bulk_handlers import LoadMethods, SnapshotMethods
-from queueber.rpc.calls import Answer, call
+from queueber.rpc.calls import Answer, add_method, call
 from queueber.rpc.item_handlers import ItemMethods
 from queueber.rpc.operator_handlers import OperatorMethods
 from queueber.rpc.result_handlers import ResultMethods
+from queueber.rpc.rights import Rights
 from queueber.schema import wire
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle
@@ -20,8 +21,8 @@ class AllQueueMethods(ItemMethods, ResultMethods, OperatorMethods, LoadMethods, 
 class QueueHandler(AllQueueMethods, wire.Queue.Server):  # type: ignore[misc]  # capnp is untyped
     """The capability of one queue, for one connection. Ends when its caller lets go of it."""
 
-    def __init__(self, service: Service, queue: QueueHandle) -> None:
-        super().__init__(service, queue)
+    def __init__(self, service: Service, queue: QueueHandle, rights: Rights | None) -> None:
+        super().__init__(service, queue, rights)
         queue.session.queues += 1
 
     def __del__(self) -> None:
@@ -33,22 +34,22 @@ class GroupQueueHandler(QueueHandler):
 
 
 _NOT_OF_GROUPS = (
-    "add", "complete", "receipt", "waitBatch", "readResults", "ackResults", "dropReader",
-    "listReaders", "cancel", "beginLoad", "stageFile", "finishPart", "commitLoad",
+    "add", "complete", "receipt", "waitBatch", "listBatches", "readResults", "ackResults",
+    "dropReader", "listReaders", "cancel", "beginLoad", "stageFile", "finishPart", "commitLoad",
     "abortLoad", "listLoads", "openSnapshot", "scanSnapshot", "closeSnapshot", "splitSnapshot",
 )  # fmt: skip
 
 
 def _refused(method: str) -> Any:
-    @call
     def refuse(self: GroupQueueHandler, context: Any) -> Answer:
         raise FailedPrecondition(
             f"{self._queue.name!r} is a group of a topic, which has no {method!r}; publish to the "
             "topic, and poll, extend, remove, fail, release, peek or redrive here"
         )
 
-    return refuse
+    refuse.__name__ = f"{method}_context"
+    return call(refuse)
 
 
 for _method in _NOT_OF_GROUPS:
-    setattr(GroupQueueHandler, f"{_method}_context", _refused(_method))
+    add_method(GroupQueueHandler, _method, _refused(_method))

@@ -4,7 +4,7 @@ from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, respond_with
 from queueber.wire.lists import read_columns
-from queueber.wire.results import write_log_stats, write_receipt, write_results
+from queueber.wire.results import write_batches, write_log_stats, write_receipt, write_results
 
 
 class ResultMethods(QueueMethods):
@@ -18,6 +18,14 @@ class ResultMethods(QueueMethods):
         params = context.params
         receipt = self._service.results.wait_for_batch(self._queue, params.batch, params.timeoutMs)
         return respond_with(context, "receipt", receipt, write_receipt)
+
+    @call
+    async def listBatches_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        params = context.params
+        self._session.answers.check()
+        batches, more = self._service.results.list_batches(self._queue, params.before, params.limit)
+        write_batches(context.results, batches, more)
+        self._count(context)
 
     @call
     async def readResults_context(self, context: Any) -> None:  # noqa: N802  the schema's name

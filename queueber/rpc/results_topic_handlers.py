@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from queueber.auth.roles import Action
 from queueber.errors import FailedPrecondition
-from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold
+from queueber.rpc.calls import Answer, Methods, add_method, answer_with, call, check_may_hold
 from queueber.rpc.group_handlers import SubscriptionHandler, consumer_of
+from queueber.rpc.rights import rights_of
 from queueber.rpc.topic_reads import answer_read
 from queueber.schema import wire
 from queueber.service.result_messages import ResultsHandle
@@ -19,8 +21,12 @@ from queueber.wire.topics import (
 
 
 class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
+    interface = "Topic"
+
     def __init__(self, service: Service, topic: ResultsHandle) -> None:
-        super().__init__(service, topic.session)
+        # Whoever may read the queue may read its results.
+        rights = rights_of(service, topic.session, ("Topic",), "queue", topic.queue.name)
+        super().__init__(service, topic.session, rights)
         self._topic = topic
         self._results = service.result_topics
         topic.session.queues += 1
@@ -73,6 +79,7 @@ class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # 
     @call
     def subscribe_context(self, context: Any) -> Answer:
         params = context.params
+        self._check_right(Action.WORK if params.req.group else Action.READ)
         check_may_hold(self._session)
         begun = self._service.subscriptions.subscribe_results(
             self._topic, read_subscribing(params.req), consumer_of(params)
@@ -91,15 +98,15 @@ _REFUSED = (
 
 
 def _refused(method: str) -> Any:
-    @call
     def refuse(self: ResultsTopicHandler, context: Any) -> Answer:
         raise FailedPrecondition(
             f"{self._topic.name!r} has the results of a queue, and no {method!r}; they can be "
             "read, subscribed to and acknowledged"
         )
 
-    return refuse
+    refuse.__name__ = f"{method}_context"
+    return call(refuse)
 
 
 for _method in _REFUSED:
-    setattr(ResultsTopicHandler, f"{_method}_context", _refused(_method))
+    add_method(ResultsTopicHandler, _method, _refused(_method))

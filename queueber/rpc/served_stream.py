@@ -47,6 +47,7 @@ class ServedStream(Stream):
         super().__init__(inner, scratch)
         self.session = session
         session.hang_up = self._hang_up
+        session.disconnect = self._disconnect
         session.can_hold_back = True
         self._turns = turns
         self._share = FairShare(session)
@@ -80,6 +81,8 @@ class ServedStream(Stream):
                 self._transport.resume_reading()
 
     def buffer_updated(self, nbytes: int) -> None:
+        if self.session.usage is not None:
+            self.session.usage.moved(nbytes)
         if self.flow is State.READING and not self._is_direct:
             if self._share.is_new:
                 self._on(Event.SHARE_USED)
@@ -152,6 +155,8 @@ class ServedStream(Stream):
 
     def _pass_on(self, data: bytes) -> None:
         answers = self.session.answers
+        if self.session.usage is not None:
+            self.session.usage.moved(len(data))
         self._unsent_answers.send(data)
         if answers.owed and answers.is_hoard:
             self._stall_watch.start()
@@ -211,6 +216,11 @@ class ServedStream(Stream):
         _log.warning("connection_refused_often", refusals=session.refusals, **session.who)
         self._on(Event.HUNG_UP)
         self._close_soon()
+
+    def _disconnect(self) -> None:
+        """Read nothing more, send what is there to send, and close."""
+        self._on(Event.HUNG_UP)
+        self.close()
 
     def _progress(self) -> tuple[int, int]:
         """Bytes that the caller has read and sent so far, and those that it has still to."""

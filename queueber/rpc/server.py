@@ -15,6 +15,7 @@ import capnp
 import structlog
 
 from queueber.errors import Unavailable
+from queueber.model import MetricFamily, Sample
 from queueber.rpc.buffers import MessageMemory
 from queueber.rpc.calls import early_fault
 from queueber.rpc.fair_turns import FairTurns
@@ -22,6 +23,7 @@ from queueber.rpc.handshakes import Handshakes
 from queueber.rpc.served_stream import ServedStream, shown_address
 from queueber.schema import wire
 from queueber.service.loop import Loop
+from queueber.service.measures import metrics
 from queueber.service.session import Session
 from queueber.wire.stream import SCRATCH_BYTES, Stream
 
@@ -175,6 +177,7 @@ class RpcServer:
         self._traversal_words = _TRANSPORT_FACTOR * message_bytes_max // 8
         self._bootstraps: dict[Any, Any] = {}
         self._refused = 0
+        self._accepted_total = self._refused_total = 0
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address, with the port that was chosen when it was 0."""
@@ -184,6 +187,16 @@ class RpcServer:
         session = self._new_session()
         inner = capnp.AsyncIoStream._connect(partial(self._connected, session))
         return ServedStream(inner, scratch, session, self._memory, self._turns)
+
+    def families(self) -> list[MetricFamily]:
+        """What is measured of connections."""
+        outcomes = {"accepted": self._accepted_total, "refused": self._refused_total}
+        totals = [Sample((outcome,), (count,)) for outcome, count in outcomes.items()]
+        return [
+            MetricFamily(metrics.CONNECTIONS, [Sample((), (len(self._bootstraps),))]),
+            MetricFamily(metrics.CONNECTIONS_MAX, [Sample((), (self._connections_max,))]),
+            MetricFamily(metrics.CONNECTIONS_TOTAL, totals),
+        ]
 
     def stop_accepting(self) -> None:
         self._listener.close()
@@ -197,12 +210,15 @@ class RpcServer:
 
     async def _connected(self, session: Session, stream: Any) -> None:
         if len(self._bootstraps) < self._connections_max:
+            self._accepted_total += 1
             bootstrap = self._bootstraps[stream] = self._bootstrap(session)
             try:
                 await self._serve(stream, bootstrap)
             finally:
                 self._ended(stream)
-        elif self._refused < REFUSED_MAX:
+            return
+        self._refused_total += 1
+        if self._refused < REFUSED_MAX:
             connections = len(self._bootstraps)
             _log.warning("connection_refused", connections=connections, **session.who)
             self._call_later(_REFUSED_SECONDS, stream.close)

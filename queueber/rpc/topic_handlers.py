@@ -3,14 +3,18 @@
 from collections.abc import Awaitable
 from typing import Any
 
-from queueber.model import Published
+from queueber.auth.roles import Action
+from queueber.model import Published, TopicConfig
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond_with
 from queueber.rpc.group_handlers import GroupMethods
 from queueber.rpc.results_topic_handlers import ResultsTopicHandler
+from queueber.rpc.rights import rights_of
 from queueber.rpc.topic_reads import answer_read
 from queueber.schema import wire
 from queueber.service.result_messages import queue_of
+from queueber.service.rights import check_any_right, check_right
 from queueber.service.service import Service
+from queueber.service.session import Session
 from queueber.service.topic_handle import TopicHandle
 from queueber.wire.messages import (
     read_publication,
@@ -30,6 +34,7 @@ class TopicsMethods(Methods):
         check_may_hold(self._session)
         queue = queue_of(params.name)
         if queue is not None:
+            check_any_right(self._session, "queue", queue)
             results = self._service.result_topics.open(queue, self._session)
             return _give(context, ResultsTopicHandler(self._service, results))
         found = self._service.topics.open_topic(
@@ -44,17 +49,17 @@ class TopicsMethods(Methods):
     @call
     def createTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        created = self._service.topics.create_topic(
-            params.name, read_config(params.config), self._session
-        )
+        config = read_config(params.config)
+        check_alias(self._session, config)
+        created = self._service.topics.create_topic(params.name, config, self._session)
         return answer_with(context, "created", created)
 
     @call
     def configureTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         params = context.params
-        return self._service.topics.configure_topic(
-            params.name, read_config(params.config), self._session
-        )
+        config = read_config(params.config)
+        check_alias(self._session, config)
+        return self._service.topics.configure_topic(params.name, config, self._session)
 
     @call
     def deleteTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
@@ -65,7 +70,9 @@ class TopicsMethods(Methods):
     async def listTopics_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         self._session.answers.check()
         params, results = context.params, context.results
-        names, more = self._service.topics.list_topics(params.prefix, params.after, params.limit)
+        names, more = self._service.topics.list_topics(
+            params.prefix, params.after, params.limit, self._session
+        )
         results.names = names
         results.more = more
         self._count(context)
@@ -94,7 +101,8 @@ class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # ca
     """The capability of one topic, for one connection. Ends when its caller lets go of it."""
 
     def __init__(self, service: Service, topic: TopicHandle) -> None:
-        super().__init__(service, topic.session)
+        rights = rights_of(service, topic.session, ("Topic",), "topic", topic.name)
+        super().__init__(service, topic.session, rights)
         self._topic = topic
         topic.session.queues += 1
 
@@ -128,10 +136,13 @@ class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # ca
     @call
     def fork_context(self, context: Any) -> Answer:
         request = context.params.req
+        config = read_config(request.config)
+        check_right(self._session, Action.ADMINISTER, "topic", request.name)
+        check_alias(self._session, config)
         return self._service.topics.fork(
             self._topic,
             request.name,
-            read_config(request.config),
+            config,
             read_partition(request.partition),
             request.offset,
         )
@@ -147,6 +158,12 @@ class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # ca
         if found is not None:
             results.found = True
             results.partition, results.offset = found
+
+
+def check_alias(session: Session, config: TopicConfig) -> None:
+    """An alias is a name, too: it must be one that the caller may administer."""
+    if config.alias:
+        check_right(session, Action.ADMINISTER, "topic", config.alias)
 
 
 async def _give(context: Any, topic: object) -> None:

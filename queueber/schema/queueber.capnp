@@ -237,6 +237,9 @@ interface Service extends(Queue) {
 
   beginBackup @18 () -> (backup :Backup);
   readBackup @19 (id :Data, file :Text, offset :UInt64, bytes :UInt32) -> (data :Data);
+  # Up to `bytes` (0: as many as the server allows) of a file; fewer than there are to its end only
+  # if the server allows no more.
+
   endBackup @20 (id :Data) -> (ended :Bool);
 }
 
@@ -853,6 +856,7 @@ struct GroupInfo {
   leased @7 :UInt64;
   dead @8 :UInt64;
   consumers @9 :List(Text);
+  stoppedBy @10 :Text;         # why the server does not add messages to the queue; "": it does
 }
 
 struct SubscribeRequest {
@@ -1005,10 +1009,15 @@ struct Backup {
   expiresAtMs @2 :UInt64;      # when the server ends it, if nobody reads it before
   format @3 :UInt32;           # of the store
   files @4 :List(BackupFile);
+  queues @5 :UInt32;           # how many queues, items and topics there were when it began
+  items @6 :UInt64;
+  topics @7 :UInt64;
 }
 
 struct BackupFile {
   name @0 :Text;
   bytes @1 :UInt64;
   isFinal @2 :Bool;            # a file of this name and size never changes, in no later backup either
+  fingerprint @3 :Data;        # of a final file: files with the same one are the same, whatever
+                               # server or backup they come from
 }

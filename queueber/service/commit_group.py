@@ -18,6 +18,8 @@ from queue import SimpleQueue
 from queueber.errors import Internal, Unavailable
 from queueber.limits import STORE_RETRY_MS
 from queueber.service.loop import Future, Loop, TimerHandle, fail
+from queueber.service.measures.histogram import Histogram
+from queueber.service.measures.metrics import GROUP_SIZES, SYNC_SECONDS
 
 _SOON_SECONDS = 0.001
 _SOON_TIMES = 16
@@ -34,6 +36,17 @@ _STAND_BACK_SECONDS = 1e-5
 
 Waiting = tuple[Future, object]
 """A future, and the result that it gets after the sync."""
+
+
+class CommitMeasures:
+    """How many calls and items shared a sync, and how long each took."""
+
+    __slots__ = ("calls", "items", "seconds")
+
+    def __init__(self) -> None:
+        self.calls = Histogram(GROUP_SIZES)
+        self.items = Histogram(GROUP_SIZES)
+        self.seconds = Histogram(SYNC_SECONDS)
 
 
 class CommitGroup:
@@ -62,6 +75,7 @@ class CommitGroup:
         self._thread = threading.Thread(target=self._run, name="queueber-sync", daemon=True)
         self._stands_back: TimerHandle | None = None
         self.syncs_total = 0
+        self.measures = CommitMeasures()
         self._seconds = seconds
         self._short_syncs = 0
         """How many syncs in a row were short."""
@@ -137,7 +151,10 @@ class CommitGroup:
         items, self._items = self._items, 0
         if not group:
             self._is_syncing = False
-        elif items <= _FEW_ITEMS and self._short_syncs >= _SHORT_TIMES:
+            return
+        self.measures.calls.observe(len(group))
+        self.measures.items.observe(items)
+        if items <= _FEW_ITEMS and self._short_syncs >= _SHORT_TIMES:
             self._sync_here(group)
         else:
             self._hand_to_thread(group)
@@ -159,7 +176,9 @@ class CommitGroup:
         began, before = self._seconds(), self._short_syncs
         self._short_syncs = 0
         self._sync()
-        if self._seconds() - began < _SHORT_SECONDS:
+        took = self._seconds() - began
+        self.measures.seconds.observe(took)
+        if took < _SHORT_SECONDS:
             self._short_syncs = before + 1
 
     def _run(self) -> None:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
+import structlog
+
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics import groups
-from queueber.engine.topics.group import Group
+from queueber.engine.topics.group import Group, Stop
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import QueueberError
 from queueber.model import GroupInfo, GroupSettings, Position
@@ -23,6 +25,8 @@ from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.topics import Topics
 from queueber.service.validate.items import check_pause_ms
 from queueber.service.validate.topics import check_group_name, check_group_settings
+
+_log = structlog.get_logger("queueber.service")
 
 T = TypeVar("T")
 
@@ -166,6 +170,19 @@ class Groups:
     def opened(self, topic: TopicState) -> list[QueueState]:
         """The shared groups of a topic that callers hold as queues, also after its deletion."""
         return list(self._opened.get(topic, ()))
+
+    @staticmethod
+    def tell_stop(group: Group, stop: Stop) -> None:
+        """A bridge does not go on before somebody does something."""
+        _log.warning(
+            "bridge_stopped",
+            topic=group.topic_name,
+            group=group.name,
+            queue=group.settings.queue,
+            partition=stop.partition,
+            offset=stop.offset,
+            reason=stop.reason,
+        )
 
     def _write(
         self,

@@ -5,12 +5,12 @@ from collections.abc import Awaitable
 from functools import partial
 from itertools import groupby
 
-from queueber.db.records.messages import reference, split_reference
 from queueber.engine.queue.poll import poll
 from queueber.engine.queue.release import release_lease
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.read import read
 from queueber.errors import Unavailable
+from queueber.ids import reference, split_reference
 from queueber.model import (
     Bounds,
     Delivery,
@@ -23,7 +23,8 @@ from queueber.model import (
 )
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.items import Items
-from queueber.service.log_feed import group_deleted
+from queueber.service.lease_holders import LeaseHolders
+from queueber.service.log_feed import check_group_alive
 from queueber.service.polls import ready_count
 from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell
@@ -45,12 +46,14 @@ class LeaseFeed:
         self,
         shell: Shell,
         bound: BoundLeases,
+        holders: LeaseHolders,
         topic: TopicHandle,
         group: Group,
         lease_ms: int,
     ) -> None:
         self._shell = shell
         self._bound = bound
+        self._holders = holders
         self._session = topic.session
         self.topic = topic.state
         self.group = group
@@ -62,10 +65,12 @@ class LeaseFeed:
         self._is_refused = False
         """There are messages, but none for this consumer now."""
 
+    def check_alive(self) -> None:
+        check_topic_alive(self.topic, self._shell.clock.now_ms())
+        check_group_alive(self.topic, self.group)
+
     async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
         shell, queue = self._shell, self._queue.state
-        check_topic_alive(self.topic, shell.clock.now_ms())
-        self._check_group()
         self._is_refused = False
         if not ready_count(queue) or queue.is_paused(shell.clock.now_ms()):
             return []
@@ -84,6 +89,7 @@ class LeaseFeed:
         if len(self._left) > self._look_at:
             self._drop_ended()
         self._bound.add(self._session, queue, [polled.lease_id])
+        self._holders.remember([polled.lease_id], self._session.holder)
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         if self.topic.use(shell.clock.now_ms()):
             shell.run(None, self.topic.note_use)
@@ -98,10 +104,6 @@ class LeaseFeed:
         pairs = zip(leases, held_of, strict=True)
         self._left = {each: self._left[each] for each, (_, held) in pairs if held}
         self._look_at = 2 * len(self._left) + _LOOK_AFTER
-
-    def _check_group(self) -> None:
-        if self.topic.groups.get(self.group.name) is not self.group:
-            raise group_deleted(self.topic, self.group)
 
     def _deliveries(self, polled: Polled) -> list[Delivery]:
         """One for each partition that the lease has messages of."""
@@ -128,7 +130,7 @@ class LeaseFeed:
 
     def settle(self, items: Items, settlement: Settlement) -> Awaitable[list[bool]]:
         s, queue = settlement, self._queue
-        self._check_group()
+        check_group_alive(self.topic, self.group)
         check_settlement(s)
         if s.outcome is Outcome.EXTENDED:
             lease_ms = self._lease_ms if s.delay_ms is None else s.delay_ms

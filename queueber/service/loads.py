@@ -18,6 +18,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import NotFound, QueueberError, Unavailable
 from queueber.limits import LOAD_FILE_BYTES, LOAD_TIMEOUT_MS, STORE_RETRY_MS
 from queueber.model import LoadInfo, LoadRef, LoadState, Part, PartRef
+from queueber.service.commit_hold import CommitHold
 from queueber.service.loop import Future
 from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell, wake
@@ -35,8 +36,9 @@ _TOKEN_BYTES = 16
 
 
 class Loads:
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: Shell, commit_hold: CommitHold) -> None:
         self._shell = shell
+        self._commit_hold = commit_hold
         self._stage = Stage(shell.engine.store.loads_path)
         self._commits: dict[tuple[int, LoadRef], Future] = {}
         self._parts_in_check: list[tuple[bytes, PartRef]] = []
@@ -184,7 +186,8 @@ class Loads:
             for other in others:
                 await self._ended(other)
             try:
-                loaded = await self._commit_in_the_end(queue, ref, parts)
+                async with self._commit_hold.commit():
+                    loaded = await self._commit_in_the_end(queue, ref, parts)
             finally:
                 # A commit that fails may have forgotten what was due before it failed.
                 if not state.is_deleted:

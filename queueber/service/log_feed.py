@@ -77,15 +77,15 @@ class LogFeed:
 
     # --- as a feed --------------------------------------------------------------------------------
 
+    def check_alive(self) -> None:
+        check_topic_alive(self.topic, self._shell.clock.now_ms())
+        if self.group is not None:
+            check_group_alive(self.topic, self.group)
+
     async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
         topic, now_ms = self.topic, self._shell.clock.now_ms()
-        check_topic_alive(topic, now_ms)
-        group = self.group
-        if group is not None:
-            if topic.groups.get(group.name) is not group:
-                raise group_deleted(topic, group)
-            if group.is_paused(now_ms):
-                return []
+        if self.group is not None and self.group.is_paused(now_ms):
+            return []
         partitions = self.partitions
         bounds = Bounds(messages_max, bytes_max)
         for _ in partitions:
@@ -123,5 +123,6 @@ class LogFeed:
         """Nothing is held: the next consumer goes on at the cursor."""
 
 
-def group_deleted(topic: TopicState, group: Group) -> NotFound:
-    return NotFound(f"group {group.name!r} of topic {topic.name!r} was deleted")
+def check_group_alive(topic: TopicState, group: Group) -> None:
+    if topic.groups.get(group.name) is not group:
+        raise NotFound(f"group {group.name!r} of topic {topic.name!r} was deleted")

@@ -16,7 +16,9 @@ from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loop import Future, fail
+from queueber.service.measures.waits import Waits
 from queueber.service.session import QueueHandle, deleted
 from queueber.service.shared_writes import Call
 from queueber.service.shell import Shell
@@ -28,12 +30,14 @@ _log = structlog.get_logger("queueber.service")
 
 
 class Polls:
-    def __init__(self, shell: Shell, bound: BoundLeases) -> None:
+    def __init__(self, shell: Shell, bound: BoundLeases, holders: LeaseHolders) -> None:
         self._shell = shell
         self._bound = bound
+        self._holders = holders
         self._waiters = Waiters()
         # Weak: a call that ends in whatever way takes its name with it.
         self._calls: WeakValueDictionary[Hashable, PollCall] = WeakValueDictionary()
+        self.waits = Waits()
         self._passed_over: dict[QueueState, None] = {}
         """Queues with polls that wait because their connections hold too much."""
 
@@ -58,7 +62,7 @@ class Polls:
         queue.check_alive()
         limits = self._shell.limits
         count = min(count or 1, limits.poll_items_max)
-        asked = Asked([count], _lease_ms(queue, lease_ms), connection, memory)
+        asked = Asked([count], _lease_ms(queue, lease_ms), queue.session.holder, connection, memory)
         poll_call = PollCall()
         if name is not None:
             self._calls[name] = poll_call
@@ -85,7 +89,7 @@ class Polls:
         items_max = self._shell.limits.poll_items_max
         counts = [min(count or 1, items_max) for count in counts]
         check_total(counts, items_max)
-        asked = Asked(counts, _lease_ms(queue, lease_ms), connection, memory)
+        asked = Asked(counts, _lease_ms(queue, lease_ms), queue.session.holder, connection, memory)
         return self._poll_many(queue, asked)
 
     # --- for the other parts of the service -------------------------------------------------------
@@ -197,10 +201,13 @@ class Polls:
                 self._bound.held_together(queue, asked[0].connection) if len(asked) == 1 else None
             ),
         )
+        age_ms = self.waits.age_ms(queue, shell.clock)
         found = shell.run(queue, lease, [count for each in asked for count in each.counts])
         given = iter(found)
         answers = [list(islice(given, len(each.counts))) for each in asked]
         if found[0].packed:
+            if age_ms is not None:
+                self.waits.polled(queue, age_ms)
             for each, own in zip(asked, answers, strict=True):
                 self._count_given(queue, each, [polled for polled in own if polled.packed])
             shell.wake_sweeper_for(shell.engine.agenda.next_ms())
@@ -210,8 +217,10 @@ class Polls:
         if asked.memory is not None:
             asked.memory.take(sum(len(each.contents) for polled in given for each in polled.packed))
         _log.debug("polled", queue=queue.name, leases=[(a.lease_id, a.ids) for a in given])
+        leases = [polled.lease_id for polled in given]
+        self._holders.remember(leases, asked.holder)
         if given and asked.connection is not None:
-            self._bound.add(asked.connection, queue, [polled.lease_id for polled in given])
+            self._bound.add(asked.connection, queue, leases)
 
     async def _wait_for_items(
         self, queue: QueueHandle, asked: Asked, wait_ms: int, poll_call: PollCall

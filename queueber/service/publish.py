@@ -6,25 +6,29 @@ A call that fails fails alone: what the engine refuses together is run again cal
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
 import structlog
 
+from queueber.auth.roles import Action
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.describe import count_names
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import InvalidArgument, QueueberError
-from queueber.model import NewMessages, Publication, Published, TopicSettings
+from queueber.model import Publication, Published, TopicSettings
+from queueber.model.joined import join_publications
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.loop import fail
+from queueber.service.rights import audit_creation, check_may_create, check_right
 from queueber.service.session import Session
-from queueber.service.shared_writes import Call, join_column, split_ids
+from queueber.service.shared_writes import Call, split_ids
 from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.validate.topics import check_new_topic_name, check_publications
-from queueber.wire.lists import joined_columns
 
 _log = structlog.get_logger("queueber.service")
 
@@ -69,6 +73,7 @@ class Publishing:
             payload_bytes_max=limits.payload_bytes_max,
             message_bytes_max=limits.message_bytes_max,
         )
+        self.check_rights(session, [each for topic, each in to if topic is None])
         call = Call((to,), sum([len(each.messages.payloads) for _, each in to]))
         call.future = shell.loop.create_future()
         if all(_is_plain(each) for _, each in to):
@@ -82,6 +87,36 @@ class Publishing:
     def written_first(self, session: Session) -> None:
         """Write the calls of the session that are gathered: what follows comes after them."""
         self._shell.write_gathered(self, session)
+
+    # --- rights -----------------------------------------------------------------------------------
+
+    def check_rights(self, session: Session, publications: Sequence[Publication]) -> None:
+        """Refuse a caller that may not publish to one of the topics, or not create it."""
+        caller = session.caller
+        if caller is None:
+            return
+        may_make, created = self._shell.limits.auto_create_topics, []
+        for each in publications:
+            topic = self._shell.engine.topics.find(each.topic)
+            name = each.topic if topic is None else topic.name
+            check_right(session, Action.ADD, "topic", name)
+            if may_make and self.check_may_make(each.topic, session):
+                created.append(name)
+            # The topic may be gone when the call is written.
+            each.may_create = caller.may(Action.ADMINISTER, "topic", name)
+        for name in dict.fromkeys(created):
+            audit_creation(session, "topic", name)
+
+    def check_may_make(self, name: str, session: Session) -> bool:
+        """Whether the topic does not exist. Refuse a caller that may not create it then."""
+        if session.caller is None:
+            return False
+        engine = self._shell.engine
+        found = engine.topics.find(name)
+        is_missing = found is None or found.expires_at_ms <= self._shell.clock.now_ms()
+        if is_missing:
+            check_may_create(session, "topic", name, partial(count_names, engine.store))
+        return is_missing
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -131,7 +166,7 @@ class Publishing:
         if topic is None:
             topic = engine.find(publication.topic, tx)
             is_gone = topic is None or topic.expires_at_ms <= tx.now_ms
-            if is_gone and self._shell.limits.auto_create_topics:
+            if is_gone and self._shell.limits.auto_create_topics and publication.may_create:
                 topic, _ = engine.create(tx, publication.topic, TopicSettings())
                 _log.debug("topic_created", topic=publication.topic)
             else:
@@ -221,7 +256,7 @@ class _Joined:
 
     @property
     def publications(self) -> list[tuple[TopicState, Publication]]:
-        return [(topic, _join(each.parts)) for topic, each in self._all]
+        return [(topic, join_publications(each.parts)) for topic, each in self._all]
 
     def split(self, published: Sequence[Published]) -> list[Published]:
         """What each of the publications got, in the order in which they were added."""
@@ -230,22 +265,6 @@ class _Joined:
             for (_, each), own in zip(self._all, published, strict=True)
         ]
         return [next(split[each.at]) for each in self._places]
-
-
-def _join(parts: Sequence[Publication]) -> Publication:
-    if len(parts) == 1:
-        return parts[0]
-    messages = [each.messages for each in parts]
-    counts = [len(each.payloads) for each in messages]
-    none: dict[str, str] = {}
-    return replace(
-        parts[0],
-        messages=NewMessages(
-            join_column([each.payloads for each in messages]),
-            joined_columns(zip([m.keys for m in messages], counts, strict=True), ""),
-            joined_columns(zip([m.attributes for m in messages], counts, strict=True), none),
-        ),
-    )
 
 
 def _split(published: Published, counts: Sequence[int]) -> list[Published]:

@@ -9,6 +9,12 @@ from queueber.errors import InvalidArgument
 from queueber.limits import QUEUES_MAX
 from queueber.model import QueueSettings, Stats
 from queueber.service.polls import Polls
+from queueber.service.rights import (
+    audit_creation,
+    check_any_right,
+    check_may_create,
+    sees,
+)
 from queueber.service.session import QueueHandle, Session
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
@@ -36,17 +42,22 @@ class Queues:
     ) -> Awaitable[QueueHandle]:
         """The queue, created with default settings when it is missing and may be."""
         check_queue_name(name)
+        check_any_right(session, "queue", name)
         shell = self._shell
         if must_exist or name in shell.engine.queues:
             return _at_once(self.handle(name, session))
+        check_may_create(session, "queue", name, self._count)
         shell.run(None, shell.engine.queues.create, name, QueueSettings())
         shell.log(session, "queue_created", name, {})
+        audit_creation(session, "queue", name)
         return shell.durable(self.handle(name, session))
 
     def create_queue(self, name: str, settings: QueueSettings, session: Session) -> Awaitable[bool]:
         check_queue_name(name)
         check_settings(settings, self._shell.limits.item_bytes_max)
         shell = self._shell
+        if name not in shell.engine.queues:
+            check_may_create(session, "queue", name, self._count)
         created = shell.run(None, shell.engine.queues.create, name, settings)
         if created:
             shell.log(session, "queue_created", name, {"settings": settings})
@@ -82,10 +93,14 @@ class Queues:
             shell.log(session, "queue_deleted", name, {})
         return shell.durable(was_there)
 
-    def list_queues(self, after: str, limit: int) -> tuple[list[Stats], bool]:
+    def _count(self, prefix: str, limit: int) -> int:
+        return sum(name.startswith(prefix) for name in self._shell.engine.queues.by_name)
+
+    def list_queues(self, after: str, limit: int, session: Session) -> tuple[list[Stats], bool]:
         """Statistics of the queues after a name, and whether there are more."""
         queues = self._shell.engine.queues.by_name
-        names = sorted(name for name in queues if name > after)
+        is_seen = sees(session, "queue")
+        names = sorted(n for n in queues if n > after and (is_seen is None or is_seen(n)))
         limit = min(limit, QUEUES_MAX) or QUEUES_MAX
         return [self._stats(queues[name]) for name in names[:limit]], len(names) > limit
 

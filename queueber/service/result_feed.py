@@ -37,9 +37,11 @@ class ResultsFeed:
                 next=self.offset,
             )
 
-    async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
+    def check_alive(self) -> None:
         if self.state.is_deleted:
             raise deleted(self.state)
+
+    async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
         if self.offset >= self.topic.log.head.next_offset:
             return []
         found = self._topics.slice(self.topic, self.offset, Bounds(messages_max, bytes_max))

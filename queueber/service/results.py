@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from queueber.engine.log import reader_offset
 from queueber.engine.queue.queue_state import live_view
 from queueber.engine.queue.results import ack_results, drop_reader, results_of, results_stats
-from queueber.limits import READ_ITEMS_MAX
-from queueber.model import ALL_COLUMNS, Column, LogStats, Receipt
+from queueber.limits import BATCHES_LIST_MAX, READ_ITEMS_MAX
+from queueber.model import ALL_COLUMNS, BatchInfo, Column, LogStats, Receipt
 from queueber.model import Results as FoundResults
 from queueber.service.session import QueueHandle
 from queueber.service.shell import Shell
@@ -28,6 +28,15 @@ class Results:
         queue.check_alive()
         check_batch(batch)
         return self._shell.durable(queue.state.batches.receipt(batch))
+
+    def list_batches(
+        self, queue: QueueHandle, before: int, limit: int
+    ) -> tuple[list[BatchInfo], bool]:
+        """Batches before number `before` (0: all), newest first, and whether there are more."""
+        queue.check_alive()
+        end = queue.state.counters.last_batch + 1
+        limit = min(limit, BATCHES_LIST_MAX) or BATCHES_LIST_MAX
+        return queue.state.batches.page(min(before, end) or end, limit)
 
     def wait_for_batch(self, queue: QueueHandle, batch: str, wait_ms: int) -> Awaitable[Receipt]:
         """The receipt once it is complete, or as it is when the time is up."""

@@ -1,15 +1,21 @@
 """The service: the engine's operations for many callers at once, one object for each noun."""
 
+import structlog
+
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
+from queueber.service.backups import Backups
 from queueber.service.bound_leases import BoundLeases
+from queueber.service.commit_hold import CommitHold
 from queueber.service.consumers import Consumers
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.groups import Groups
 from queueber.service.items import Items
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.loads import Loads
+from queueber.service.measures.measures import Measures
 from queueber.service.polls import Polls
 from queueber.service.publish import Publishing
 from queueber.service.queues import Queues
@@ -22,6 +28,8 @@ from queueber.service.subscriptions import Subscriptions
 from queueber.service.together import TogetherCalls
 from queueber.service.topics import Topics
 
+_log = structlog.get_logger("queueber.service")
+
 
 class Service:
     def __init__(self, shell: Shell) -> None:
@@ -29,14 +37,20 @@ class Service:
         self.limits = shell.limits
         self.bound_leases = BoundLeases(shell)
         self.items = Items(shell)
-        self.polls = Polls(shell, self.bound_leases)
+        self.lease_holders = LeaseHolders()
+        self.polls = Polls(shell, self.bound_leases, self.lease_holders)
+        self.measures = Measures(shell, self.polls.waits, self.polls.waiting)
         self.results = Results(shell)
         self.snapshots = Snapshots(shell)
-        self.loads = Loads(shell)
+        commit_hold = CommitHold(shell)
+        self.loads = Loads(shell, commit_hold)
+        self.backups = Backups(shell, commit_hold)
         self.queues = Queues(shell, self.polls, self.snapshots)
         ends = DurableEnds(shell, self._messages_came)
         self.publishing = Publishing(shell, ends)
-        self.topics = Topics(shell, self.publishing, ends, self._topic_gone)
+        self.topics = Topics(
+            shell, self.publishing, ends, self._topic_gone, self.measures.topics.use
+        )
         self.reads = Reads(shell, self.topics, self.publishing, ends)
         consumers = Consumers()
         self.groups = Groups(shell, self.topics, self.publishing, consumers, self._group_gone)
@@ -50,6 +64,7 @@ class Service:
             consumers,
             self.items,
             self.bound_leases,
+            self.lease_holders,
         )
         self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
         shell.serve_waiting_polls = self._serve
@@ -63,6 +78,7 @@ class Service:
 
     def _messages_came(self, topic: TopicState) -> None:
         """Messages of a topic are durable, or it is closed or gone."""
+        self.measures.topics.use(topic)
         self.shell.wakeups.fire(topic)
         self.subscriptions.messages_came(topic)
         for group in topic.groups.values():
@@ -90,6 +106,7 @@ class Service:
             self.bound_leases.expire_slice()
             return True
         self.snapshots.expire_snapshots(now_ms)
+        self.backups.expire_backups(now_ms)
         engine = self.shell.engine
         swept = sweep(engine.kernel, engine.queues, engine.topics, now_ms)
         if swept is None:
@@ -98,6 +115,10 @@ class Service:
             self.polls.swept(swept.queue, swept.moved)
         for queue in swept.filled:
             self.shell.after_write(queue)
+        for group, stop in swept.stops:
+            self.groups.tell_stop(group, stop)
+        for error in swept.unreadable:
+            _log.error("topic_unreadable", reason=str(error))
         if swept.topic is not None and swept.topic.record.is_deleted:
             self._topic_gone(swept.topic)
         return True
@@ -106,7 +127,7 @@ class Service:
         """How long nothing will be due; None when nothing ever will, as things stand."""
         shell, engine = self.shell, self.shell.engine
         swept_ms = next_due_ms(engine.kernel, engine.topics, shell.clock.now_ms())
-        due_ms = min(swept_ms, self.bound_leases.due_ms, self.snapshots.due_ms)
+        due_ms = min(swept_ms, self.bound_leases.due_ms, self.snapshots.due_ms, self.backups.due_ms)
         shell.sweeper_sleeps_until(due_ms)
         return None if due_ms == NEVER_MS else max(0, due_ms - shell.clock.now_ms())
 
@@ -120,3 +141,4 @@ class Service:
         await self.shell.next_turn()
         await self.shell.admission.wait_idle()
         self.snapshots.server_stops()
+        self.backups.server_stops()

@@ -14,15 +14,20 @@ from dataclasses import dataclass
 
 import structlog
 
+from queueber.auth.audit import Audit
+from queueber.auth.callers import Caller
+from queueber.auth.quotas import Usage
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import (
     Internal,
     InvariantViolation,
     NotFound,
+    PermissionDenied,
     QueueberError,
     ResourceExhausted,
     StorageCorrupt,
     StorageFailed,
+    Unauthenticated,
     Unavailable,
 )
 from queueber.service.loop import Future, Loop, TimerHandle
@@ -58,6 +63,11 @@ class Admission:
     @property
     def is_full(self) -> bool:
         return self.calls + self.arriving >= self.calls_max
+
+    @property
+    def held_back(self) -> int:
+        """How many callers wait until their next call may begin."""
+        return len(self._held_back)
 
     def check(self, *, may_wait: bool) -> None:
         """Refuse a call if the server stops, or is full and its caller cannot wait any longer."""
@@ -130,8 +140,13 @@ class Session:
         self.answers = UnreadAnswers(budget)
         self.address = address
         self.name = ""
+        self.caller: Caller | None = None
+        """Who has authenticated; None on a server that is not protected."""
         self.certificate_name = ""
-        """Who the client certificate of its connection is for; empty without one."""
+        """The common name of the client's certificate, once TLS has verified it."""
+        self.usage: Usage | None = None
+        """What the caller has used of its quota; None if it has none."""
+        self.audit: Audit | None = None
         self.calls = 0
         self.arriving = 0
         self.begun = self.begun_ever = 0
@@ -147,13 +162,34 @@ class Session:
         """It was held back for as long as it may be, and the server is still full."""
         self.hang_up: Callable[[], None] = lambda: None
         """Ends the connection, once what is under way has been answered."""
+        self.disconnect: Callable[[], None] = lambda: None
+        """Ends the connection at once."""
         self._go_on: Callable[[], None] | None = None
         self._timer: TimerHandle | None = None
 
     @property
     def who(self) -> dict[str, str]:
         """The caller, for a line of the log."""
-        return {"caller": self.address} | ({"client": self.name} if self.name else {})
+        who = {"caller": self.address}
+        if self.name:
+            who["client"] = self.name
+        if self.caller is not None:
+            who["identity"] = self.caller.name
+        return who
+
+    @property
+    def host(self) -> str:
+        """The address without the port, which changes with each connection."""
+        return self.address.rpartition(":")[0]
+
+    @property
+    def holder(self) -> str:
+        """The caller, for a list of leases: who it is, what it calls itself, where it is."""
+        if self.caller is not None:
+            name = f"{self.caller.name}, {self.name}" if self.name else self.caller.name
+        else:
+            name = self.name
+        return f"{name} ({self.address})" if name else self.address
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -161,6 +197,8 @@ class Session:
         """Let a call in, or refuse it."""
         self.begun += 1
         self.begun_ever += 1
+        if self.usage is not None:
+            self.usage.begin_call()
         admission = self._admission
         admission.check(may_wait=self.can_hold_back and not self._has_waited)
         # A call enters in the first turn of its task, if it gets that far; it counts until then.
@@ -237,8 +275,8 @@ class Session:
 
     # --- what goes wrong --------------------------------------------------------------------------
 
-    def refused(self, error: Exception) -> tuple[str, str]:
-        """A call has failed: the code and the sentence that its caller is told.
+    def refused(self, error: Exception, method: str = "") -> tuple[str, str]:
+        """A call of a method has failed: the code and the sentence that its caller is told.
 
         A caller that was refused too often is disconnected.
         """
@@ -249,10 +287,20 @@ class Session:
             self.crashed(error)
         elif not isinstance(error, QueueberError):
             _log.error("unexpected_error", exc_info=error, **self.who)
+        elif isinstance(error, PermissionDenied | Unauthenticated) and self.audit is not None:
+            self._audit_refusal(self.audit, error, method)
         if isinstance(error, QueueberError):
             return error.code, str(error)
         name = type(error).__name__
         return Internal.code, f"the server failed at this call ({name}); its log says more"
+
+    def _audit_refusal(self, audit: Audit, error: QueueberError, method: str) -> None:
+        kind = getattr(error, "kind", "")
+        subject: dict[str, object] = {"method": method.removesuffix("_context")}
+        if kind:
+            subject[kind] = getattr(error, "name", "")
+        key = self.caller.name if self.caller is not None else self.host
+        audit.refused(dict(self.who), key, subject, error)
 
     def crashed(self, error: BaseException) -> None:
         """A promise of ours is broken, or the store is: the server must not go on."""

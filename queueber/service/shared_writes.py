@@ -12,10 +12,11 @@ answered.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, groupby, pairwise
-from typing import Any, Protocol, cast
+from itertools import accumulate, pairwise
+from typing import Any, Protocol
 
-from queueber.model import Added, IdRuns, NewItems, PackedContents
+from queueber.model import Added, IdRuns, NewItems
+from queueber.model.joined import join_column
 from queueber.service.loop import Future
 from queueber.service.session import Session
 
@@ -129,19 +130,6 @@ def lists(event: str, op: Callable[..., Any], *, brings_results: bool = False) -
 
 def _join_lists(calls: Sequence[Columns]) -> Columns:
     return tuple(join_column(column) for column in zip(*calls, strict=True))
-
-
-def join_column(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """One column; packed if one of them is, without an object for each item."""
-    if not any(isinstance(each, PackedContents) for each in columns):
-        return list(chain.from_iterable(columns))
-    packed: list[PackedContents] = []
-    for is_packed, group in groupby(columns, lambda each: isinstance(each, PackedContents)):
-        if is_packed:
-            packed += cast("Iterable[PackedContents]", group)
-        else:
-            packed.append(PackedContents.pack(chain.from_iterable(group)))
-    return PackedContents.join(packed)
 
 
 def _split_list(answer: Sequence[Any], counts: Sequence[int]) -> list[Any]:

@@ -22,7 +22,7 @@ from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import QueueberError, ResourceExhausted
 from queueber.limits import PAYLOAD_BYTES_MAX, answer_bytes_max
-from queueber.service.commit_group import CommitGroup
+from queueber.service.commit_group import CommitGroup, CommitMeasures
 from queueber.service.loop import Future, Loop, fail
 from queueber.service.session import Admission, QueueHandle, Session
 from queueber.service.shared_writes import Call, Columns, Held, SharedWrites, Verb, Write
@@ -118,7 +118,8 @@ class Shell:
         self.wakeups = Wakeups()
         self.serve_waiting_polls: Callable[[QueueState], None] = lambda _: None
         """Set by the polls: gives them what a write has made ready."""
-        self._waiting = 0
+        self.waiting = 0
+        """Calls that wait for items, results or messages."""
         self._shared = SharedWrites()
         if commits is not None:
             commits.before_sync = self._shared.write_all
@@ -241,6 +242,11 @@ class Shell:
             self.wake_reclaimer()
 
     @property
+    def commit_measures(self) -> CommitMeasures | None:
+        """How writes became durable; None when no answer waits for that."""
+        return None if self._commits is None else self._commits.measures
+
+    @property
     def waits_for_disk(self) -> bool:
         """Whether what is written becomes durable only later."""
         return self._commits is not None
@@ -270,9 +276,9 @@ class Shell:
     # --- waiting ----------------------------------------------------------------------------------
 
     def check_may_wait(self, session: Session) -> None:
-        if self._waiting >= self.limits.waiting_polls_max:
+        if self.waiting >= self.limits.waiting_polls_max:
             raise ResourceExhausted(
-                f"{self._waiting} calls are waiting, the limit; call again later"
+                f"{self.waiting} calls are waiting, the limit; call again later"
             )
         session.check_may_wait()
 
@@ -280,11 +286,11 @@ class Shell:
         """Wait for a future without counting as a call under way."""
         session.leave()
         session.waiting += 1
-        self._waiting += 1
+        self.waiting += 1
         try:
             return await future
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
             session.waiting -= 1
             session.enter()
 

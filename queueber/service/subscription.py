@@ -44,8 +44,11 @@ class Receiver(Protocol):
 class Feed(Protocol):
     """Where the messages of a subscription come from."""
 
+    def check_alive(self) -> None:
+        """Raises an error if there will be nothing any more."""
+
     async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
-        """What there is to deliver now. Raises an error if there will be nothing any more."""
+        """What there is to deliver now. Asked only right after `check_alive`."""
 
     @property
     def is_over(self) -> bool:
@@ -178,6 +181,8 @@ class Subscription:
             self._is_woken = False
             if shell.admission.is_closed:
                 raise Unavailable("the server is shutting down; subscribe again in a moment")
+            # Also without credits: whoever grants none for long hears at once that nothing comes.
+            self.feed.check_alive()
             if self._may_send():
                 found = await self.feed.next(min(self.credits, self._messages_max), DELIVERY_BYTES)
                 if self.is_over:

@@ -17,6 +17,7 @@ from queueber.service.consumers import Consumers
 from queueber.service.groups import Groups
 from queueber.service.items import Items
 from queueber.service.lease_feed import LeaseFeed
+from queueber.service.lease_holders import LeaseHolders
 from queueber.service.log_feed import LogFeed
 from queueber.service.reads import Reads
 from queueber.service.result_feed import ResultsFeed
@@ -41,11 +42,13 @@ class Subscriptions:
         consumers: Consumers,
         items: Items,
         bound: BoundLeases,
+        holders: LeaseHolders,
     ) -> None:
         self._shell = shell
         self._results = results
         self._items = items
         self._bound = bound
+        self._holders = holders
         self._topics = topics
         self._groups = groups
         self._reads = reads
@@ -155,7 +158,7 @@ class Subscriptions:
         state = topic.state
         if group is not None and group.kind is GroupKind.SHARED:
             lease_ms = asked.lease_ms or group.settings.leases.lease_ms
-            return LeaseFeed(self._shell, self._bound, topic, group, lease_ms)
+            return LeaseFeed(self._shell, self._bound, self._holders, topic, group, lease_ms)
         chosen = sorted(set(asked.partitions))
         partitions = chosen or range(state.partitions)
         if group is None:

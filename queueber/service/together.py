@@ -6,6 +6,7 @@ Every argument is checked before anything is done, as in the calls that do one o
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from queueber.auth.roles import Action
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.settle import Outcomes
@@ -17,6 +18,7 @@ from queueber.limits import MANY_MAX
 from queueber.model import GroupAck, GroupKind, QueueSteps, Together, TogetherDone
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.publish import Publishing, check_once, starts_of
+from queueber.service.rights import check_right
 from queueber.service.session import Session
 from queueber.service.shell import Shell
 from queueber.service.validate.arguments import check_ids, one_for_each
@@ -57,6 +59,7 @@ class TogetherCalls:
         if not (asked.publications or asked.acks or asked.queues):
             raise InvalidArgument("req: the call has no steps; give at least one")
         self._check(asked)
+        self._check_rights(session, asked)
         steps = [self._step(each) for each in asked.queues]
         _check_distinct([each.queue.name for each in steps])
         acks = [self._acknowledgement(session, each) for each in asked.acks]
@@ -89,6 +92,20 @@ class TogetherCalls:
         return topics, together(tx, self._shell.engine.topics, to, acks, steps)
 
     # --- checks -----------------------------------------------------------------------------------
+
+    def _check_rights(self, session: Session, asked: Together) -> None:
+        if session.caller is None:
+            return
+        self._publishing.check_rights(session, asked.publications)
+        for ack in asked.acks:
+            topic = self._shell.engine.topics.find(ack.topic)
+            name = ack.topic if topic is None else topic.name
+            check_right(session, Action.WORK, "topic", name)
+        for steps in asked.queues:
+            if steps.add is not None:
+                check_right(session, Action.ADD, "queue", steps.queue)
+            if steps.add is None or steps.completed or steps.failed:
+                check_right(session, Action.WORK, "queue", steps.queue)
 
     def _check(self, asked: Together) -> None:
         limits = self._shell.limits

@@ -16,6 +16,7 @@ from queueber.limits import TOPIC_LIST_MAX
 from queueber.model import Position, TopicConfig, TopicInfo
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.publish import Publishing
+from queueber.service.rights import audit_creation, check_any_right, seen_topics
 from queueber.service.session import Session
 from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
@@ -37,9 +38,11 @@ class Topics:
         publishing: Publishing,
         ends: DurableEnds,
         gone: Callable[[TopicState], None],
+        used: Callable[[TopicState], None],
     ) -> None:
-        """`gone` is called when a topic was deleted."""
+        """`gone` is called when a topic was deleted, `used` whenever it is used."""
         self._gone = gone
+        self._used = used
         self._shell = shell
         self._publishing = publishing
         self._ends = ends
@@ -52,6 +55,7 @@ class Topics:
         """The topic, created with default settings when it is missing and may be."""
         shell, topics = self._shell, self._shell.engine.topics
         check_topic_name(name)
+        check_any_right(session, "topic", self.real_name(name))
         self._publishing.written_first(session)
         now_ms = shell.clock.now_ms()
         found = topics.find(name)
@@ -61,12 +65,15 @@ class Topics:
             self._use(topic)
             return shell.durable(TopicHandle(topic, session))
         config = TopicConfig()
+        self._publishing.check_may_make(name, session)
+        audit_creation(session, "topic", name)
         return self._create(name, config, session, lambda topic, _: TopicHandle(topic, session))
 
     def create_topic(self, name: str, config: TopicConfig, session: Session) -> Awaitable[bool]:
         """Whether it is new; one that exists must have the same configuration."""
         config = replace(config, partitions=config.partitions or 1)
         check_config(config)
+        self._publishing.check_may_make(name, session)
         return self._create(name, config, session, lambda _, is_new: is_new)
 
     def _create(
@@ -124,13 +131,20 @@ class Topics:
 
         return answer()
 
-    def list_topics(self, prefix: str, after: str, limit: int) -> tuple[list[str], bool]:
+    def list_topics(
+        self, prefix: str, after: str, limit: int, session: Session
+    ) -> tuple[list[str], bool]:
         """Names in order, and whether there are more."""
         check_topic_prefix(prefix)
         check_topic_prefix(after)
         limit = min(limit, TOPIC_LIST_MAX) or TOPIC_LIST_MAX
-        names = self._shell.engine.topics.names(prefix, after, limit + 1)
-        return names[:limit], len(names) > limit
+        names = partial(self._shell.engine.topics.names, now_ms=self._shell.clock.now_ms())
+        return seen_topics(session, names, prefix, after, limit)
+
+    def real_name(self, name: str) -> str:
+        """The name of the topic that has this name or alias; rights are those on that."""
+        topic = self._shell.engine.topics.find(name)
+        return name if topic is None else topic.name
 
     def _find(self, name: str) -> TopicState:
         check_topic_name(name)
@@ -145,6 +159,7 @@ class Topics:
         return topic.state
 
     def _use(self, topic: TopicState) -> None:
+        self._used(topic)
         if topic.use(self._shell.clock.now_ms()):
             self._shell.run(None, topic.note_use)
 
@@ -188,6 +203,8 @@ class Topics:
                 f"partitions: {config.partitions} for a fork of a topic that has "
                 f"{state.partitions}; a fork has as many, give 0"
             )
+
+        self._publishing.check_may_make(name, topic.session)
 
         def make(tx: Transaction[Any]) -> None:
             fork(tx, engine, state, name, config, partition, offset)

@@ -9,6 +9,8 @@ from typing import Self
 
 from queueber.errors import Unavailable
 from queueber.limits import MIB
+from queueber.model import MetricFamily, Sample
+from queueber.service.measures.metrics import UNREAD_BYTES
 
 SESSION_BYTES_MAX = 128 * MIB
 """Unread answers of one session: a few of the largest."""
@@ -25,6 +27,9 @@ class AnswerBudget:
         self.bytes_max = bytes_max
         self.session_bytes_max = session_bytes_max
         self.bytes = 0
+
+    def families(self) -> list[MetricFamily]:
+        return [MetricFamily(UNREAD_BYTES, [Sample((), (self.bytes,))])]
 
     @property
     def is_crowded(self) -> bool:

@@ -16,6 +16,8 @@ class Asked:
 
     counts: Sequence[int]
     lease_ms: int
+    holder: str = ""
+    """Who asks, for those who list leases."""
     connection: object | None = None
     memory: AnswerMemory | None = None
 

@@ -1,4 +1,4 @@
-"""The three background loops: sweep what is due, free disk space, sync once a second.
+"""The background loops: sweep what is due, free disk space, sync once a second, sample.
 
 Each slice of a sweep takes a few milliseconds; other tasks and calls run between two slices. The
 reclaimer's slices and the syncer's record run in a thread while calls are served.
@@ -12,7 +12,7 @@ from typing import Protocol
 import trio
 
 from queueber.errors import QueueberError, Unavailable
-from queueber.limits import SYNC_EVERY_MS
+from queueber.limits import SAMPLE_EVERY_MS, SYNC_EVERY_MS
 from queueber.service.service import Service
 
 
@@ -48,7 +48,7 @@ class Reclaimer:
         self._wake = trio.Event()
 
     def wake(self) -> None:
-        """A queue was deleted, or a load has ended. Call from trio."""
+        """A queue was deleted, or a load or backup has ended. Call from trio."""
         self._wake.set()
 
     async def run(self, service: Service) -> None:
@@ -70,6 +70,26 @@ class Reclaimer:
         while (directory := service.loads.take_stale_stage()) is not None:
             await trio.to_thread.run_sync(service.loads.remove_stage, directory)
             slices += 1
+        while (name := service.backups.take_stale_checkpoint()) is not None:
+            await trio.to_thread.run_sync(service.backups.remove_checkpoint, name)
+            slices += 1
+        return slices
+
+
+class Sampler:
+    """Takes a point of the histories of queues and topics every 10 seconds."""
+
+    async def run(self, service: Service) -> None:
+        while True:
+            await self.run_due(service)
+            await trio.sleep(SAMPLE_EVERY_MS / 1000)
+
+    async def run_due(self, service: Service) -> int:
+        """Take a point of each; returns the number of slices."""
+        slices = 0
+        for _ in service.measures.sample():
+            slices += 1
+            await trio.lowlevel.checkpoint()
         return slices
 
 

@@ -1,6 +1,6 @@
 """What the codecs share: plain fields, and lists and attributes with limits on their length."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Generic, TypeVar, cast
 
@@ -51,14 +51,6 @@ def write_unless_empty(target: Any, field: str, column: Sequence[Any]) -> None:
     """Write a list, or leave it out if every element has the default."""
     if any(column):
         setattr(target, field, column)
-
-
-def joined_columns(columns: Iterable[tuple[Sequence[Any], int]], missing: object) -> list[Any]:
-    """Join columns, each given with its number of items; empty if all columns are empty."""
-    listed = list(columns)
-    if not any(column for column, _ in listed):
-        return []
-    return [each for column, count in listed for each in (column or [missing] * count)]
 
 
 def read_columns(columns: Any) -> frozenset[Column]:

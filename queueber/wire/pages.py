@@ -5,10 +5,11 @@ Here nothing is done for a piece beyond its head, because a topic of single publ
 pieces as messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct, unpack_from
 from typing import Any, NamedTuple
 
+from queueber.ids import ItemId, shifted
 from queueber.model import PackedContents
 from queueber.schema import wire
 
@@ -43,11 +44,45 @@ class Columns:
         self.keys = _packed(source.keys) if has(_KEYS) else None
         self.attributes = _packed(source.attributes) if has(_ATTRIBUTES) else None
 
+    def part(self, start: int, stop: int) -> "Columns":
+        """Some of the messages, which share the buffers of these."""
+        part = Columns.__new__(Columns)
+        part.partition = self.partition
+        part.pieces = list(_cut(self.pieces, start, stop))
+        part.count = stop - start
+        part.payloads = self.payloads[start:stop]
+        part.keys = self.keys and self.keys[start:stop]
+        part.attributes = self.attributes and self.attributes[start:stop]
+        return part
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last of the messages, of which there must be some."""
+        last = self.pieces[-1]
+        return last.offset + last.count
+
     def key(self, at: int) -> str:
         return self.keys[at].decode() if self.keys else ""
 
     def attributes_of(self, at: int) -> dict[str, str]:
         return read_attributes(self.attributes[at]) if self.attributes else {}
+
+
+def _cut(pieces: Sequence[Piece], start: int, stop: int) -> Iterator[Piece]:
+    """The pieces of the messages between two places."""
+    at = 0
+    for piece in pieces:
+        first, end = max(start, at), min(stop, at + piece.count)
+        if first < end:
+            moved = first - at
+            yield Piece(
+                end - first,
+                piece.offset + moved,
+                piece.at_ms,
+                shifted(ItemId(piece.id), moved),
+                piece.sequence + moved,
+            )
+        at += piece.count
 
 
 def read_attributes(packed: bytes) -> dict[str, str]:

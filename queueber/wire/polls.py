@@ -15,9 +15,9 @@ from typing import Any
 from queueber.ids import ItemId, made_at_ms
 from queueber.limits import POLL_ITEMS_CEILING
 from queueber.model import NO_DETAILS, IdRuns, ItemDetails, PackedContents, PackedItems, Polled
+from queueber.model.joined import joined_columns
 from queueber.schema import wire
 from queueber.wire.lists import (
-    joined_columns,
     read_attribute_columns,
     write_attribute_columns,
     write_attribute_list,

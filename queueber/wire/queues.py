@@ -1,14 +1,16 @@
 """Codecs of settings, statistics and server information: messages to plain values and back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from queueber.limits import BACKOFF_STEPS_MAX
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.model import LeaseInfo, QueueSettings, ServerInfo, Stats
 from queueber.wire.lists import Codec, read_list
 
 _SETTINGS = Codec(QueueSettings, without=("backoff_ms", "isolation"))
 _STATS = Codec(Stats, without=("settings",), leased="inProgress")
 _SERVER_INFO = Codec(ServerInfo)
+_LEASE = Codec(LeaseInfo, lease_id="lease")
 write_server_info, read_server_info = _SERVER_INFO.write, _SERVER_INFO.read
 
 
@@ -30,3 +32,15 @@ def write_stats(target: Any, stats: Stats) -> None:
 
 def read_stats(source: Any) -> Stats:
     return _STATS.read(source, settings=read_settings(source.settings))
+
+
+def write_leases(results: Any, leases: Sequence[LeaseInfo], more: bool) -> None:
+    results.more = more
+    listed = results.init("leases", len(leases))
+    for at, lease in enumerate(leases):
+        _LEASE.write(listed[at], lease)
+
+
+def read_leases(results: Any) -> tuple[list[LeaseInfo], bool]:
+    """A page of leases, and whether there are more."""
+    return [_LEASE.read(each) for each in results.leases], results.more

@@ -1,8 +1,9 @@
 """Codecs of receipts and results: messages to plain values and back."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from queueber.model import LogStats, Receipt, Result, ResultColumns, Results
+from queueber.model import BatchInfo, LogStats, Receipt, Result, ResultColumns, Results
 from queueber.schema import wire
 from queueber.wire import lists
 
@@ -10,6 +11,20 @@ _ATTRIBUTES = wire.ReadResponse.schema.fields["attributes"]
 _RECEIPT = lists.Codec(Receipt)
 write_receipt, read_receipt = _RECEIPT.write, _RECEIPT.read
 _LOG_STATS = lists.Codec(LogStats, without=("readers",))
+
+
+def write_batches(results: Any, batches: Sequence[BatchInfo], more: bool) -> None:
+    results.more = more
+    listed = results.init("batches", len(batches))
+    for at, batch in enumerate(batches):
+        listed[at].number = batch.number
+        write_receipt(listed[at].init("receipt"), batch.receipt)
+
+
+def read_batches(results: Any) -> tuple[list[BatchInfo], bool]:
+    """A page of batches, and whether there are more."""
+    listed = [BatchInfo(each.number, read_receipt(each.receipt)) for each in results.batches]
+    return listed, results.more
 
 
 def write_results(response: Any, read: Results, *, with_offsets: bool = False) -> None:

@@ -1,13 +1,16 @@
-"""Codecs of subscriptions: requests, deliveries and outcomes, to plain values and back."""
+"""Codecs of subscriptions: requests, deliveries and outcomes.
+
+Clients read deliveries in columns, and settle messages as items of a queue, so the other halves of
+the last two are not here.
+"""
 
 from typing import Any
 
 from queueber.errors import InvalidArgument
 from queueber.limits import MANY_MAX, TOPIC_PARTITIONS_MAX
 from queueber.model import Delivery, Outcome, Settlement, Subscribing
-from queueber.schema import wire
 from queueber.wire.lists import read_list
-from queueber.wire.messages import read_slice, write_slice
+from queueber.wire.messages import write_slice
 from queueber.wire.topics import (
     read_group_settings,
     read_position,
@@ -15,7 +18,6 @@ from queueber.wire.topics import (
     write_position,
 )
 
-_ATTEMPTS = wire.Delivery.schema.fields["attempts"]
 _OUTCOMES = tuple(Outcome)
 """In the order of their numbers in the schema, which has the same words for them."""
 _BACKOFF = -1
@@ -56,16 +58,6 @@ def write_delivery(target: Any, delivery: Delivery) -> None:
     target.missed = delivery.missed
 
 
-def read_delivery(source: Any) -> Delivery:
-    has_attempts = source._has_by_field(_ATTEMPTS)
-    return Delivery(
-        read_slice(source.slice),
-        source.lease,
-        list(source.attempts) if has_attempts else (),
-        source.missed,
-    )
-
-
 def read_settlement(source: Any) -> Settlement:
     number = source.outcome.raw
     if number >= len(_OUTCOMES):
@@ -79,13 +71,3 @@ def read_settlement(source: Any) -> Settlement:
         source.error,
         None if delay_ms == _BACKOFF else delay_ms,
     )
-
-
-def write_settlement(target: Any, settlement: Settlement) -> None:
-    target.lease = settlement.lease
-    target.partitions = list(settlement.partitions)
-    target.offsets = list(settlement.offsets)
-    target.outcome = settlement.outcome.value
-    target.error = settlement.error
-    if settlement.delay_ms is not None:
-        target.delayMs = settlement.delay_ms

@@ -81,6 +81,7 @@ class Pool:
             settings.address,
             connect_timeout=settings.connect_seconds,
             retry_timeout=_RETRY_SECONDS,
+            token=settings.token,
             tls=settings.tls,
         )
 

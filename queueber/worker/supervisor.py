@@ -167,7 +167,9 @@ class Supervisor:
         """
         settings = self._settings
         seconds = settings.connect_seconds
-        with connect(settings.address, connect_timeout=seconds, tls=settings.tls) as client:
+        with connect(
+            settings.address, connect_timeout=seconds, token=settings.token, tls=settings.tls
+        ) as client:
             create_source(client, settings)
 
     def _is_over(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Protocol
 
+from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
@@ -83,8 +84,13 @@ class Worker:
         connect_timeout: Duration = 5,
         tls: TlsOptions | bool | None = None,
         progress: bool = True,
+        token: Token | None = None,
     ) -> None:
-        """`progress`: show a live line on a terminal, write log lines elsewhere."""
+        """`progress`: show a live line on a terminal, write log lines elsewhere.
+
+        `token` is that for a protected server, as for `connect`; a function must be importable if
+        there are worker processes.
+        """
         if queue is not None and topic is not None:
             raise InvalidArgument("topic: a queue was given, too; give one of the two")
         self._settings = WorkerSettings(
@@ -103,6 +109,7 @@ class Worker:
             serializer=serializer,
             deserializer=deserializer,
             on_lease_lost=on_lease_lost,
+            token=token,
             tls=to_tls(tls),
         )
         self._shows_progress = progress

@@ -9,10 +9,11 @@ import inspect
 import json
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
+from queueber.client.transport.identity import Token
 from queueber.errors import InvalidArgument
 from queueber.tls import TlsOptions
 from queueber.worker.work_item import Deserializer, Serializer, WorkItem
@@ -64,6 +65,7 @@ class WorkerSettings:
     topic: str | None = None
     """Instead of the queue: its messages are leased to the shared group of that name."""
     group: str = ""
+    token: Token | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_text("address", self.address)

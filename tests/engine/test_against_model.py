@@ -23,8 +23,10 @@ from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
 from queueber.model import (
     Added,
+    BatchInfo,
     ItemInfo,
     ItemState,
+    LeaseInfo,
     NewItems,
     PackedContents,
     Producer,
@@ -531,6 +533,19 @@ class EngineAgainstModel(LoadRules):
                         receipt(self.engine, self.queue(name), batch)
 
     @invariant()
+    def leases_and_batches_are_listed_page_by_page(self) -> None:
+        for name, model in self.models.items():
+            leases = every_lease(self.queue(name), 3)
+            assert [(i.lease_id, i.items, i.expires_at_ms) for i in leases] == model.leases()
+            assert [i.polled_at_ms for i in leases] == [made_at_ms(i.lease_id) for i in leases]
+            batches = every_batch(self.queue(name), 1)
+            numbers = [batch.number for batch in batches]
+            assert numbers == sorted(set(numbers), reverse=True)
+            assert {batch.receipt.batch: batch.receipt for batch in batches} == {
+                batch: known.receipt(batch) for batch, known in model.batches.items()
+            }
+
+    @invariant()
     def results_match(self) -> None:
         for name, model in self.models.items():
             found = read_results(self.engine, self.queue(name), 0, 10_000, MIB)
@@ -583,6 +598,22 @@ def all_of(view: View) -> tuple[list[list[ItemInfo]], Results]:
     """The items of each state and the results that are there, as the view shows them."""
     items = [look(view, state, b"", 1000, MIB)[0] for state in STATES]
     return items, results_of(view, 0, 1000, MIB)
+
+
+def every_lease(queue: QueueState, limit: int) -> list[LeaseInfo]:
+    listed, more = queue.leases.page(b"", limit)
+    while more:
+        page, more = queue.leases.page(listed[-1].lease_id, limit)
+        listed += page
+    return listed
+
+
+def every_batch(queue: QueueState, limit: int) -> list[BatchInfo]:
+    listed, more = queue.batches.page(queue.counters.last_batch + 1, limit)
+    while more:
+        page, more = queue.batches.page(listed[-1].number, limit)
+        listed += page
+    return listed
 
 
 def as_lists(added: Added) -> tuple[list[bytes], list[bool], bool]:

@@ -6,10 +6,11 @@ from typing import Any
 from queueber.model import Delivery, GroupKind, GroupSettings, QueueSettings, Subscribing
 from queueber.schema import wire
 from queueber.testing import running_server
-from queueber.wire.subscriptions import read_delivery, write_subscribing
+from queueber.wire.subscriptions import write_subscribing
 from queueber.wire.topics import read_group_info
 from tests.rpc.test_server import open_service, refusal, with_service
 from tests.rpc.test_topics import payloads_of, publish
+from tests.support.subscriber_codecs import read_delivery
 
 
 class Consumer(wire.Consumer.Server):  # type: ignore[misc]  # capnp is untyped

@@ -188,7 +188,7 @@ async def test_list_queues_goes_by_name_in_pages(rig: ServiceRig) -> None:
     everything = ["alpha", "charlie", "default", "delta"]
 
     def listed(after: str, limit: int) -> tuple[list[str], bool]:
-        stats, more = rig.service.queues.list_queues(after, limit)
+        stats, more = rig.service.queues.list_queues(after, limit, rig.session)
         return [each.name for each in stats], more
 
     assert listed("", 0) == (everything, False)
@@ -204,7 +204,7 @@ async def test_list_queues_goes_by_name_in_pages(rig: ServiceRig) -> None:
 async def test_stats_count_the_polls_that_wait(rig: ServiceRig) -> None:
     tasks = [await rig.waiting_poll(wait_ms=100) for _ in range(3)]
 
-    (stats,), _ = rig.service.queues.list_queues("", 1)
+    (stats,), _ = rig.service.queues.list_queues("", 1, rig.session)
     assert stats.waiting_polls == 3
 
     await rig.service.drain()

@@ -520,3 +520,34 @@ async def test_leases_that_expire_are_forgotten_while_the_subscription_goes_on(
     assert len(made.feed._left) <= 101
     made.drop()
     assert rig.service.groups.describe_group(topic, "g").leased == 0
+
+
+@pytest.mark.parametrize("kind", [None, GroupKind.ORDERED, GroupKind.SHARED])
+def test_a_consumer_without_credits_hears_at_once_that_its_topic_is_gone(
+    kind: GroupKind | None,
+) -> None:
+    async def body(rig: ServiceRig) -> None:
+        topic, consumer = await open_topic(rig), Consumer()
+        terms = {} if kind is None else {"group": "g", "settings": GroupSettings(kind)}
+        await subscribe(rig, topic, consumer, **terms)
+        await turns()
+
+        await rig.service.topics.delete_topic("t", rig.session)
+        await turns()
+
+        assert [each.partition(":")[0] for each in consumer.errors] == ["NOT_FOUND"]
+
+    run_on_service(body)
+
+
+@on_service()
+async def test_a_consumer_without_credits_hears_at_once_that_its_group_is_gone(
+    rig: ServiceRig,
+) -> None:
+    topic, consumer = await open_topic(rig), Consumer()
+    await subscribe(rig, topic, consumer, group="g")
+
+    await rig.service.groups.delete_group(topic, "g")
+    await turns()
+
+    assert consumer.errors == ["NOT_FOUND: group 'g' of topic 't' was deleted"]

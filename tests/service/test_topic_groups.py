@@ -3,11 +3,19 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from queueber.engine.integrity.check_store import check_store
 from queueber.errors import NotFound
 from queueber.limits import MINUTE_MS
-from queueber.model import GroupKind, GroupSettings, Position, TopicConfig, TopicSettings
+from queueber.model import (
+    GroupKind,
+    GroupSettings,
+    Position,
+    QueueSettings,
+    TopicConfig,
+    TopicSettings,
+)
 from queueber.service.topic_handle import TopicHandle
 from tests.service.test_topics import open_topic, publish
 from tests.support.service_rig import HeldSync, ServiceRig, on_service, run_on_service
@@ -73,7 +81,7 @@ async def test_a_bridge_serves_polls_of_its_queue(rig: ServiceRig) -> None:
 
         polled = await waiting
         assert (polled.contents, rig.clock.now_ms() - began_ms) == ([b"a", b"b"], 0)
-        assert list(polled.details.keys) == ["t/0/0", "t/0/1"]
+        assert list(polled.details.keys) == ["t/0/0#2", "t/0/1#2"]
         await asyncio.sleep(1)
         assert rig.service.groups.describe_group(topic, "g").lag == 0
 
@@ -124,3 +132,30 @@ def test_an_acknowledgement_that_waits_for_a_sync_is_refused_once_its_topic_has_
         assert [str(each) for each in check_store(rig.store)] == []
 
     run_on_service(body, sync=sync)
+
+
+@on_service()
+async def test_a_bridge_that_stops_is_logged_once_and_described(rig: ServiceRig) -> None:
+    await rig.service.queues.create_queue("q", QueueSettings(item_bytes_max=3), rig.session)
+    topic = await open_topic(rig)
+    settings = GroupSettings(GroupKind.QUEUE, queue="q")
+    await rig.service.groups.create_group(topic, "b", settings, Position())
+    with capture_logs() as logs:
+        async with rig.sweeper():
+            await publish(rig, topic, b"a", b"long")
+            await asyncio.sleep(10)
+
+    reason = "message 1 of partition 0 of topic 't' has 4 bytes; item_bytes_max of queue 'q' is 3"
+    assert [each for each in logs if each["log_level"] == "warning"] == [
+        {
+            "event": "bridge_stopped",
+            "log_level": "warning",
+            "topic": "t",
+            "group": "b",
+            "queue": "q",
+            "partition": 0,
+            "offset": 1,
+            "reason": reason,
+        }
+    ]
+    assert rig.service.groups.describe_group(topic, "b").stopped_by == reason

@@ -267,7 +267,7 @@ async def test_a_topic_that_nobody_uses_expires_and_use_keeps_it(rig: ServiceRig
         with pytest.raises(NotFound, match="topic 't' was deleted, or has expired"):
             await waiting
         assert rig.clock.now_ms() - before_ms <= 11 * SECOND_MS
-        assert rig.service.topics.list_topics("", "", 0) == ([], False)
+        assert rig.service.topics.list_topics("", "", 0, rig.session) == ([], False)
 
 
 @on_service()
@@ -275,9 +275,22 @@ async def test_lists_are_pages_of_names(rig: ServiceRig) -> None:
     for name in ("b", "a/2", "a/1", "c"):
         await open_topic(rig, name)
 
-    assert rig.service.topics.list_topics("", "", 0) == (["a/1", "a/2", "b", "c"], False)
-    assert rig.service.topics.list_topics("", "", 2) == (["a/1", "a/2"], True)
-    assert rig.service.topics.list_topics("a/", "a/1", 2) == (["a/2"], False)
+    assert rig.service.topics.list_topics("", "", 0, rig.session) == (
+        ["a/1", "a/2", "b", "c"],
+        False,
+    )
+    assert rig.service.topics.list_topics("", "", 2, rig.session) == (["a/1", "a/2"], True)
+    assert rig.service.topics.list_topics("a/", "a/1", 2, rig.session) == (["a/2"], False)
+
+
+@on_service()
+async def test_lists_do_not_have_topics_that_have_expired(rig: ServiceRig) -> None:
+    for name, settings in (("a", TopicSettings(ttl_ms=1000)), ("b", TopicSettings())):
+        await rig.service.topics.create_topic(name, TopicConfig(settings), rig.session)
+
+    rig.clock.advance(2000)
+
+    assert rig.service.topics.list_topics("", "", 1, rig.session) == (["b"], False), "not swept yet"
 
 
 def test_nobody_hears_that_a_topic_is_closed_before_that_is_durable() -> None:
@@ -297,5 +310,38 @@ def test_nobody_hears_that_a_topic_is_closed_before_that_is_durable() -> None:
 
         after = await rig.service.reads.read(topic, 0, Position(), Bounds())
         assert (before.is_closed, after.is_closed) == (False, True)
+
+    run_on_service(body, sync=sync)
+
+
+def test_a_read_tells_no_place_behind_what_is_durable() -> None:
+    """A crash would take it back, and the next messages would get those offsets."""
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        settings = TopicSettings(retention_messages=1)
+        sync.let()
+        await rig.service.topics.create_topic("t", TopicConfig(settings), rig.session)
+        sync.let()
+        topic = await open_topic(rig)
+        sync.let()
+        await publish(rig, topic, b"0")
+        # Those with a condition are not joined, so each is a block.
+        publishing = [rig.begin(publish(rig, topic, b"x", expected_offset=n)) for n in (1, 2)]
+        await turns()
+        while rig.service.sweep():
+            pass
+        assert topic.state.first_offset(0) == 2, "written, and not durable"
+
+        for start in (Position(), Position(Start.LATEST), Position(Start.OFFSET, 0, moves=True)):
+            found = await rig.service.reads.read(topic, 0, start, Bounds())
+            assert (found.first_kept, found.next_offset, found.end_offset) == (1, 1, 1), start
+        assert found.missed == 1
+
+        sync.let_all()
+        for each in publishing:
+            await each
+        found = await rig.service.reads.read(topic, 0, Position(Start.OFFSET, 1, True), Bounds())
+        assert (found.missed, found.first_kept, found.end_offset) == (1, 2, 3)
 
     run_on_service(body, sync=sync)

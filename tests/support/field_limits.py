@@ -378,6 +378,8 @@ METHODS: dict[str, Method] = {
         {"load.name": text(LOAD_NAME_BYTES_MAX), "load.epoch": Any_(U64)},
     ),
     "listLoads": Method(),
+    "listLeases": Method({}, {"after": Limit(ID, bytes(17)), "limit": a_page}),
+    "listBatches": Method({}, {"before": Any_(U32), "limit": a_page}),
     "openSnapshot": Method(),
     "scanSnapshot": Method(
         {"req": {"snapshot": ID}},

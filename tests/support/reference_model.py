@@ -149,6 +149,13 @@ class ModelQueue:
     def held_by(self, lease: bytes) -> list[bytes]:
         return [i for i, item in self.items.items() if lease and item.lease == lease]
 
+    def leases(self) -> list[tuple[bytes, int, int]]:
+        """Each lease with its items and its expiry, oldest first."""
+        return [
+            (lease, len(self.held_by(lease)), expires_at_ms)
+            for lease, expires_at_ms in sorted(self.lease_expires_ms.items())
+        ]
+
     # --- adding -----------------------------------------------------------------------------------
 
     def expected_refusal(self, items: NewItems) -> str:

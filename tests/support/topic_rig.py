@@ -1,13 +1,10 @@
 """An engine on a real store with one topic, and time in the hands of the test."""
 
-import struct
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from queueber.db.records.messages import reference, split_reference
 from queueber.db.store.rocks import RocksStore
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.kernel.transaction import Transaction
@@ -23,7 +20,7 @@ from queueber.engine.topics.publish import publish
 from queueber.engine.topics.read import read
 from queueber.engine.topics.sweep import sweep
 from queueber.engine.topics.topic_state import TopicState
-from queueber.ids import IdSource
+from queueber.ids import IdSource, reference, split_reference
 from queueber.limits import MIB
 from queueber.model import (
     Bounds,
@@ -78,9 +75,7 @@ class TopicRig:
         while at < topic.next_offset(partition):
             page = read(self.store, topic, partition, at, Bounds(100, MIB))
             for packed in page.packed:
-                ends = struct.unpack(f"<{packed.count}I", packed.ends)
-                payloads = [packed.payloads[a:b] for a, b in pairwise((0, *ends))]
-                found += enumerate(payloads, packed.offset)
+                found += enumerate(packed.split(), packed.offset)
             at = page.next_offset
         return found
 

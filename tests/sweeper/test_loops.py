@@ -9,10 +9,11 @@ import trio.testing
 
 from queueber.errors import InvariantViolation, Unavailable
 from queueber.limits import DAY_MS, MIB, STORE_RETRY_MS, SWEEP_SLICE_ITEMS
-from queueber.model import NewItems
+from queueber.model import HistorySpan, NewItems
+from queueber.sweeper.loops import Sampler
 from tests.support.operations import add, poll
 from tests.support.rig import refuse_write
-from tests.sweeper.sweeper_rig import SweeperRig, run_alone, run_with_sweeper, sleep_ms
+from tests.sweeper.sweeper_rig import START_MS, SweeperRig, run_alone, run_with_sweeper, sleep_ms
 
 # --- when it looks --------------------------------------------------------------------------------
 
@@ -233,3 +234,24 @@ def test_sweeper_that_finds_a_broken_rule_does_not_go_on(monkeypatch: pytest.Mon
 
     assert raised.group_contains(InvariantViolation)
     assert not raised.group_contains(Unavailable)
+
+
+# --- samples --------------------------------------------------------------------------------------
+
+
+def test_sampler_takes_a_point_of_each_queue_every_ten_seconds() -> None:
+    async def body(rig: SweeperRig) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(Sampler().run, rig.service)
+            await sleep_ms(5_000)
+            await rig.add(*[b"x"] * 10)
+            await sleep_ms(16_000)
+            nursery.cancel_scope.cancel()
+
+        found = rig.service.measures.histories(["default"], [], HistorySpan.HOUR, 0, rig.session)
+        history = found.queues["default"]
+        assert history.end_ms == START_MS + 20_000
+        assert history.series["ready"] == [0, 10, 10]
+        assert history.series["added_per_s"] == [0, 1, 0]
+
+    run_alone(body)

@@ -5,9 +5,9 @@ import pytest
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.ids import ItemId, ids_up_to
 from queueber.model import Added, IdRuns, NewItems, PackedContents, Producer
+from queueber.model.joined import joined_columns
 from queueber.schema import wire
 from queueber.wire.items import read_add, read_added, write_add, write_added
-from queueber.wire.lists import joined_columns
 from tests.support.messages import sent
 
 IDS = [ItemId(bytes([n]) * 16) for n in range(1, 6)]

@@ -34,13 +34,12 @@ from queueber.wire.messages import (
     write_slice,
 )
 from queueber.wire.subscriptions import (
-    read_delivery,
     read_settlement,
     read_subscribing,
     write_delivery,
-    write_settlement,
     write_subscribing,
 )
+from tests.support.subscriber_codecs import read_delivery, write_settlement
 
 u32 = st.integers(0, 2**32 - 1)
 u64 = st.integers(0, 2**64 - 1)

@@ -126,6 +126,7 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
         queue=target.queue if topic is None else None,
         topic=topic,
         connect_timeout=target.connect_timeout,
+        token=target.token,
         tls=target.tls_options,
         **arguments,
     )

@@ -2,7 +2,14 @@
 
 import click
 
-from queueber.cli.topics.group_commands import create_group, delete_group, groups, reset
+from queueber.cli.topics.group_commands import (
+    create_group,
+    delete_group,
+    groups,
+    pause_group,
+    reset,
+    resume_group,
+)
 from queueber.cli.topics.lifecycle import close, configure, create, delete, describe, fork, trim
 from queueber.cli.topics.publish import publish
 from queueber.cli.topics.read import read
@@ -26,7 +33,7 @@ def topic() -> None:
 
 
 for _command in (
-    create, configure, publish, read, tail, describe, groups, create_group, delete_group, reset,
-    trim, close, fork, delete,
+    create, configure, publish, read, tail, describe, groups, create_group, delete_group,
+    pause_group, resume_group, reset, trim, close, fork, delete,
 ):  # fmt: skip
     topic.add_command(_command)

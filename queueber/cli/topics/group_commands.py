@@ -4,13 +4,14 @@ from typing import Any
 
 import click
 
-from queueber.cli.flags import count_flag, whole_number
+from queueber.cli.flags import count_flag, seconds_up_to, whole_number
 from queueber.cli.output import to_duration
 from queueber.cli.queue_settings import settings_flags as lease_flags
 from queueber.cli.queue_settings import to_arguments
 from queueber.cli.target import Target, server_flags
 from queueber.cli.topics.start_flags import start_flags, to_start
 from queueber.errors import InvalidArgument
+from queueber.limits import DELAY_MS_MAX, SECOND_MS
 from queueber.model import GroupInfo, QueueSettings
 
 
@@ -25,7 +26,8 @@ def groups(target: Target, name: str) -> None:
       queueber topic groups orders --json | jq '{name, lag}'
 
     'lag' is the number of messages that a group has not acknowledged, 'age' how long the oldest of
-    them has been there. Cursors are the offsets where each partition goes on.
+    them has been there. Cursors are the offsets where each partition goes on. The last column says
+    what stops a group: that it is paused, or why its queue takes no message.
     """
     with target.connect() as client:
         listed = client.topic(name, must_exist=True).groups()
@@ -43,7 +45,7 @@ def _row(info: GroupInfo) -> tuple[str, ...]:
         f"{info.dead:,}",
         ", ".join(info.consumers) or "none",
         " ".join(map(str, info.cursors)),
-        "paused" if info.paused_until_ms else "",
+        "paused" if info.paused_until_ms else info.stopped_by,
     )
 
 
@@ -126,3 +128,49 @@ def reset(target: Target, name: str, group: str, partition: int | None, **given:
     with target.connect() as client:
         client.topic(name, must_exist=True).reset(group, partition=partition, **to)
     target.echo({"reset": True}, f"{group}  reset")
+
+
+@click.command("pause-group")
+@click.argument("name")
+@click.argument("group")
+@click.option(
+    "--for",
+    "for_seconds",
+    type=seconds_up_to(DELAY_MS_MAX, is_zero_allowed=False),
+    help="Length of the pause. [default: until 'resume-group']",
+)
+@server_flags
+def pause_group(target: Target, name: str, group: str, for_seconds: float | None) -> None:
+    """Deliver no messages to a group for a while.
+
+    \b
+    Examples:
+      queueber topic pause-group orders billing
+      queueber topic pause-group orders billing --for 600
+
+    Its consumers stay, and what they have they may still acknowledge. A group of kind 'queue' adds
+    nothing to its queue meanwhile. With --json: {"paused": true}.
+    """
+    with target.connect() as client:
+        client.topic(name, must_exist=True).pause(group, for_seconds)
+    seconds = for_seconds
+    end = "until 'resume-group'" if seconds is None else f"for {to_duration(seconds * SECOND_MS)}"
+    target.echo({"paused": True}, f"{group}  paused {end}")
+
+
+@click.command("resume-group")
+@click.argument("name")
+@click.argument("group")
+@server_flags
+def resume_group(target: Target, name: str, group: str) -> None:
+    """Deliver messages to a paused group again.
+
+    \b
+    Example:
+      queueber topic resume-group orders billing
+
+    Does nothing if the group is not paused. With --json: {"paused": false}.
+    """
+    with target.connect() as client:
+        client.topic(name, must_exist=True).resume(group)
+    target.echo({"paused": False}, f"{group}  resumed")

@@ -1,8 +1,9 @@
 """A client: one connection to a server, shared by all queues of a program."""
 
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping
 from typing import Any, Self, Unpack
 
+from queueber.client.api.async_backup import AsyncBackup
 from queueber.client.api.async_queue import AsyncQueue
 from queueber.client.api.async_together import AsyncTogether
 from queueber.client.api.async_topic import AsyncTopic
@@ -13,11 +14,20 @@ from queueber.client.arguments.values import Seconds, to_ms, to_text
 from queueber.client.calls.client_calls import ClientCalls
 from queueber.client.calls.publishes import publish_many
 from queueber.client.transport.futures import wait_for_async
+from queueber.client.transport.identity import Token, to_identity
 from queueber.client.transport.link import Target
 from queueber.client.transport.loops import close_connection_async, open_connection_async
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
-from queueber.model import Published, QueueSettings, ServerInfo, Stats
+from queueber.model import (
+    CallerInfo,
+    Histories,
+    MetricFamily,
+    Published,
+    QueueSettings,
+    ServerInfo,
+    Stats,
+)
 from queueber.tls import TlsOptions, to_tls
 
 
@@ -36,6 +46,9 @@ class AsyncClient:
         connect_timeout: Seconds,
         retry_timeout: Seconds,
         name: str = "",
+        token: Token | None = None,
+        user: str | None = None,
+        password: str | None = None,
         tls: TlsOptions | bool | None = None,
     ) -> None:
         self._target = Target(
@@ -43,6 +56,7 @@ class AsyncClient:
             to_ms("connect_timeout", connect_timeout) / SECOND_MS,
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
+            to_identity(token, user, password),
             to_tls(tls),
         )
         self._calls: ClientCalls | None = None
@@ -134,9 +148,10 @@ class AsyncClient:
         """Delete a topic with all its messages and groups; False when there is none."""
         return await wait_for_async(self._connected().topic_list.delete(name))
 
-    async def topics(self, prefix: str = "") -> AsyncIterator[str]:
-        """The names of the topics that begin with `prefix`, in order, page by page."""
-        calls, after, more = self._connected().topic_list, "", True
+    async def topics(self, prefix: str = "", *, after: str = "") -> AsyncIterator[str]:
+        """The names of the topics that begin with `prefix` and come after `after`, in order, page
+        by page."""
+        calls, more = self._connected().topic_list, True
         while more:
             names, more = await wait_for_async(calls.page(prefix, after, TOPIC_LIST_MAX))
             for name in names:
@@ -151,9 +166,42 @@ class AsyncClient:
         """Steps over topics and queues that all happen, or none; see `AsyncTogether`."""
         return AsyncTogether(self._connected().connection)
 
+    async def backup(self) -> AsyncBackup:
+        """Begin a backup of the whole server: all that was acknowledged before is in it.
+
+        Close it, or use it in an `async with` block: the server keeps only a few.
+        """
+        calls = self._connected().backups
+        return AsyncBackup(calls, await wait_for_async(calls.begin()))
+
     async def server(self) -> ServerInfo:
         """The server's version and limits."""
         return await wait_for_async(self._connected().describe())
+
+    async def who_am_i(self) -> CallerInfo:
+        """The name and the grants of this program, as the server knows it."""
+        return await wait_for_async(self._connected().who_am_i())
+
+    async def metrics(self) -> list[MetricFamily]:
+        """What the server measures; docs/metrics.md says what each metric means."""
+        return await wait_for_async(self._connected().measures.metrics())
+
+    async def histories(
+        self,
+        queues: Iterable[str] = (),
+        topics: Iterable[str] = (),
+        *,
+        span: str = "hour",
+        points: int = 0,
+    ) -> Histories:
+        """How queues and topics went over time: a point every 10 seconds for the last `hour`, or
+        every 5 minutes for the last `day`; the last `points` of them, or all.
+
+        The server keeps histories of the 200 queues and 200 topics that are used most. One of which
+        it has none has no series.
+        """
+        calls = self._connected().measures
+        return await wait_for_async(calls.histories(queues, topics, span, points))
 
     def _connected(self) -> ClientCalls:
         if self._calls is None:

@@ -11,11 +11,10 @@ from queueber.client.api.async_snapshot import AsyncSnapshot
 from queueber.client.arguments import values
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
-from queueber.client.calls.adds import AddedIds
-from queueber.client.calls.items import PeekPage
-from queueber.client.calls.numbered_adds import NumberedAdds
+from queueber.client.calls.adds import AddedIds, NumberedAdds
+from queueber.client.calls.items import LeasePage, PeekPage
 from queueber.client.calls.queue_calls import QueueCalls
-from queueber.client.calls.results import WaitingReadOptions
+from queueber.client.calls.results import BatchPage, WaitingReadOptions
 from queueber.client.transport.futures import wait_for_async
 from queueber.wire.results import results_of
 
@@ -221,6 +220,17 @@ class AsyncQueue:
             if not (after := page.next):
                 return
 
+    async def leases(self, *, limit: int = 100, after: values.Id = b"") -> LeasePage:
+        """Leases, oldest first: who polled, how many items each still holds, when it expires.
+
+        The server remembers who polled since it started, for at least the last 10,000 leases.
+        """
+        return await wait_for_async(self._calls.items.list_leases(limit, after))
+
+    async def batches(self, *, limit: int = 100, before: int = 0) -> BatchPage:
+        """The batches that the queue remembers with their receipts, newest first."""
+        return await wait_for_async(self._calls.results.list_batches(limit, before))
+
     async def open_snapshot(self) -> AsyncSnapshot:
         """The queue as it is now, to be read while others go on; see `AsyncSnapshot`."""
         return AsyncSnapshot(self._calls, await wait_for_async(self._calls.snapshots.open()))
@@ -298,4 +308,4 @@ class AsyncProducer:
         **options: Unpack[AddOptions],
     ) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and are kept in order."""
-        return self._adds.add(to_new_items(contents, **options), sequence)
+        return self._adds.submit(to_new_items(contents, **options), sequence)

@@ -7,11 +7,12 @@ from typing import Any, Self
 from queueber.client.api.message import Message, messages_of
 from queueber.client.arguments.values import Error, Seconds, to_ms
 from queueber.client.calls.leases import LeaseCalls
-from queueber.client.calls.streams import Delivered, reference
+from queueber.client.calls.streams import Delivered
 from queueber.client.calls.subscriptions import Feed
 from queueber.client.transport.futures import ignore_outcome, wait_for_async
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.errors import InvalidArgument
+from queueber.ids import reference
 from queueber.model import FailOutcome
 from queueber.wire.pages import Columns, Piece
 

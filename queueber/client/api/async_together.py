@@ -1,13 +1,20 @@
 """Steps over topics and queues that all happen, or none: consume, transform and produce."""
 
+from collections.abc import Iterable
 from typing import Self, Unpack
 
 from queueber.client.api.async_subscription import AsyncReceived
 from queueber.client.api.item import Item, held_by
 from queueber.client.arguments import values
 from queueber.client.arguments.new_items import AddOptions, to_new_items
-from queueber.client.arguments.new_messages import AnyMessages, PublishOptions, to_publication
-from queueber.client.arguments.values import Contents, Error, Seconds
+from queueber.client.arguments.new_messages import (
+    AnyMessages,
+    PublishOptions,
+    to_partition,
+    to_publication,
+)
+from queueber.client.arguments.topic_names import to_group_name, to_topic_name
+from queueber.client.arguments.values import Contents, Error, Id, Seconds
 from queueber.client.calls.adds import joined
 from queueber.client.calls.together import Done, Steps, take_steps
 from queueber.client.transport.connection import Connection
@@ -63,6 +70,28 @@ class AsyncTogether:
             first, end = steps.cursors.get(place, (message.offset, 0))
             steps.cursors[place] = min(first, message.offset), max(end, message.offset + 1)
 
+    def ack_offsets(
+        self,
+        topic: str,
+        group: str,
+        offsets: Iterable[int],
+        *,
+        partition: int = 0,
+        lease: Id | None = None,
+    ) -> None:
+        """As `ack`, for a program that has offsets, and the lease of a shared group, instead of a
+        subscription. An ordered group is done with all messages before them, too."""
+        steps = self._open()
+        place = to_topic_name(topic), to_group_name(group), to_partition(partition)
+        listed = [values.to_number("offsets", each, what="an offset") for each in offsets]
+        if not listed:
+            raise InvalidArgument("offsets: there are none; name at least one")
+        if lease is not None:
+            steps.leased.setdefault((*place, values.to_id("lease", lease)), []).extend(listed)
+        else:
+            first, end = steps.cursors.get(place, (min(listed), 0))
+            steps.cursors[place] = min(first, *listed), max(end, max(listed) + 1)
+
     def add(self, queue: str, contents: Contents, **options: Unpack[AddOptions]) -> None:
         """As `AsyncQueue.add`, to a queue that exists. All adds to one queue have one batch."""
         items = to_new_items(contents, **options)
@@ -75,20 +104,46 @@ class AsyncTogether:
             )
         steps.added = items if steps.added is None else joined([steps.added, items])
 
-    def complete(self, item: Item, result: bytes = b"") -> None:
-        """An item of a lease is done, and `result` is kept."""
-        queue, lease = held_by(item)
+    def complete(
+        self,
+        item: Item | Id,
+        result: bytes = b"",
+        *,
+        queue: str | None = None,
+        lease: Id | None = None,
+    ) -> None:
+        """An item of a lease is done, and `result` is kept. An id needs its `queue` and `lease`."""
+        name, item_id, lease_id = _to_held(item, queue, lease)
         (kept,) = values.to_results(result, 1)
-        self._open().of_queue(queue).completed.append((item.id, lease, kept))
+        self._open().of_queue(name).completed.append((item_id, lease_id, kept))
 
-    def fail(self, item: Item, error: Error, *, delay: Seconds | None = None) -> None:
-        """An item of a lease failed, as `AsyncLease.fail` reports it."""
-        queue, lease = held_by(item)
+    def fail(
+        self,
+        item: Item | Id,
+        error: Error,
+        *,
+        delay: Seconds | None = None,
+        queue: str | None = None,
+        lease: Id | None = None,
+    ) -> None:
+        """An item of a lease failed, as `AsyncLease.fail` reports it. An id needs its `queue` and
+        `lease`."""
+        name, item_id, lease_id = _to_held(item, queue, lease)
         (text,) = values.to_errors(error, 1)
         delay_ms = _QUEUE_BACKOFF if delay is None else values.to_ms("delay", delay, DELAY_MS_MAX)
-        self._open().of_queue(queue).failed.append((item.id, lease, text, delay_ms))
+        self._open().of_queue(name).failed.append((item_id, lease_id, text, delay_ms))
 
     def _open(self) -> Steps:
         if self._is_sent:
             raise InvalidArgument("the steps are sent; begin another `together`")
         return self._steps
+
+
+def _to_held(item: object, queue: str | None, lease: Id | None) -> tuple[str, bytes, bytes]:
+    """The queue that has an item, its id, and the lease that holds it."""
+    if queue is None and lease is None:
+        name, lease_id = held_by(item)
+        return name, values.to_id("item", item), lease_id
+    if queue is None or lease is None:
+        raise InvalidArgument("lease: give the queue and the lease of an item, both of them")
+    return values.to_name(queue), values.to_id("item", item), values.to_id("lease", lease)

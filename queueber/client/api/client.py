@@ -1,9 +1,10 @@
 # Generated from async_client.py by scripts/generate_blocking.py; edit that file instead.
 """A client: one connection to a server, shared by all queues of a program."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Self, Unpack
 
+from queueber.client.api.backup import Backup
 from queueber.client.api.queue import Queue
 from queueber.client.api.together import Together
 from queueber.client.api.topic import Topic
@@ -14,11 +15,20 @@ from queueber.client.arguments.values import Seconds, to_ms, to_text
 from queueber.client.calls.client_calls import ClientCalls
 from queueber.client.calls.publishes import publish_many
 from queueber.client.transport.futures import wait_for
+from queueber.client.transport.identity import Token, to_identity
 from queueber.client.transport.link import Target
 from queueber.client.transport.loops import close_connection, open_connection
 from queueber.errors import QueueberError
 from queueber.limits import CLIENT_NAME_BYTES_MAX, SECOND_MS, TOPIC_LIST_MAX
-from queueber.model import Published, QueueSettings, ServerInfo, Stats
+from queueber.model import (
+    CallerInfo,
+    Histories,
+    MetricFamily,
+    Published,
+    QueueSettings,
+    ServerInfo,
+    Stats,
+)
 from queueber.tls import TlsOptions, to_tls
 
 
@@ -37,6 +47,9 @@ class Client:
         connect_timeout: Seconds,
         retry_timeout: Seconds,
         name: str = "",
+        token: Token | None = None,
+        user: str | None = None,
+        password: str | None = None,
         tls: TlsOptions | bool | None = None,
     ) -> None:
         self._target = Target(
@@ -44,6 +57,7 @@ class Client:
             to_ms("connect_timeout", connect_timeout) / SECOND_MS,
             to_ms("retry_timeout", retry_timeout) / SECOND_MS,
             to_text("name", name, CLIENT_NAME_BYTES_MAX),
+            to_identity(token, user, password),
             to_tls(tls),
         )
         self._calls: ClientCalls | None = None
@@ -131,9 +145,10 @@ class Client:
         """Delete a topic with all its messages and groups; False when there is none."""
         return wait_for(self._connected().topic_list.delete(name))
 
-    def topics(self, prefix: str = "") -> Iterator[str]:
-        """The names of the topics that begin with `prefix`, in order, page by page."""
-        calls, after, more = self._connected().topic_list, "", True
+    def topics(self, prefix: str = "", *, after: str = "") -> Iterator[str]:
+        """The names of the topics that begin with `prefix` and come after `after`, in order, page
+        by page."""
+        calls, more = self._connected().topic_list, True
         while more:
             names, more = wait_for(calls.page(prefix, after, TOPIC_LIST_MAX))
             yield from names
@@ -147,9 +162,42 @@ class Client:
         """Steps over topics and queues that all happen, or none; see `Together`."""
         return Together(self._connected().connection)
 
+    def backup(self) -> Backup:
+        """Begin a backup of the whole server: all that was acknowledged before is in it.
+
+        Close it, or use it in a `with` block: the server keeps only a few.
+        """
+        calls = self._connected().backups
+        return Backup(calls, wait_for(calls.begin()))
+
     def server(self) -> ServerInfo:
         """The server's version and limits."""
         return wait_for(self._connected().describe())
+
+    def who_am_i(self) -> CallerInfo:
+        """The name and the grants of this program, as the server knows it."""
+        return wait_for(self._connected().who_am_i())
+
+    def metrics(self) -> list[MetricFamily]:
+        """What the server measures; docs/metrics.md says what each metric means."""
+        return wait_for(self._connected().measures.metrics())
+
+    def histories(
+        self,
+        queues: Iterable[str] = (),
+        topics: Iterable[str] = (),
+        *,
+        span: str = "hour",
+        points: int = 0,
+    ) -> Histories:
+        """How queues and topics went over time: a point every 10 seconds for the last `hour`, or
+        every 5 minutes for the last `day`; the last `points` of them, or all.
+
+        The server keeps histories of the 200 queues and 200 topics that are used most. One of which
+        it has none has no series.
+        """
+        calls = self._connected().measures
+        return wait_for(calls.histories(queues, topics, span, points))
 
     def _connected(self) -> ClientCalls:
         if self._calls is None:

@@ -3,6 +3,7 @@
 from queueber.client.api.async_client import AsyncClient
 from queueber.client.api.client import Client
 from queueber.client.arguments.values import Seconds
+from queueber.client.transport.identity import Token
 from queueber.config import DEFAULT_LISTEN
 from queueber.tls import TlsOptions
 
@@ -16,6 +17,9 @@ def connect(
     connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
     retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
     name: str = "",
+    token: Token | None = None,
+    user: str | None = None,
+    password: str | None = None,
     tls: TlsOptions | bool | None = None,
 ) -> Client:
     """Connect to a server; `Unavailable` when it cannot be reached within `connect_timeout`.
@@ -23,11 +27,21 @@ def connect(
     A call that the server refuses for now, or that certainly had no effect, is retried for
     `retry_timeout`. The server's log shows `name` beside the address of this program.
 
+    A protected server asks for a `token`, or a `user` with a `password`; `Unauthenticated` when it
+    does not know them. The token may be a function that returns it: it is called for each new
+    connection, on a thread.
     `tls=True` connects with TLS to a server whose certificate is from an authority that the system
     trusts; `tls=TlsOptions(ca=...)` names another, and has the client's own certificate.
     """
     client = Client(
-        address, connect_timeout=connect_timeout, retry_timeout=retry_timeout, name=name, tls=tls
+        address,
+        connect_timeout=connect_timeout,
+        retry_timeout=retry_timeout,
+        name=name,
+        token=token,
+        user=user,
+        password=password,
+        tls=tls,
     )
     return client.__enter__()  # connects; a `with` block that enters again does no more
 
@@ -38,6 +52,9 @@ def connect_async(
     connect_timeout: Seconds = CONNECT_TIMEOUT_SECONDS,
     retry_timeout: Seconds = RETRY_TIMEOUT_SECONDS,
     name: str = "",
+    token: Token | None = None,
+    user: str | None = None,
+    password: str | None = None,
     tls: TlsOptions | bool | None = None,
 ) -> AsyncClient:
     """A client that connects in `async with` or with `await`. See `connect` for the arguments.
@@ -46,5 +63,12 @@ def connect_async(
     withdraws it where that is still possible; items that a cancelled poll brings are released.
     """
     return AsyncClient(
-        address, connect_timeout=connect_timeout, retry_timeout=retry_timeout, name=name, tls=tls
+        address,
+        connect_timeout=connect_timeout,
+        retry_timeout=retry_timeout,
+        name=name,
+        token=token,
+        user=user,
+        password=password,
+        tls=tls,
     )

@@ -69,9 +69,11 @@ class Item(Held):
         self._lease = lease  # type: ignore[misc]  # a slot of the base, which a dataclass hides
 
     @property
-    def added_at(self) -> datetime:
-        """When it was added, by the server's clock."""
-        return datetime.fromtimestamp(made_at_ms(self.id) / SECOND_MS, UTC)
+    def added_at(self) -> datetime | None:
+        """When it was added, by the server's clock. None for a message of a shared group, whose id
+        says where it is, and not when it came; `peek` and `Topic.read` tell that."""
+        made_ms = made_at_ms(self.id)
+        return datetime.fromtimestamp(made_ms / SECOND_MS, UTC) if made_ms else None
 
     def __repr__(self) -> str:
         cut = "..." if len(self.contents) > _SHOWN_BYTES else ""

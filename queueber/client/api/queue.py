@@ -12,11 +12,10 @@ from queueber.client.api.snapshot import Snapshot
 from queueber.client.arguments import values
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents, ItemIds, Seconds
-from queueber.client.calls.adds import AddedIds
-from queueber.client.calls.items import PeekPage
-from queueber.client.calls.numbered_adds import NumberedAdds
+from queueber.client.calls.adds import AddedIds, NumberedAdds
+from queueber.client.calls.items import LeasePage, PeekPage
 from queueber.client.calls.queue_calls import QueueCalls
-from queueber.client.calls.results import WaitingReadOptions
+from queueber.client.calls.results import BatchPage, WaitingReadOptions
 from queueber.client.transport.futures import wait_for
 from queueber.wire.results import results_of
 
@@ -218,6 +217,17 @@ class Queue:
             if not (after := page.next):
                 return
 
+    def leases(self, *, limit: int = 100, after: values.Id = b"") -> LeasePage:
+        """Leases, oldest first: who polled, how many items each still holds, when it expires.
+
+        The server remembers who polled since it started, for at least the last 10,000 leases.
+        """
+        return wait_for(self._calls.items.list_leases(limit, after))
+
+    def batches(self, *, limit: int = 100, before: int = 0) -> BatchPage:
+        """The batches that the queue remembers with their receipts, newest first."""
+        return wait_for(self._calls.results.list_batches(limit, before))
+
     def open_snapshot(self) -> Snapshot:
         """The queue as it is now, to be read while others go on; see `Snapshot`."""
         return Snapshot(self._calls, wait_for(self._calls.snapshots.open()))
@@ -295,4 +305,4 @@ class Producer:
         **options: Unpack[AddOptions],
     ) -> "Future[AddedIds]":
         """As `add`, but returns at once: several calls may be under way, and are kept in order."""
-        return self._adds.add(to_new_items(contents, **options), sequence)
+        return self._adds.submit(to_new_items(contents, **options), sequence)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypedDict
 
 from queueber.client.arguments.new_items import to_mapping
 from queueber.client.arguments.topic_names import to_topic_name
+from queueber.client.arguments.traces import with_trace
 from queueber.client.arguments.values import to_number, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
@@ -50,13 +51,18 @@ AnyProducer = Producer | tuple[str, int, int]
 """The id of a producer, its epoch, and the number of the call, from 1 on."""
 
 
-class PublishOptions(TypedDict, total=False):
-    """The options of a publish; see `Topic.publish`."""
+class NumberedOptions(TypedDict, total=False):
+    """The options of a publish of a `TopicProducer`."""
 
     partition: int | None
-    producer: AnyProducer | None
     expected_offset: int | None
     close: bool
+
+
+class PublishOptions(NumberedOptions, total=False):
+    """The options of a publish; see `Topic.publish`."""
+
+    producer: AnyProducer | None
 
 
 def to_publication(
@@ -74,6 +80,7 @@ def to_publication(
         raise InvalidArgument(f"close: {close!r} is neither True nor False")
     if not listed.payloads and not close:
         raise InvalidArgument("messages: there are none; publish at least one, or close=True")
+    listed.attributes = with_trace(listed.attributes, len(listed.payloads))
     if expected_offset is not None:
         to_number("expected_offset", expected_offset, what="an offset")
     return Publication(

@@ -6,18 +6,18 @@ from typing import Any, Unpack
 
 from queueber.client.arguments.new_items import AddOptions, to_new_items
 from queueber.client.arguments.values import Contents
+from queueber.client.calls.numbered import NumberedCalls
+from queueber.client.calls.sizes import columns_bytes
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link
 from queueber.client.transport.remote_queue import Batcher, Operation, RemoteQueue, filled
 from queueber.limits import PRIORITY_DEFAULT
 from queueber.model import Added, NewItems
+from queueber.model.joined import joined_columns
 from queueber.wire.items import read_added, write_add
-from queueber.wire.lists import joined_columns
 
 _PACKED_ITEMS_MIN = 32
 """Fewer contents cost less in a list, here and on the server."""
-_TEXT_WIRE_BYTES = 16
-"""What a text takes in a message beyond its bytes: pointer, terminator and padding."""
 
 
 class AddedIds(list[bytes]):
@@ -55,6 +55,20 @@ class AddCalls:
             start = end
 
 
+class NumberedAdds(NumberedCalls[NewItems, AddedIds]):
+    """The adds of one producer."""
+
+    def _size(self, call: NewItems) -> tuple[int, int]:
+        return len(call.contents), size_of(call)
+
+    async def _send(self, link: Link, call: NewItems) -> AddedIds:
+        count, size = self._size(call)
+        self._to.check_size("contents", count, size)
+        send = filled("add", partial(write_items, call, link))
+        answer = self._connection.answer(link, send, is_repeatable=False, of=self._to.ref)
+        return ids_of(read_added((await answer).resp), 0, count)
+
+
 def write_items(items: NewItems, to: Connection | Link, request: Any) -> None:
     """Write an add; packed if there are many items and the server reads that."""
     packed = to.server.reads_packed and len(items.contents) >= _PACKED_ITEMS_MIN
@@ -73,13 +87,7 @@ def ids_of(added: Added, start: int, end: int) -> AddedIds:
 
 def size_of(items: NewItems) -> int:
     """The bytes of contents, keys and attributes."""
-    size = sum(map(len, items.contents))
-    if items.keys:
-        size += sum(len(key.encode()) + _TEXT_WIRE_BYTES for key in items.keys)
-    for attributes in items.attributes:
-        texts = [*attributes, *attributes.values()]
-        size += sum(len(text.encode()) + _TEXT_WIRE_BYTES for text in texts)
-    return size
+    return columns_bytes(items.contents, [items.keys], items.attributes)
 
 
 def joined(adds: list[NewItems]) -> NewItems:

@@ -9,12 +9,15 @@ from weakref import WeakValueDictionary
 from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.arguments.values import to_name
+from queueber.client.calls.backups import BackupCalls
+from queueber.client.calls.measures import MeasureCalls
 from queueber.client.calls.publishes import Publishes
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import GroupRef, Link, QueueRef, TopicRef
-from queueber.model import QueueSettings, ServerInfo, Stats
+from queueber.model import CallerInfo, QueueSettings, ServerInfo, Stats
+from queueber.wire.callers import read_caller
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
 
 
@@ -28,6 +31,8 @@ class ClientCalls:
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
         self.topic_list = TopicList(connection)
+        self.backups = BackupCalls(connection)
+        self.measures = MeasureCalls(connection)
         connection.senders.append(self)
         self._lock = Lock()
 
@@ -73,6 +78,11 @@ class ClientCalls:
     def describe(self) -> "Future[ServerInfo]":
         return self.connection.ask(
             lambda link: link.service.describe(), lambda response: read_server_info(response.server)
+        )
+
+    def who_am_i(self) -> "Future[CallerInfo]":
+        return self.connection.ask(
+            lambda link: link.service.whoAmI(), lambda response: read_caller(response.caller)
         )
 
     def create(

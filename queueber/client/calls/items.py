@@ -1,16 +1,17 @@
-"""Calls of operators: statistics, peek, cancel, purge, redrive, pause."""
+"""Calls of operators: statistics, peek, leases, cancel, purge, redrive, pause."""
 
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
+from typing import Any
 
 from queueber.client.arguments import values
 from queueber.client.arguments.values import ItemIds, Seconds, State
 from queueber.client.transport.remote_queue import RemoteQueue
-from queueber.limits import DELAY_MS_MAX, PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
-from queueber.model import ItemInfo, ItemState, Stats
-from queueber.wire.queues import read_stats
+from queueber.limits import DELAY_MS_MAX, LEASES_LIST_MAX, PEEK_ITEMS_MAX, PURGE_ITEMS_MAX
+from queueber.model import ItemInfo, ItemState, LeaseInfo, Stats
+from queueber.wire.queues import read_leases, read_stats
 from queueber.wire.snapshots import read_peeked, wire_state
 
 
@@ -19,6 +20,14 @@ class PeekPage:
     """Items as they are now. Pass `next` as `after` to get the next page; empty on the last."""
 
     items: list[ItemInfo]
+    next: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LeasePage:
+    """Leases as they are now. Pass `next` as `after` to get the next page; empty on the last."""
+
+    leases: list[LeaseInfo]
     next: bytes
 
 
@@ -44,6 +53,14 @@ class ItemCalls:
         return self._queue.ask(
             methodcaller("peek", asked), lambda response: PeekPage(*read_peeked(response.resp))
         )
+
+    def list_leases(self, limit: int, after: values.Id) -> "Future[LeasePage]":
+        send = methodcaller(
+            "listLeases",
+            values.to_id("after", after) if after else b"",
+            values.to_number("limit", limit, least=1, limit=LEASES_LIST_MAX),
+        )
+        return self._queue.ask(send, _read_leases)
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -102,6 +119,11 @@ class ItemCalls:
 
     def resume(self) -> "Future[None]":
         return self._queue.ask(methodcaller("resume"), lambda _: None)
+
+
+def _read_leases(response: Any) -> LeasePage:
+    leases, more = read_leases(response)
+    return LeasePage(leases, leases[-1].lease_id if more else b"")
 
 
 def _parts(ids: list[bytes]) -> list[list[bytes]]:

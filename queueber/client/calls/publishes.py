@@ -1,15 +1,16 @@
 """Publishes. Concurrent small ones are sent as one call, as adds are."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from queueber.client.arguments.new_messages import AnyMessages, to_publication
+from queueber.client.calls.numbered import NumberedCalls
+from queueber.client.calls.sizes import columns_bytes
 from queueber.client.transport.connection import Connection
-from queueber.client.transport.link import Link
-from queueber.client.transport.remote_queue import Batcher, Operation
+from queueber.client.transport.link import Link, TopicRef
+from queueber.client.transport.remote_queue import Batcher, Operation, filled
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import (
     ITEM_WIRE_BYTES,
@@ -17,12 +18,9 @@ from queueber.limits import (
     PUBLISH_MESSAGES_MAX,
     PUBLISH_TOPICS_MAX,
 )
-from queueber.model import NewMessages, Publication, Published, total_size
-from queueber.wire.lists import joined_columns
+from queueber.model import NewMessages, Publication, Published
+from queueber.model.joined import join_publications
 from queueber.wire.messages import read_published, write_publication
-
-_TEXT_WIRE_BYTES = 16
-"""What a text takes in a message beyond its bytes: pointer, terminator and padding."""
 
 
 class Publishes:
@@ -52,7 +50,7 @@ class Publishes:
             place = operation.payload.topic, operation.payload.partition
             together.setdefault(place, []).append(operation)
         parts = list(together.values())
-        publications = [_joined([each.payload for each in part]) for part in parts]
+        publications = [join_publications([each.payload for each in part]) for part in parts]
         check_size(self._connection, publications)
         # The server recognises what a producer repeats, and other messages it would store twice.
         is_repeatable = publications[0].producer is not None
@@ -61,6 +59,34 @@ class Publishes:
         )
         for part, answer in zip(parts, response.published, strict=True):
             _answer(part, read_published(answer))
+
+
+class NumberedPublishes(NumberedCalls[Publication, Published]):
+    """The publishes of one producer to one topic."""
+
+    def _size(self, call: Publication) -> tuple[int, int]:
+        return len(call.messages.payloads), size_of(call.messages)
+
+    async def _send(self, link: Link, call: Publication) -> Published:
+        check_size(self._connection, [call])
+        ref = self._to.ref
+        if isinstance(ref, TopicRef) and ref.must_exist:
+            answer = await self._connection.answer(
+                link, to_existing(call), is_repeatable=False, of=ref
+            )
+            return read_published(answer.published)
+        send = partial(_send_publications, [call])
+        answer = await self._connection.answer(link, send, is_repeatable=False)
+        return read_published(answer.published[0])
+
+
+def to_existing(publication: Publication) -> Callable[[Any], Awaitable[Any]]:
+    """Sends a publication to a topic that must exist: by its name it would be created."""
+    return filled("publish", partial(_write, publication), "publication")
+
+
+def _write(publication: Publication, target: Any) -> None:
+    write_publication(target, publication)
 
 
 def _answer(operations: list[Operation[Publication]], published: Published) -> None:
@@ -83,25 +109,6 @@ def _send_publications(publications: list[Publication], link: Link) -> Any:
     return request.send()
 
 
-def _joined(publications: list[Publication]) -> Publication:
-    """Several publications to one place as one. None of them has a condition."""
-    if len(publications) == 1:
-        return publications[0]
-    listed = [each.messages for each in publications]
-
-    def column(name: str, missing: object) -> list[Any]:
-        return joined_columns(
-            [(getattr(each, name), len(each.payloads)) for each in listed], missing
-        )
-
-    messages = NewMessages(
-        [payload for each in listed for payload in each.payloads],
-        column("keys", ""),
-        column("attributes", {}),
-    )
-    return replace(publications[0], messages=messages)
-
-
 def part_of(published: Published, start: int, end: int) -> Published:
     """The part of an answer that belongs to one operation."""
     duplicates = published.duplicates[start:end]
@@ -118,13 +125,8 @@ def part_of(published: Published, start: int, end: int) -> Published:
 
 def size_of(messages: NewMessages) -> int:
     """The bytes of payloads, keys, dedup ids and attributes."""
-    size = total_size(messages.payloads)
-    for texts in (messages.keys, messages.dedup_ids):
-        size += sum(len(text.encode()) + _TEXT_WIRE_BYTES for text in texts)
-    for attributes in messages.attributes:
-        pairs = [*attributes, *attributes.values()]
-        size += sum(len(text.encode()) + _TEXT_WIRE_BYTES for text in pairs)
-    return size
+    texts = [messages.keys, messages.dedup_ids]
+    return columns_bytes(messages.payloads, texts, messages.attributes)
 
 
 # --- to several topics ----------------------------------------------------------------------------

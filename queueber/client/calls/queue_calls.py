@@ -1,10 +1,9 @@
 """All calls of one queue."""
 
-from queueber.client.calls.adds import AddCalls
+from queueber.client.calls.adds import AddCalls, NumberedAdds
 from queueber.client.calls.items import ItemCalls
 from queueber.client.calls.leases import LeaseCalls
 from queueber.client.calls.loads import LoadCalls
-from queueber.client.calls.numbered_adds import NumberedAdds
 from queueber.client.calls.polls import PollCalls
 from queueber.client.calls.results import ResultCalls
 from queueber.client.calls.snapshots import SnapshotCalls

@@ -1,7 +1,8 @@
 """Reads of a topic: a page of messages of one partition, and where to find one."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import methodcaller
 from typing import Any, TypedDict
@@ -21,6 +22,10 @@ from queueber.wire.topics import write_position
 
 _WAIT_ROUND_MS = 20 * SECOND_MS
 """How long one call waits. Longer waits are several calls, so a lost connection is noticed."""
+
+
+_AHEAD_MESSAGES = 1000
+_AHEAD_BYTES = 1 << 20
 
 
 class ReadTopicOptions(TypedDict, total=False):
@@ -49,6 +54,22 @@ class ReadPage:
     missed: int
     is_closed: bool
 
+    def parts(self, count: int | None) -> Iterator["ReadPage"]:
+        """The page in parts of at most so many messages; the first tells what was missed."""
+        columns = self.columns
+        if count is None or columns.count <= count:
+            yield self
+            return
+        for start in range(0, columns.count, count):
+            stop = min(start + count, columns.count)
+            part = columns.part(start, stop)
+            yield replace(
+                self,
+                columns=part,
+                next_offset=self.next_offset if stop == columns.count else part.next_offset,
+                missed=0 if start else self.missed,
+            )
+
 
 def read_page(source: Any) -> ReadPage:
     return ReadPage(
@@ -67,6 +88,19 @@ class _Read:
 
     position: Position
     fields: dict[str, Any]
+
+    def goes_on(self, offset: int) -> "_Read":
+        """The same, from an offset on."""
+        return _Read(Position(Start.OFFSET, offset, moves=True), self.fields | {"group": ""})
+
+    def ahead(self) -> "_Read":
+        """More than was asked for, for a program that goes through page after page: a call costs
+        as much as hundreds of small messages."""
+        fields = self.fields
+        if fields["bytesMax"] or not 0 < fields["messagesMax"] < _AHEAD_MESSAGES:
+            return self
+        more = {"messagesMax": _AHEAD_MESSAGES, "bytesMax": _AHEAD_BYTES}
+        return _Read(self.position, fields | more)
 
 
 def to_read(
@@ -124,10 +158,10 @@ class ReadCalls:
         """Read until there are messages, or the wait is over and the end was reached."""
         time = self._topic.connection.loop.time
         give_up_at = time() + wait_ms / SECOND_MS
-        position, missed = asked.position, 0
+        missed = 0
         while True:
             round_ms = max(0, min(_WAIT_ROUND_MS, int((give_up_at - time()) * SECOND_MS)))
-            send = filled("read", partial(_write_read, asked, position, round_ms))
+            send = filled("read", partial(_write_read, asked, round_ms))
             response = await self._topic.call(
                 send, is_repeatable=True, wait_seconds=round_ms / SECOND_MS
             )
@@ -140,8 +174,7 @@ class ReadCalls:
                 page.missed = missed
                 return page
             # Else a second call would look for "the latest" again, and pass over messages.
-            position = Position(Start.OFFSET, page.next_offset, moves=True)
-            asked = _Read(position, asked.fields | {"group": ""})
+            asked = asked.goes_on(page.next_offset)
 
     def find(self, id: Id | None, sequence: int | None) -> "Future[tuple[int, int] | None]":
         if (id is None) == (sequence is None):
@@ -154,8 +187,8 @@ class ReadCalls:
         )
 
 
-def _write_read(asked: _Read, position: Position, wait_ms: int, request: Any) -> None:
-    write_position(request.init("from"), position)
+def _write_read(asked: _Read, wait_ms: int, request: Any) -> None:
+    write_position(request.init("from"), asked.position)
     for name, value in asked.fields.items():
         setattr(request, name, value)
     request.timeoutMs = wait_ms

@@ -2,7 +2,7 @@
 
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import methodcaller
 from typing import Any, TypedDict, Unpack
@@ -11,9 +11,9 @@ from queueber.client.arguments import values
 from queueber.client.arguments.values import Columns, Seconds
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.errors import InvalidArgument
-from queueber.limits import READ_ITEMS_MAX, SECOND_MS
-from queueber.model import LogStats, Receipt, ResultColumns
-from queueber.wire.results import read_log_stats, read_receipt, read_results
+from queueber.limits import BATCH_NUMBER_MAX, BATCHES_LIST_MAX, READ_ITEMS_MAX, SECOND_MS
+from queueber.model import BatchInfo, LogStats, Receipt, ResultColumns
+from queueber.wire.results import read_batches, read_log_stats, read_receipt, read_results
 
 _WAIT_ROUND_MS = 20 * SECOND_MS
 """How long one call waits. Longer waits are several calls, so a lost connection is noticed."""
@@ -53,6 +53,14 @@ def to_read(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class BatchPage:
+    """Batches as they are now. Pass `next` as `before` to get the next page; 0 on the last."""
+
+    batches: list[BatchInfo]
+    next: int
+
+
 class ResultCalls:
     """All but `drop_reader` are safe to repeat."""
 
@@ -64,6 +72,14 @@ class ResultCalls:
             methodcaller("receipt", values.to_batch(batch)),
             lambda response: read_receipt(response.receipt),
         )
+
+    def list_batches(self, limit: int, before: int) -> "Future[BatchPage]":
+        send = methodcaller(
+            "listBatches",
+            values.to_number("before", before, limit=BATCH_NUMBER_MAX),
+            values.to_number("limit", limit, least=1, limit=BATCHES_LIST_MAX),
+        )
+        return self._queue.ask(send, _read_batches)
 
     def wait_for_batch(self, batch: str, timeout: Seconds | None) -> "Future[Receipt]":
         timeout_ms = None if timeout is None else values.to_ms("timeout", timeout)
@@ -139,3 +155,8 @@ class ResultCalls:
 
     def _call(self, send: Any, wait_ms: int) -> Coroutine[Any, Any, Any]:
         return self._queue.call(send, is_repeatable=True, wait_seconds=wait_ms / SECOND_MS)
+
+
+def _read_batches(response: Any) -> BatchPage:
+    batches, more = read_batches(response)
+    return BatchPage(batches, batches[-1].number if more else 0)

@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from struct import Struct
 from typing import Any
 
 import capnp
@@ -13,12 +12,11 @@ import capnp
 from queueber.client.transport.link import Link, error_of
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.errors import FailedPrecondition, QueueberError
+from queueber.ids import reference
 from queueber.model import GroupKind, Subscribing
 from queueber.schema import wire
 from queueber.wire.pages import Columns
 from queueber.wire.subscriptions import write_subscribing
-
-_REFERENCE = Struct(">6xHQ")
 
 
 @dataclass(slots=True, eq=False)
@@ -41,11 +39,6 @@ class Delivered:
             for piece in self.columns.pieces
             for offset in range(piece.offset, piece.offset + piece.count)
         ]
-
-
-def reference(partition: int, offset: int) -> bytes:
-    """What names a message where calls about leases expect the id of an item."""
-    return _REFERENCE.pack(partition, offset)
 
 
 class Stream:

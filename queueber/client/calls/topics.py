@@ -12,7 +12,12 @@ from queueber.client.arguments.new_messages import to_partition
 from queueber.client.arguments.topic_names import to_topic_name
 from queueber.client.arguments.topic_settings import to_topic_config
 from queueber.client.calls.groups import GroupCalls, to_partitions
-from queueber.client.calls.publishes import Publishes, check_size
+from queueber.client.calls.publishes import (
+    NumberedPublishes,
+    Publishes,
+    check_size,
+    to_existing,
+)
 from queueber.client.calls.reads import ReadCalls
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link, TopicRef
@@ -20,7 +25,7 @@ from queueber.client.transport.remote_queue import RemoteQueue, filled
 from queueber.errors import InvalidArgument
 from queueber.limits import TOPIC_LIST_MAX
 from queueber.model import Position, Publication, Published, TopicConfig, TopicInfo
-from queueber.wire.messages import read_published, write_publication
+from queueber.wire.messages import read_published
 from queueber.wire.topics import read_topic_info, write_config, write_position
 
 _AS_IT_IS = 0
@@ -42,13 +47,16 @@ class TopicCalls:
     def publish(self, publication: Publication) -> "Future[Published]":
         if not self.ref.must_exist:
             return self._publishes.publish(publication)
-        # By its name it would be created.
         check_size(self.topic.connection, [publication])
         return self.topic.ask(
-            filled("publish", lambda target: write_publication(target, publication), "publication"),
+            to_existing(publication),
             lambda response: read_published(response.published),
             is_repeatable=publication.producer is not None,
         )
+
+    def numbered_publishes(self, producer_id: str, epoch: int) -> NumberedPublishes:
+        """Publishes of one producer. Producers share nothing."""
+        return NumberedPublishes(self.topic, producer_id, epoch)
 
     def describe(self) -> "Future[TopicInfo]":
         return self.topic.ask(

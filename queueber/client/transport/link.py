@@ -10,6 +10,7 @@ from typing import Any
 import capnp
 
 from queueber.client.transport.client_stream import ClientStream, connect_stream
+from queueber.client.transport.identity import NOBODY, Identity
 from queueber.client.transport.tls_failures import (
     HANDSHAKE_FAILURES,
     handshake_failure,
@@ -18,9 +19,10 @@ from queueber.client.transport.tls_failures import (
 from queueber.config import split_address
 from queueber.errors import Internal, InvalidArgument, QueueberError, Unavailable, from_wire
 from queueber.limits import MESSAGE_BYTES_CEILING, QUEUES_MAX
-from queueber.model import ServerInfo
+from queueber.model import Credential, ServerInfo
 from queueber.schema import wire
 from queueber.tls import TlsOptions, client_context
+from queueber.wire.callers import write_credential
 from queueber.wire.queues import read_server_info
 
 _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
@@ -37,6 +39,7 @@ class Target:
     connect_seconds: float
     retry_seconds: float
     name: str
+    identity: Identity = NOBODY
     tls: TlsOptions | None = None
 
 
@@ -87,6 +90,14 @@ class Link:
         self._capabilities: dict[Ref, Any] = {}
         self.server = ServerInfo("", "", 0, 0, 0, 0)
         self.is_lost = asyncio.Event()
+
+    def authenticate(self, credential: Credential) -> Any:
+        """Say who we are; from now on, calls go to the service that the server answers with."""
+        request = self.service.authenticate_request()
+        write_credential(request.init("credential"), credential)
+        answer = request.send()
+        self.service = answer.service
+        return answer
 
     def capability(self, ref: Ref) -> Any:
         """The capability of a queue, a topic or a group."""
@@ -151,7 +162,13 @@ async def open_link(target: Target) -> Link:
         raise InvalidArgument(f"address: {host!r} is not a host name") from None
     link = Link(stream, socket)
     try:
-        link.server = read_server_info((await link.service.describe()).server)
+        credential = await target.identity.credential()
+        answers = [] if credential is None else [link.authenticate(credential)]
+        # The question follows at once, without waiting for the answer to the first.
+        described = link.service.describe()
+        for answer in answers:
+            await answer
+        link.server = read_server_info((await described).server)
         if target.name:
             await _say_name(link, target.name)
     except capnp.KjException as failure:

@@ -5,21 +5,15 @@
 Messages that were published together have consecutive ids and sequences, as they have consecutive
 offsets. Position n of the block is the message at its first offset + n. In a topic that keeps the
 last message of each key the block may have lost some of them.
-
-A *reference* names a message of a topic in 16 bytes that sort as partition and offset do. The ones
-of a block are consecutive, so a group's leases hold runs of messages as those of a queue hold runs
-of items.
 """
 
 import struct
 
 from queueber.db.records.blocks import Block
 from queueber.db.records.log import decode_log_block
-from queueber.ids import ItemId
 from queueber.limits import ID_BYTES
 
 _HEAD = struct.Struct(f">{ID_BYTES}sQ")
-_REFERENCE = struct.Struct(">6xHQ")
 _MESSAGES_AT = 24 + _HEAD.size
 """Where the contents begin in the value of a block, behind the head that every log has."""
 
@@ -64,15 +58,3 @@ def contents_of(value: bytes) -> Block:
 def with_contents(value: bytes, contents: bytes) -> bytes:
     """The value of a block whose contents are replaced."""
     return value[:_MESSAGES_AT] + contents
-
-
-def reference(partition: int, offset: int) -> ItemId:
-    return ItemId(_REFERENCE.pack(partition, offset))
-
-
-def split_reference(item_id: bytes) -> tuple[int, int]:
-    """Partition and offset; raises `ValueError` if the bytes are no reference."""
-    if len(item_id) != ID_BYTES or item_id[:6] != bytes(6):
-        raise ValueError(f"{item_id.hex()} does not name a message")
-    partition, offset = _REFERENCE.unpack(item_id)
-    return partition, offset

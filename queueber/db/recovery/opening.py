@@ -249,7 +249,7 @@ _STORE_FILES = re.compile(r"\d{6,}\.sst|MANIFEST-\d+|SYNCED")
 
 _HARMLESS = re.compile(
     r"LOCK|LOG(\.old\.\d+)?|IDENTITY|OPTIONS-\d+(\.dbtmp)?|\d{6,}\.(log|dbtmp)"
-    r"|SYNCED\.new|rocksdict-config\.json|loads|lost\+found"
+    r"|SYNCED\.new|rocksdict-config\.json|loads|checkpoints|lost\+found"
 )
 """What a start that was killed leaves before there is a store, and what a new file system has."""
 

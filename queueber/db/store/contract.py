@@ -21,8 +21,9 @@ Reading
 
 What changes a store, and what does not
 - A store changes by `write` and by `take_in`, and in no other way: range deletions are steps of a
-  batch, `take_in` is a change with a family, names and first keys. `sync`, `reclaim` and `close`
-  change no entry. So whoever passes on every batch and every file, in order, has a copy.
+  batch, `take_in` is a change with a family, names and first keys. `sync`, `reclaim`,
+  `checkpoint` and `close` change no entry. So whoever passes on every batch and every file, in
+  order, has a copy.
 - What is stored is shared state: two stores that got the same changes in the same order hold the
   same entries. Exceptions are local to one store and marked so: the entries of `LOCAL_ENTRIES` and
   the file `SYNCED`, which say how far this store's own log was synced. A copy leaves them out.
@@ -109,6 +110,9 @@ class Store(Reads, Protocol):
     loads_path: Path
     """The directory of staged files: on the store's disk, so that `take_in` can move them."""
 
+    checkpoints_path: Path
+    """A directory on the store's disk for what `checkpoint` makes."""
+
     def first_key(
         self, family: Family, start: bytes, stop: bytes, *, skips_max: int
     ) -> bytes | None:
@@ -135,6 +139,14 @@ class Store(Reads, Protocol):
 
         Of a key that is in several files, or was in the store, the last file's value counts. A file
         that is missing, but whose first key is in the store, was moved before a crash.
+        """
+
+    def checkpoint(self, path: Path) -> None:
+        """Make a directory at `path` that is a store with all that was written before this call.
+
+        `path` is on the disk of the store, and new. What the directory holds is durable, and later
+        writes do not change it. It holds nothing of `loads_path`. `Unavailable` leaves no
+        directory. May run in another thread.
         """
 
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:

@@ -6,6 +6,7 @@ options avoid stalls, and a write that would stall raises `Unavailable` instead.
 """
 
 import contextlib
+import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise, repeat
@@ -20,6 +21,7 @@ from queueber.db.recovery.opening import open_database
 from queueber.db.recovery.wal import SYNCED_KEY, read_synced, synced_note, write_synced
 from queueber.db.store.contract import Batch, Entries, Range, ScanIncomplete
 from queueber.db.store.format import ensure_format
+from queueber.db.store.properties import StoreProperties, read_properties
 from queueber.db.store.snapshot import RocksSnapshot, unreadable
 from queueber.errors import StorageCorrupt, StorageFailed, Unavailable, invariant
 
@@ -69,6 +71,7 @@ class RocksStore:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the store at `path`; with `read_only` it must exist, and is only read."""
         self.loads_path = path / "loads"
+        self.checkpoints_path = path / "checkpoints"
         self._path = path
         self._is_read_only = read_only
         self.database, self.torn = open_database(path, read_only=read_only)
@@ -76,7 +79,11 @@ class RocksStore:
         """Sequence numbers: how far the log is synced, and the last such number noted in it."""
         self._has_failed_to_sync = False
         self._has_given_up_log = False
+        self.refusal = ""
+        """Why the last write was refused; empty once one succeeds."""
         """A write found the disk full: RocksDB writes no more to that log."""
+        self.refused_writes = {"full_disk": 0, "stall": 0}
+        """How many writes, by reason."""
         self._synced_noted = 0 if read_only else read_synced(path)
         self._families = {f: self.database.get_column_family(f.family_name) for f in Family}
         self._handles = {f: self.database.get_column_family_handle(f.family_name) for f in Family}
@@ -168,6 +175,10 @@ class RocksStore:
         self._snapshots.add(taken)
         return taken
 
+    def properties(self) -> StoreProperties:
+        """What RocksDB says of itself, for operators."""
+        return read_properties(self._path, self.database, self._families.values())
+
     # --- writing ----------------------------------------------------------------------------------
 
     def batch(self) -> RocksBatch:
@@ -183,7 +194,8 @@ class RocksStore:
             self.database.write(batch.raw, self._write_options)
         except Exception as error:
             self._check_if_final(error)
-            raise Unavailable(_why_refused(str(error))) from error
+            raise self._refused(error) from error
+        self.refusal = ""
         if batch.synced:
             self._synced_in_log = batch.synced
 
@@ -199,7 +211,7 @@ class RocksStore:
             # The operating system may have dropped the pages that it could not write: a second
             # sync that succeeds proves nothing.
             raise StorageFailed("the log could not be written before; start the server again")
-        if self._has_given_up_log:
+        if self._has_given_up_log or self.refusal:
             self._try_a_write()
         written = self.database.latest_sequence_number()
         try:
@@ -207,7 +219,7 @@ class RocksStore:
         except Exception as error:
             if "No space left" in str(error):
                 self._has_given_up_log = True
-                raise Unavailable(_why_refused(str(error))) from error
+                raise self._refused(error) from error
             self._has_failed_to_sync = True
             raise StorageFailed(
                 f"the disk failed ({str(error).strip()}); look at it, then start the server again: "
@@ -222,7 +234,10 @@ class RocksStore:
             raise unreadable(error) from error
         if "No space left" in text:
             self._has_given_up_log = True
-        elif not _is_stall(text):
+            self.refused_writes["full_disk"] += 1
+        elif _is_stall(text):
+            self.refused_writes["stall"] += 1
+        else:
             # RocksDB refuses all further writes; the log may hold none, some or all of the batch.
             self._has_failed_to_sync = True
             raise StorageFailed(
@@ -237,13 +252,21 @@ class RocksStore:
             self.database.write(probe.raw, self._write_options)
         except Exception as error:
             self._check_if_final(error)
-            raise Unavailable(_why_refused(str(error))) from error
+            raise self._refused(error) from error
         self._has_given_up_log = False
+        self.refusal = ""
+
+    def _refused(self, error: Exception) -> Unavailable:
+        self.refusal = _why_refused(str(error))
+        return Unavailable(self.refusal)
 
     @property
     def is_all_noted(self) -> bool:
-        """Whether the note in the file `SYNCED` covers everything that was written."""
-        return self.database.latest_sequence_number() == self._synced_noted
+        """Whether the note in the file `SYNCED` covers everything that was written.
+
+        Not while the store refuses writes: the next sync finds out whether it still does.
+        """
+        return not self.refusal and self.database.latest_sequence_number() == self._synced_noted
 
     def note_synced(self) -> None:
         """Write into the file `SYNCED` how far the last sync went. May run in another thread."""
@@ -268,6 +291,23 @@ class RocksStore:
             except Exception as error:
                 self._check_if_final(error)
                 raise Unavailable(_why_refused(str(error))) from error
+
+    def checkpoint(self, path: Path) -> None:
+        """As the contract says. The files are links to those of the store, so they take no space
+        as long as the store has them, too."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # `create_checkpoint` keeps the interpreter locked: no call is served meanwhile. What
+            # takes long in it is to write out what is only in memory, so most of that is done here.
+            for family in self._families.values():
+                family.flush(True)
+            rocksdict.Checkpoint(self.database).create_checkpoint(str(path))
+        except Exception as error:
+            for left in (path, path.with_name(f"{path.name}.tmp")):
+                shutil.rmtree(left, ignore_errors=True)
+            if "Corruption" in str(error):
+                raise unreadable(error) from error
+            raise Unavailable(_why_no_checkpoint(error)) from error
 
     def slices(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         bounds = {file["start_key"] for file in self.database.live_files()}
@@ -312,3 +352,9 @@ def _why_refused(text: str) -> str:
     if _is_stall(text):
         return "the disk does not keep up with the writes; send the call again in a moment"
     return f"the store refused the write ({text.strip()}); look at the server's log and disk"
+
+
+def _why_no_checkpoint(error: Exception) -> str:
+    if "No space left" in str(error):
+        return "the disk of the data directory is full; make room, then begin the backup again"
+    return f"no checkpoint could be made ({str(error).strip()}); look at the server's disk"

@@ -12,14 +12,14 @@ from queueber.db.families import Family
 from queueber.db.records.blocks import bits_of
 from queueber.db.records.keys import prefix_end, queue_prefix
 from queueber.db.records.log import block_key
-from queueber.db.records.messages import MessageBlock, reference, split_reference
+from queueber.db.records.messages import MessageBlock
 from queueber.db.records.topics import Inherited
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck, misfits
 from queueber.engine.integrity.queue_entries import CheckedQueue, Violation, readable
 from queueber.engine.integrity.states import StateRun
 from queueber.engine.integrity.stored_blocks import StoredBlock, read_block
-from queueber.ids import ItemId
+from queueber.ids import ItemId, reference, split_reference
 
 _CACHED_MAX = 1000
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from queueber.db.families import LOG_FAMILIES, Family
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end, queue_prefix, split_queue_prefix
-from queueber.db.records.messages import split_reference
 from queueber.db.records.topics import (
     TopicRecord,
     decode_group,
@@ -23,6 +22,7 @@ from queueber.engine.integrity.owners import KEY_WIDTHS, LAST_KEY, Kind, Owners,
 from queueber.engine.integrity.queue_entries import readable
 from queueber.engine.integrity.states import STATES
 from queueber.engine.kernel.transaction import NEXT_NUMBER_KEY
+from queueber.ids import split_reference
 from queueber.limits import ID_BYTES, TOPIC_PARTITIONS_MAX
 from queueber.model import TopicSettings
 

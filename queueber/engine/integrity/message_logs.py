@@ -10,12 +10,12 @@ from queueber.db.families import Family
 from queueber.db.records import log
 from queueber.db.records.keys import prefix_end, text_digest
 from queueber.db.records.log import LogBlock, LogHead, encode_offset
-from queueber.db.records.messages import MessageBlock, reference
+from queueber.db.records.messages import MessageBlock
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.logs import check_neighbours
 from queueber.engine.integrity.queue_entries import readable
 from queueber.engine.integrity.stored_blocks import read_block, unreadable_details
-from queueber.ids import shifted
+from queueber.ids import reference, shifted
 from queueber.limits import ID_BYTES
 
 Broken = tuple[str, str]

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from queueber.db.families import GROUP_FAMILIES, Family
 from queueber.db.records.keys import PREFIX_BYTES, prefix_end, queue_prefix
 from queueber.db.records.log import LogHead, decode_offset, encode_offset
-from queueber.db.records.messages import split_reference
 from queueber.db.records.queues import Counters, encode_counters
 from queueber.db.records.topics import GroupRecord, TopicRecord, decode_group, position_key
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_groups import GroupsCheck
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.integrity.states import STATES, read_states
+from queueber.ids import split_reference
 from queueber.model import GroupKind
 
 

@@ -11,13 +11,13 @@ from queueber.db.families import Family
 from queueber.db.records import log
 from queueber.db.records.keys import prefix_end, queue_prefix, text_digest
 from queueber.db.records.log import LogBlock, LogHead, encode_offset
-from queueber.db.records.messages import MessageBlock, reference
+from queueber.db.records.messages import MessageBlock
 from queueber.db.records.remembered import FORGET_TOMBSTONE
 from queueber.db.records.topics import TopicRecord
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.message_logs import follows, read_messages
 from queueber.engine.integrity.queue_entries import QueueEntries, QueueWrites, readable
-from queueber.ids import shifted
+from queueber.ids import reference, shifted
 
 Tombstone = tuple[int, bytes, bytes]
 """When to delete it, and the reference and value of its entry in `forget`."""

@@ -24,8 +24,9 @@ from queueber.db.records.runs import Run, count_items, decode_held, encode_held,
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.blocks import Blocks
-from queueber.ids import ItemId, LeaseId
+from queueber.ids import ItemId, LeaseId, made_at_ms
 from queueber.limits import BLOCK_ITEMS_MAX, ID_BYTES
+from queueber.model import LeaseInfo
 
 LeaseOf = tuple[bytes, bytes]
 """An item, and the lease that holds it."""
@@ -94,6 +95,23 @@ class Leases:
         start, stop = self._prefix + item_id, self._prefix + last_id_end(item_id)
         found = self._store.scan(Family.HOLDERS, start, stop, 1)
         return found[0][0][PREFIX_BYTES : PREFIX_BYTES + ID_BYTES] if found else item_id
+
+    def page(self, after: bytes, limit: int) -> tuple[list[LeaseInfo], bool]:
+        """Up to `limit` leases behind `after`, oldest first, and whether there are more.
+
+        One that has expired is listed until the sweeper ends it, as its items are still leased.
+        """
+        prefix = self._prefix
+        # The first key behind that of a lease is the same with a zero byte more.
+        start = prefix + after + b"\0" if after else prefix
+        stop = prefix + _AFTER_ANY_LEASE
+        entries = self._store.scan(Family.LEASES, start, stop, limit + 1)
+        listed = []
+        for key, entry in entries[:limit]:
+            lease_id, (expires_at_ms, held) = key[PREFIX_BYTES:], decode_lease(entry)
+            items = count_items(decode_held(held))
+            listed.append(LeaseInfo(lease_id, "", items, expires_at_ms, made_at_ms(lease_id)))
+        return listed, len(entries) > limit
 
     # --- begin and extend -------------------------------------------------------------------------
 

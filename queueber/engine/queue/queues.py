@@ -167,7 +167,7 @@ def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
         name=queue.name,
         settings=queue.settings,
         created_at_ms=queue.created_at_ms,
-        oldest_claimable_age_ms=_oldest_claimable_age_ms(queue, now_ms),
+        oldest_claimable_age_ms=oldest_claimable_age_ms(queue, now_ms),
         waiting_polls=waiting_polls,
         paused_until_ms=queue.paused_until_ms if queue.is_paused(now_ms) else 0,
         results=head.next_offset - head.first_offset,
@@ -176,7 +176,7 @@ def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:
     )
 
 
-def _oldest_claimable_age_ms(queue: QueueState, now_ms: int) -> int:
+def oldest_claimable_age_ms(queue: QueueState, now_ms: int) -> int:
     """How long the oldest item that a poll could get now has been ready; 0 if there is none."""
     if queue.is_paused(now_ms):
         return 0

@@ -13,18 +13,19 @@ from queueber.db.records import remembered as codec
 from queueber.db.records.keys import DIGEST_BYTES, text_digest
 from queueber.db.records.remembered import BatchRecord
 from queueber.db.records.runs import Run, mark_batch
-from queueber.db.store.contract import Reads
+from queueber.db.store.contract import Entries, Reads
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
 from queueber.errors import NotFound, ResourceExhausted, invariant
 from queueber.ids import ItemId
 from queueber.limits import BATCH_KEEP_MS, BATCHES_MAX, ID_BYTES
-from queueber.model import Receipt
+from queueber.model import BatchInfo, Receipt
 
 Changed = dict[int, BatchRecord | None]
 """The batches that a transaction changes, by number; None for one that it drops."""
 
 _NAMES_KEPT = 1000
+_FIRST_BATCH = 1
 
 
 class Side(Enum):
@@ -238,19 +239,54 @@ class Batches:
                 f"first add, and is forgotten {BATCH_KEEP_MS // 1000} s after its end"
             )
         stored = self._reads.get(Family.BATCHES, self._prefix + codec.batch_number_part(number))
-        record = codec.decode_batch(stored or b"")
-        ended_digest = (record.done_digest + record.dead_digest) % codec.DIGEST_MODULUS
-        return Receipt(
-            batch=name,
-            added=record.added,
-            done=record.done,
-            dead=record.dead,
-            live=record.live,
-            added_digest=record.added_digest.to_bytes(DIGEST_BYTES),
-            done_digest=record.done_digest.to_bytes(DIGEST_BYTES),
-            dead_digest=record.dead_digest.to_bytes(DIGEST_BYTES),
-            complete=record.live == 0 and not record.loads and record.added_digest == ended_digest,
-        )
+        return _receipt(codec.decode_batch(stored or b""))
+
+    def page(self, end: int, limit: int) -> tuple[list[BatchInfo], bool]:
+        """Up to `limit` batches with numbers below `end`, newest first; whether there are more."""
+        entries = self._newest(end, limit + 1)
+        listed = [
+            BatchInfo(
+                int.from_bytes(key[len(self._prefix) :]), _receipt(codec.decode_batch(stored))
+            )
+            for key, stored in entries[:limit]
+        ]
+        return listed, len(entries) > limit
+
+    def _newest(self, end: int, count: int) -> Entries:
+        """The last `count` entries before number `end`, last first.
+
+        A store is scanned forwards only. So this looks at one span of numbers after the other, from
+        the end on; a span is widened while few of its batches are remembered.
+        """
+        found: Entries = []
+        width = count
+        while end > _FIRST_BATCH and len(found) < count:
+            begin = max(_FIRST_BATCH, end - width)
+            start, stop = (self._prefix + codec.batch_number_part(n) for n in (begin, end))
+            entries = self._reads.scan(Family.BATCHES, start, stop, count + 1)
+            if len(entries) > count:
+                width = max(count, width // 2)  # too many to tell which are the last
+                continue
+            found += reversed(entries)
+            end = begin
+            if 2 * len(entries) < count:
+                width *= 2
+        return found[:count]
+
+
+def _receipt(record: BatchRecord) -> Receipt:
+    ended_digest = (record.done_digest + record.dead_digest) % codec.DIGEST_MODULUS
+    return Receipt(
+        batch=record.name,
+        added=record.added,
+        done=record.done,
+        dead=record.dead,
+        live=record.live,
+        added_digest=record.added_digest.to_bytes(DIGEST_BYTES),
+        done_digest=record.done_digest.to_bytes(DIGEST_BYTES),
+        dead_digest=record.dead_digest.to_bytes(DIGEST_BYTES),
+        complete=record.live == 0 and not record.loads and record.added_digest == ended_digest,
+    )
 
 
 def _move(record: BatchRecord, side: Side, count: int, digest: int) -> None:

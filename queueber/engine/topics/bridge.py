@@ -5,9 +5,8 @@ twice. The key of an item is the topic, partition and offset of its message: sho
 the group, the queue recognises those items for as long as it remembers keys.
 """
 
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count, repeat
 from typing import Any
 
 from queueber.db.records.blocks import unpack_attributes
@@ -15,14 +14,14 @@ from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.add import add
 from queueber.engine.queue.queue_state import QueueState
-from queueber.engine.topics.group import Group
+from queueber.engine.topics.group import BridgeState, Group, Stop
 from queueber.engine.topics.groups import floor, move_cursor
 from queueber.engine.topics.read import read
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
-from queueber.errors import FailedPrecondition, QueueberError, ResourceExhausted
+from queueber.errors import NotFound, QueueberError, ResourceExhausted
 from queueber.limits import BRIDGE_BYTES_MAX, BRIDGE_RETRY_MS
-from queueber.model import Bounds, GroupKind, MessageSlice, NewItems, PackedMessages
+from queueber.model import Bounds, GroupKind, NewItems
 
 
 def _bridges(topic: TopicState) -> list[Group]:
@@ -38,62 +37,79 @@ def bridged_queues(topics: Topics, topic: TopicState) -> list[QueueState]:
 
 def bridge_due_ms(topic: TopicState, now_ms: int) -> int:
     """When there are messages to add to a queue; `NEVER_MS`: there are none."""
-    due_ms = NEVER_MS
-    for group in _bridges(topic):
-        partitions = range(topic.partitions)
-        if any(floor(topic, group, each) < topic.next_offset(each) for each in partitions):
-            due_ms = min(due_ms, max(group.record.paused_until_ms, group.retry_at_ms))
-    return due_ms
+    return min([_due_ms(topic, group) for group in _bridges(topic)], default=NEVER_MS)
+
+
+def _due_ms(topic: TopicState, group: Group) -> int:
+    bridge, due_ms = group.bridge, NEVER_MS
+    for partition in range(topic.partitions):
+        at = floor(topic, group, partition)
+        if at < topic.next_offset(partition):
+            stop = bridge.stop_at(partition, at)
+            due_ms = min(due_ms, 0 if stop is None else stop.retry_at_ms)
+    return max(due_ms, group.record.paused_until_ms, bridge.retry_at_ms)
 
 
 def fill_queues(tx: Transaction[Any], topics: Topics, topic: TopicState, messages_max: int) -> int:
     """Do a step of one group for which there are messages; returns how many were moved.
 
-    A queue that is full or does not exist is tried again later.
+    A queue that is full or does not exist, or that does not take a message because it is too large,
+    is tried again later.
     """
     for group in _bridges(topic):
-        if max(group.record.paused_until_ms, group.retry_at_ms) > tx.now_ms:
+        if _due_ms(topic, group) > tx.now_ms:
             continue
-        queue = topics.queues.by_name.get(group.settings.queue)
+        bridge, moved = group.bridge, 0
         try:
-            moved = 0 if queue is None else move(tx, topics, topic, group, queue, messages_max)
-        except QueueberError:
-            moved = 0
+            queue = topics.queues.get(group.settings.queue)
+            moved = move(tx, topic, group, queue, messages_max)
+            bridge.refuse("", is_told=False)
+        except QueueberError as error:
+            # Queues are full all the time, until their items are done. No queue comes by itself.
+            bridge.refuse(str(error), is_told=isinstance(error, NotFound))
         if moved:
             return moved
-        group.retry_at_ms = tx.now_ms + BRIDGE_RETRY_MS
+        if _due_ms(topic, group) <= tx.now_ms:
+            bridge.retry_at_ms = tx.now_ms + BRIDGE_RETRY_MS
     return 0
 
 
+def new_stops(topic: TopicState) -> list[tuple[Group, Stop]]:
+    """What has stopped the bridges of a topic since they were last asked."""
+    found = [(group, stop) for group in _bridges(topic) for stop in group.bridge.untold]
+    for group, _ in found:
+        group.bridge.untold.clear()
+    return found
+
+
 def move(
-    tx: Transaction[Any],
-    topics: Topics,
-    topic: TopicState,
-    group: Group,
-    queue: QueueState,
-    messages_max: int,
+    tx: Transaction[Any], topic: TopicState, group: Group, queue: QueueState, messages_max: int
 ) -> int:
     """Add up to `messages_max` messages to the queue, and move the group's cursors behind them.
 
     Returns how many there were. A queue that has no room for the next one refuses it, and the
-    transaction stays as it was.
+    transaction stays as it was. A message that is larger than an item of the queue may be stops its
+    partition, and no other.
     """
-    if group.kind is not GroupKind.QUEUE:
-        raise FailedPrecondition(
-            f"group {group.name!r} is of kind {group.kind.value!r}; only groups of kind 'queue' "
-            "add messages to a queue"
-        )
+    bridge = group.bridge
     if group.is_paused(tx.now_ms):
         return 0
-    items = _Items(*_room(queue, messages_max))
+    items = _Items(*_room(queue, messages_max), queue.settings.item_bytes_max)
     cursors: dict[int, int] = {}
-    for partition in _in_turn(topic, group):
+    for partition in _in_turn(topic, bridge):
         start, end = floor(topic, group, partition), topic.next_offset(partition)
-        if start < end:
-            cursors[partition] = _take(tx, topic, partition, start, items)
-            if cursors[partition] < end:
-                tx.after_write(setattr, group, "turn", partition + 1)
-                break
+        stop = bridge.stop_at(partition, start)
+        if start == end or (stop is not None and stop.retry_at_ms > tx.now_ms):
+            continue
+        cursors[partition] = _take(tx, topic, partition, start, items)
+        if items.too_large:
+            reason = _too_large(topic, partition, cursors[partition], items.too_large, queue)
+            retry_at_ms = tx.now_ms + BRIDGE_RETRY_MS
+            bridge.stop(partition, Stop(reason, partition, cursors[partition], retry_at_ms))
+            items.too_large = 0
+        elif cursors[partition] < end:
+            tx.after_write(setattr, bridge, "turn", partition + 1)
+            break
     if items.contents:
         add(tx.join(queue), NewItems(items.contents, keys=items.keys, attributes=items.attributes))
     elif items.is_full:
@@ -104,6 +120,13 @@ def move(
     for partition, offset in cursors.items():
         move_cursor(tx, topic, group, partition, offset)
     return len(items.contents)
+
+
+def _too_large(topic: TopicState, partition: int, offset: int, size: int, queue: QueueState) -> str:
+    return (
+        f"message {offset} of partition {partition} of topic {topic.name!r} has {size} bytes; "
+        f"item_bytes_max of queue {queue.name!r} is {queue.settings.item_bytes_max}"
+    )
 
 
 def _room(queue: QueueState, messages_max: int) -> tuple[int, int]:
@@ -117,11 +140,11 @@ def _room(queue: QueueState, messages_max: int) -> tuple[int, int]:
     return messages_max, bytes_max
 
 
-def _in_turn(topic: TopicState, group: Group) -> list[int]:
+def _in_turn(topic: TopicState, bridge: BridgeState) -> list[int]:
     """The partitions. The one that the last step ended with is the last, so that none waits for the
     others."""
     total = topic.partitions
-    return [(group.turn + each) % total for each in range(total)]
+    return [(bridge.turn + each) % total for each in range(total)]
 
 
 @dataclass(slots=True)
@@ -130,13 +153,19 @@ class _Items:
 
     messages_left: int
     bytes_left: int
+    item_bytes_max: int
     contents: list[bytes] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     attributes: list[dict[str, str]] = field(default_factory=list)
     is_full: bool = False
+    too_large: int = 0
+    """The bytes of a message that the queue does not take."""
 
     def put(self, key: str, payload: bytes, attributes: bytes) -> bool:
         """Whether there is room for one more."""
+        if self.item_bytes_max and len(payload) > self.item_bytes_max:
+            self.too_large = len(payload)
+            return False
         size = len(payload) + len(key.encode()) + len(attributes)
         is_alone = not self.contents and self.bytes_left >= BRIDGE_BYTES_MAX
         if self.messages_left <= 0 or (size > self.bytes_left and not is_alone):
@@ -156,21 +185,14 @@ def _take(
     """Take messages of a partition as far as there is room; returns the offset behind them."""
     bounds = Bounds(max(1, items.messages_left), max(1, items.bytes_left))
     found = read(tx.store, topic, partition, start, bounds)
-    for offset, payload, attributes in _messages(found):
-        if not items.put(f"{topic.name}/{partition}/{offset}", payload, attributes):
-            return offset
+    for piece in found.packed:
+        attributes = piece.attributes or repeat(b"")
+        for offset, payload, own in zip(count(piece.offset), piece.split(), attributes):
+            if not items.put(_key(topic, partition, offset), payload, own):
+                return offset
     return found.next_offset
 
 
-def _messages(found: MessageSlice) -> Iterator[tuple[int, bytes, bytes]]:
-    """Offset, payload and packed attributes of each message."""
-    for piece in found.packed:
-        yield from _of_piece(piece)
-
-
-def _of_piece(piece: PackedMessages) -> Iterator[tuple[int, bytes, bytes]]:
-    start = 0
-    for at, end in enumerate(struct.unpack(f"<{piece.count}I", piece.ends)):
-        attributes = piece.attributes[at] if piece.attributes else b""
-        yield piece.offset + at, piece.payloads[start:end], attributes
-        start = end
+def _key(topic: TopicState, partition: int, offset: int) -> str:
+    """The number of the topic makes it another key if the topic is deleted and created again."""
+    return f"{topic.name}/{partition}/{offset}#{topic.queue_id}"

@@ -23,17 +23,13 @@ from queueber.db.records.keys import (
     text_digest,
 )
 from queueber.db.records.log import block_key, decode_offset, encode_offset
-from queueber.db.records.messages import (
-    contents_of,
-    reference,
-    split_reference,
-    with_contents,
-)
+from queueber.db.records.messages import contents_of, with_contents
 from queueber.db.records.remembered import FORGET_TOMBSTONE
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import Log, block_at
 from queueber.engine.records.retention import Retention
+from queueber.ids import reference, split_reference
 from queueber.limits import COMPACT_AFTER_MS
 from queueber.model import NewMessages
 

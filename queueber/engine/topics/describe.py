@@ -1,6 +1,10 @@
-"""What a caller may know of a topic."""
+"""What a caller may know of a topic, and how many there are."""
 
+from itertools import islice
+
+from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
+from queueber.db.store.contract import Store
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.ids import QueueId
@@ -34,3 +38,10 @@ def _partition_info(topic: TopicState, partition: int) -> PartitionInfo:
         head.oldest_ms,
         head.last_ms,
     )
+
+
+def count_names(store: Store, prefix: str, limit: int) -> int:
+    """How many names and aliases of topics begin with the prefix, up to a limit."""
+    text = prefix.encode()
+    found = store.walk(Family.TOPIC_NAMES, text, text + b"\xff")
+    return sum(1 for _ in islice(found, limit))

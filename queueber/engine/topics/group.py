@@ -1,6 +1,7 @@
 """One group of a topic in memory: its record as last written."""
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 from queueber.db.families import Family
 from queueber.db.records.keys import prefix_end, queue_prefix
@@ -25,15 +26,74 @@ class Opener(Protocol):
     """The topic, as the parent of its groups."""
 
     @property
+    def name(self) -> str: ...
+    @property
     def prefix(self) -> bytes: ...
     def noted_of(self, group: "Group") -> NotedTime: ...
     def open_queue(self, group: "Group") -> QueueState: ...
+
+
+class Stop(NamedTuple):
+    """Why a bridge does not go on; without a place it goes on nowhere."""
+
+    reason: str
+    partition: int | None = None
+    offset: int | None = None
+    retry_at_ms: int = 0
+
+
+class BridgeState:
+    """What a bridge remembers between two steps. Nothing of it is stored: after a restart the first
+    step finds it again."""
+
+    __slots__ = ("refusal", "retry_at_ms", "stops", "turn", "untold")
+
+    def __init__(self) -> None:
+        self.refusal = ""
+        """Why the queue took nothing in the last step."""
+        self.retry_at_ms = 0
+        """The queue is not tried before this time."""
+        self.turn = 0
+        """The partition that the next step begins with."""
+        self.stops: dict[int, Stop] = {}
+        """The messages that the queue does not take, by partition."""
+        self.untold: list[Stop] = []
+        """Stops that operators have not heard of yet."""
+
+    def stop(self, partition: int, stop: Stop) -> None:
+        known = self.stops.get(partition)
+        if known is None or known.offset != stop.offset:
+            self.untold.append(stop)
+        self.stops[partition] = stop
+
+    def refuse(self, reason: str, *, is_told: bool) -> None:
+        if is_told and reason != self.refusal:
+            self.untold.append(Stop(reason))
+        self.refusal = reason
+
+    def stop_at(self, partition: int, offset: int) -> Stop | None:
+        """The stop of a partition, if that is where the group still is."""
+        stop = self.stops.get(partition)
+        return stop if stop is not None and stop.offset == offset else None
+
+    def stopped_by(self, waiting: Mapping[int, int]) -> str:
+        """Why messages are not added; "": they are. `waiting` has for each partition with messages
+        that were not added the offset of the first one."""
+        if not waiting:
+            return ""
+        stops = [self.stop_at(partition, offset) for partition, offset in waiting.items()]
+        reasons = [each.reason for each in stops if each is not None]
+        if self.refusal:
+            reasons.insert(0, self.refusal)
+        more = f", and {len(reasons) - 1} more partitions are stopped" if len(reasons) > 1 else ""
+        return reasons[0] + more if reasons else ""
 
 
 class Group:
     """One group. Only a transaction that is written replaces its record."""
 
     __slots__ = (
+        "_bridge",
         "_noted",
         "_queue",
         "_topic",
@@ -41,22 +101,21 @@ class Group:
         "prefix",
         "queue_id",
         "record",
-        "retry_at_ms",
-        "turn",
     )  # fmt: skip
 
     def __init__(self, topic: Opener, name: str, record: GroupRecord) -> None:
         self._topic = topic
         self._queue: QueueState | None = None
         self._noted: NotedTime | None = None
+        self._bridge: BridgeState | None = None
         self.name = name
-        self.retry_at_ms = 0
-        """Of a bridge: its queue had no room, and is not tried before this time."""
-        self.turn = 0
-        """Of a bridge: the partition that its next step begins with."""
         self.record = record
         self.queue_id = QueueId(record.number)
         self.prefix = queue_prefix(record.number)
+
+    @property
+    def topic_name(self) -> str:
+        return self._topic.name
 
     @property
     def kind(self) -> GroupKind:
@@ -88,6 +147,18 @@ class Group:
         if self._queue is None:
             self._queue = self._topic.open_queue(self)
         return self._queue
+
+    @property
+    def bridge(self) -> BridgeState:
+        """What a group that adds messages to a queue remembers."""
+        if self.kind is not GroupKind.QUEUE:
+            raise FailedPrecondition(
+                f"group {self.name!r} is of kind {self.kind.value!r}; only groups of kind 'queue' "
+                "add messages to a queue"
+            )
+        if self._bridge is None:
+            self._bridge = BridgeState()
+        return self._bridge
 
     @property
     def opened_queue(self) -> QueueState | None:

@@ -8,11 +8,11 @@ from collections.abc import Collection
 
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, last_id_end
-from queueber.db.records.messages import reference, split_reference
 from queueber.db.records.runs import Entry, Run, Sizes, at_time_of, decode_dead, part, pick
 from queueber.db.store.contract import Store
 from queueber.engine.queue.places import find_entry, put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueState, QueueTx
+from queueber.ids import reference, split_reference
 from queueber.limits import BLOCK_ITEMS_MAX, ID_BYTES
 
 _OFFSET_END = (1 << 64) - 1

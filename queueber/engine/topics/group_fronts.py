@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from queueber.db.records.keys import DUE_BYTES, Due
-from queueber.db.records.messages import split_reference
 from queueber.db.records.runs import Entry, Run, part
 from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
@@ -18,6 +17,7 @@ from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
 from queueber.engine.topics.group_entries import has_dead_from, without_dead
 from queueber.engine.topics.message_blocks import MessageReader, Messages, runs_from
+from queueber.ids import split_reference
 from queueber.limits import PRIORITY_MAX
 
 _LAST_LEVEL = PRIORITY_MAX

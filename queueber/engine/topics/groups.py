@@ -248,8 +248,8 @@ def group_info(reads: Reads, topic: TopicState, group: Group, now_ms: int) -> Gr
         counters = group.queue.counters
         leased, dead = counters.leased, counters.dead
         lag = shared_groups.lag(group)
-    waiting = [each for each in range(topic.partitions) if floors[each] < ends[each]]
-    oldest_ms = _oldest_ms(reads, topic, [(each, floors[each]) for each in waiting], now_ms)
+    waiting = {each: at for each, at in enumerate(floors) if at < ends[each]}
+    is_moving = group.kind is GroupKind.QUEUE and not group.is_paused(now_ms)
     return GroupInfo(
         group.name,
         group.settings,
@@ -257,9 +257,10 @@ def group_info(reads: Reads, topic: TopicState, group: Group, now_ms: int) -> Gr
         group.record.paused_until_ms if group.is_paused(now_ms) else 0,
         floors,
         lag,
-        now_ms - oldest_ms,
+        now_ms - _oldest_ms(reads, topic, waiting.items(), now_ms),
         leased,
         dead,
+        stopped_by=group.bridge.stopped_by(waiting) if is_moving else "",
     )
 
 

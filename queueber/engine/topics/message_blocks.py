@@ -13,13 +13,13 @@ from queueber.db.families import Family
 from queueber.db.records.blocks import Block
 from queueber.db.records.keys import prefix_end
 from queueber.db.records.log import LogBlock, block_key, decode_log_block
-from queueber.db.records.messages import contents_of, reference, split_reference
+from queueber.db.records.messages import contents_of
 from queueber.db.records.runs import Run, Sizes, make_run, new_mark
 from queueber.db.store.contract import Reads, Store
 from queueber.engine.kernel.transaction import Owner, Transaction
 from queueber.engine.queue.blocks import BlockReader, Blocks
 from queueber.engine.queue.recent_blocks import RecentBlocks
-from queueber.ids import ItemId
+from queueber.ids import ItemId, reference, split_reference
 from queueber.limits import PRIORITY_DEFAULT, TRIM_ACKNOWLEDGED_MS
 from queueber.model import TopicSettings
 

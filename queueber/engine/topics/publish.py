@@ -12,18 +12,13 @@ from zlib import crc32
 
 from queueber.db.records.blocks import NewBlock, make_blocks
 from queueber.db.records.log import LogHead
-from queueber.db.records.messages import (
-    encode_messages,
-    read_message_head,
-    reference,
-    split_reference,
-)
+from queueber.db.records.messages import encode_messages, read_message_head
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append_block
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
-from queueber.ids import ItemId, ids_up_to, shifted
+from queueber.ids import ItemId, ids_up_to, reference, shifted, split_reference
 from queueber.model import Added, GroupKind, IdRuns, NewItems, NewMessages, Publication, Published
 
 

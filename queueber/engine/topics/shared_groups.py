@@ -18,7 +18,6 @@ from typing import Any
 from queueber.db.families import Family
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.log import decode_offset, encode_offset
-from queueber.db.records.messages import split_reference
 from queueber.db.records.queues import Counters, decode_counters
 from queueber.db.records.runs import Run, part
 from queueber.db.records.topics import position_key
@@ -41,6 +40,7 @@ from queueber.engine.topics.group_entries import (
 from queueber.engine.topics.group_fronts import ReturnedFront, UndeliveredFront
 from queueber.engine.topics.message_blocks import MessageBlocks, MessageReader, Messages
 from queueber.errors import ResourceExhausted
+from queueber.ids import split_reference
 from queueber.limits import GROUP_RESET_MAX
 from queueber.model import QueueSettings
 

@@ -11,18 +11,26 @@ from typing import Any
 
 from queueber.db.records.keys import NEVER_MS
 from queueber.engine.kernel.due_scan import Done
+from queueber.engine.kernel.noted_times import NotedTime
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue import sweep as queue_sweep
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.queues import Queues
-from queueber.engine.topics.bridge import bridge_due_ms, bridged_queues, fill_queues
+from queueber.engine.topics.bridge import (
+    bridge_due_ms,
+    bridged_queues,
+    fill_queues,
+    new_stops,
+)
 from queueber.engine.topics.drop import drop_slice
+from queueber.engine.topics.group import Group, Stop
 from queueber.engine.topics.groups import acknowledged
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.engine.topics.trim import trim_to_limits
+from queueber.errors import StorageCorrupt
 from queueber.ids import QueueId
-from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS
+from queueber.limits import STORE_RETRY_MS, SWEEP_SLICE_ITEMS, UNREADABLE_RETRY_MS
 from queueber.model import Sweep
 
 _NOTED_AT_ONCE = 100
@@ -38,6 +46,10 @@ class Swept:
     topic: TopicState | None = None
     filled: Sequence[QueueState] = ()
     """Queues that messages of the topic were added to."""
+    stops: Sequence[tuple[Group, Stop]] = ()
+    """What has stopped bridges of the topic."""
+    unreadable: Sequence[StorageCorrupt] = ()
+    """What could not be looked at. The rest goes on, and it is tried again later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +156,14 @@ def sweep(
     topic = topics.loaded(number)
     if topic is None:
         return Swept()  # nobody uses it any more; its noted time brings it back
-    filled = bridged_queues(topics, topic)
-    sweep_topic(kernel, topics, topic, now_ms, items_max)
-    return Swept(topic=topic, filled=filled)
+    try:
+        filled = bridged_queues(topics, topic)
+        sweep_topic(kernel, topics, topic, now_ms, items_max)
+    except StorageCorrupt as error:
+        kernel.agenda.forget(number)
+        kernel.agenda.schedule(number, now_ms + UNREADABLE_RETRY_MS)
+        return Swept(unreadable=[error])
+    return Swept(topic=topic, filled=filled, stops=new_stops(topic))
 
 
 def sweep_topic(
@@ -183,11 +200,17 @@ def _look_at_noted(kernel: Kernel, topics: Topics, now_ms: int) -> Swept | None:
     if not due:
         return None
     tx = Transaction(kernel, now_ms, None)
+    unreadable: list[StorageCorrupt] = []
     for at_ms, number, topic_number in due:
         topics.times.forget(tx, at_ms, number)
-        _note_again(tx, topics, number, topic_number)
+        try:
+            _note_again(tx, topics, number, topic_number)
+        except StorageCorrupt as error:
+            unreadable.append(error)
+            noted = NotedTime(topics.times, None, number, topic_number)
+            noted.note(tx, now_ms + UNREADABLE_RETRY_MS)
     tx.commit()
-    return Swept()
+    return Swept(unreadable=unreadable)
 
 
 def _note_again(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from queueber.db.records.messages import reference
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.add import add
 from queueber.engine.queue.queue_state import QueueState
@@ -20,6 +19,7 @@ from queueber.engine.topics.publish import publish
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import Aborted, FailedPrecondition
+from queueber.ids import reference
 from queueber.model import GroupKind, NewItems, Publication, TogetherDone
 
 

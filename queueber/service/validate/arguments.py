@@ -11,6 +11,7 @@ from queueber.engine.loads.part_check import check_partition
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import (
     CLIENT_NAME_BYTES_MAX,
+    HISTORY_NAMES_MAX,
     ID_BYTES,
     LEASE_MS_MAX,
     LOAD_CHUNK_BYTES,
@@ -31,6 +32,14 @@ def check_queue_name(name: str, field: str = "name") -> None:
         raise InvalidArgument(
             f"{field}: {name[:200]!r} is not a queue name; use 1 to {QUEUE_NAME_CHARS_MAX} "
             "letters, digits, dots, dashes and underscores"
+        )
+
+
+def check_history_names(field: str, names: Sequence[str]) -> None:
+    if len(names) > HISTORY_NAMES_MAX:
+        raise ResourceExhausted(
+            f"{field}: the call has {len(names)}; the limit is {HISTORY_NAMES_MAX}, send several "
+            "calls"
         )
 
 

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -252,3 +253,71 @@ def test_tail_begins_at_the_end_and_prints_what_is_published(
 
     assert process.returncode == 130
     assert set(lines) == {b"new\n", b"last\n"}
+
+
+def test_groups_show_what_stops_a_bridge(
+    cli: Cli, client: queueber.Client, topic: queueber.Topic
+) -> None:
+    queue = f"{topic.name}-queue"
+    client.create_queue(queue, item_bytes_max=3)
+    topic.create_group("bridge", kind="queue", queue=queue)
+    topic.publish(b"long")
+    reason = (
+        f"message 0 of partition 0 of topic '{topic.name}' has 4 bytes; "
+        f"item_bytes_max of queue '{queue}' is 3"
+    )
+    deadline = time.monotonic() + 10
+    while topic.describe_group("bridge").stopped_by != reason:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+    assert reason in cli("topic", "groups", topic.name).stdout
+    assert objects(cli("topic", "groups", topic.name, "--json"))[0]["stoppedBy"] == reason
+
+
+def test_a_group_is_paused_and_resumed(cli: Cli, topic: queueber.Topic) -> None:
+    topic.create_group("g")
+
+    told = cli("topic", "pause-group", topic.name, "g", "--for", "600")
+
+    assert told == Outcome(0, "g  paused for 10 min\n", "")
+    assert objects(cli("topic", "groups", topic.name, "--json"))[0]["pausedUntilMs"] > 0
+    assert "paused" in cli("topic", "groups", topic.name).stdout
+    assert cli("topic", "resume-group", topic.name, "g") == Outcome(0, "g  resumed\n", "")
+    assert topic.describe_group("g").paused_until_ms == 0
+    told = cli("topic", "pause-group", topic.name, "g")
+    assert told == Outcome(0, "g  paused until 'resume-group'\n", "")
+    assert cli("topic", "resume-group", topic.name, "g", "--json").stdout == '{"paused": false}\n'
+    refused = cli("topic", "pause-group", topic.name, "nobody")
+    assert refused.code == 4
+    assert "has no group 'nobody'" in refused.stderr
+
+
+def test_a_producer_may_publish_its_lines_again(cli: Cli, topic: queueber.Topic) -> None:
+    lines = "".join(f"line {number}\n" for number in range(2500))
+    command = ("topic", "publish", topic.name, "--lines", "--quiet", "--producer", "night")
+
+    assert cli(*command, stdin=lines) == Outcome(0, "2500\n", "")
+    again = cli(*command, stdin=lines + "one more\n")
+
+    # The third call has other messages than before, and the server refuses it.
+    assert again.code == 4
+    assert "--producer: sequence 3 of 'night' had 500 items, and has 501 now" in again.stderr
+    again = cli(*command, "--json", stdin=lines)
+    assert json.loads(again.stdout) == {"published": 0, "publishedBefore": 2500}
+    told = cli(*command, "--epoch", "2", stdin="new\n")
+    assert told == Outcome(0, "1\n", "")
+    assert topic.describe().partitions[0].next_offset == 2501
+    refused = cli("topic", "publish", topic.name, "x", "--epoch", "2")
+    assert (refused.code, refused.stdout) == (2, "")
+    assert "--epoch belongs to a producer" in refused.stderr
+
+
+def test_what_a_producer_has_published_before_is_shown(cli: Cli, topic: queueber.Topic) -> None:
+    command = ("topic", "publish", topic.name, "a", "b", "--producer", "p")
+    cli(*command)
+
+    again = cli(*command)
+
+    assert again.stdout == "0/0  published before\n0/1  published before\n"
+    assert again.stderr == "Not published again: 2 messages of an earlier run.\n"

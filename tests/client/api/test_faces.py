@@ -14,12 +14,13 @@ TWINS = [
     (queueber.Snapshot, queueber.AsyncSnapshot),
     (queueber.Load, queueber.AsyncLoad),
     (queueber.Topic, queueber.AsyncTopic),
+    (queueber.TopicProducer, queueber.AsyncTopicProducer),
     (queueber.Subscription, queueber.AsyncSubscription),
     (queueber.Received, queueber.AsyncReceived),
     (queueber.Together, queueber.AsyncTogether),
 ]
 
-ONLY_BLOCKING = {"add_soon"}
+ONLY_BLOCKING = {"add_soon", "publish_soon"}
 """Who awaits has tasks for this."""
 OTHER_WORDS = {"close": "aclose"}
 NOT_AWAITED = {

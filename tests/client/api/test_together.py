@@ -51,6 +51,53 @@ def test_all_steps_happen(
     assert (stats.ready, stats.delayed, stats.leased) == (0, 1, 0)
 
 
+def test_steps_may_name_ids_and_offsets_instead_of_objects(
+    client: queueber.Client, topic: queueber.Topic, queue: queueber.Queue
+) -> None:
+    topic.publish([b"a", b"b", b"c"])
+    topic.create_group("ordered")
+    topic.create_group("shared", kind="shared")
+    queue.add([b"work", b"bad"])
+    lease = queue.poll(2)
+    shared = topic.group("shared").poll(2)
+    done, failed = lease.ids
+
+    with client.together() as step:
+        step.ack_offsets(topic.name, "ordered", [0, 1])
+        step.ack_offsets(topic.name, "shared", [0, 1], lease=shared.id.hex())
+        step.complete(done, b"result", queue=queue.name, lease=lease.id)
+        step.fail(failed.hex(), "no", delay=60, queue=queue.name, lease=lease.id)
+
+    assert topic.describe_group("ordered").cursors == [2]
+    assert topic.describe_group("shared").lag == 1
+    assert [each.result for each in queue.read_results().results] == [b"result"]
+    assert step.done.failed == {queue.name: [FailOutcome.RETRIED]}
+
+
+@pytest.mark.parametrize(
+    ("take", "text"),
+    [
+        (lambda step: step.ack_offsets("t", "g", []), "offsets: there are none"),
+        (lambda step: step.ack_offsets("t", "g", [-1]), "offsets: -1 is not an offset"),
+        (lambda step: step.ack_offsets("", "g", [0]), "topic: '' is not the name"),
+        (lambda step: step.ack_offsets("t", "", [0]), "group: it is empty"),
+        (lambda step: step.ack_offsets("t", "g", [0], lease=b"x"), "lease: b'x' is not an id"),
+        (lambda step: step.ack_offsets("t", "g", [0], partition=256), "partition: 256 is too"),
+        (lambda step: step.complete(bytes(16)), "is not an item of a lease"),
+        (lambda step: step.complete(bytes(16), queue="q"), "lease: give the queue and the lease"),
+        (lambda step: step.fail(b"x", "no", queue="q", lease=bytes(16)), "item: b'x' is not an id"),
+    ],
+)
+def test_a_step_with_a_wrong_name_is_refused_and_nothing_is_sent(
+    client: queueber.Client, take: Callable[[queueber.Together], None], text: str
+) -> None:
+    with pytest.raises(queueber.InvalidArgument, match=text), client.together() as step:
+        step.publish("never-made", b"x")
+        take(step)
+
+    assert list(client.topics("never-made")) == []
+
+
 def test_nothing_happens_if_the_block_raises(
     client: queueber.Client, topic: queueber.Topic
 ) -> None:

@@ -83,6 +83,29 @@ def test_messages_are_read_page_by_page(topic: queueber.Topic) -> None:
     assert [m.payload for m in topic.messages(start=23)] == [b"23", b"24"]
 
 
+def test_small_pages_are_cut_from_what_was_read_ahead(topic: queueber.Topic) -> None:
+    def all_of(message: queueber.Message) -> tuple[object, ...]:
+        m = message
+        return (m.offset, m.payload, m.key, dict(m.attributes), m.id, m.sequence, m.timestamp_ms)
+
+    topic.publish([b"gone", b"gone, too"])
+    for n in range(1, 5):
+        topic.publish([NewMessage(b"%d/%d" % (n, k), f"k{k}", {"n": str(n)}) for k in range(n)])
+    topic.publish([b"last"])
+    topic.trim(start=2)
+    whole = topic.read()
+
+    for limit in (1, 2, 3, 4, 10, 11, 12):
+        pages = list(topic.pages(start=0, moves=True, limit=limit))
+        read = [all_of(message) for page in pages for message in page]
+
+        assert read == [all_of(message) for message in whole]
+        assert {len(page) for page in pages[:-1]} <= {limit}
+        assert [page.missed for page in pages] == [2] + [0] * (len(pages) - 1)
+        assert [page.next_offset for page in pages] == [page[-1].offset + 1 for page in pages]
+        assert [page.is_at_end for page in pages] == [False] * (len(pages) - 1) + [True]
+
+
 def test_small_publishes_of_many_threads_keep_their_own_answers(topic: queueber.Topic) -> None:
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda n: topic.publish([(b"%d" % n, f"k{n}")]), range(200)))
@@ -146,6 +169,7 @@ def test_topics_are_created_configured_listed_and_deleted(client: queueber.Clien
         3, 100_000, 60_000,
     )  # fmt: skip
     assert list(client.topics("life/")) == ["life/a", "life/b"]
+    assert list(client.topics("life/", after="life/a")) == ["life/b"]
     assert (client.delete_topic("life/b"), client.delete_topic("life/b")) == (True, False)
     assert list(client.topics("life/")) == ["life/a"]
     with pytest.raises(queueber.NotFound):

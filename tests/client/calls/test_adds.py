@@ -54,6 +54,7 @@ def test_an_item_tells_what_it_was_added_with(queue: queueber.Queue) -> None:
 
     assert (item.key, item.batch, item.attempt) == ("k", "b", 1)
     assert item.attributes == {"trace": "größe", "empty": ""}
+    assert item.added_at is not None
     assert abs(datetime.now(UTC) - item.added_at) < timedelta(minutes=1)
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 import queueber
-from queueber import Backoff, ItemState
+from queueber import Backoff, ItemState, LeasePage
+from queueber.testing import ServerProcess
 
 
 def counts(queue: queueber.Queue) -> tuple[int, int, int, int]:
@@ -247,3 +249,85 @@ def test_bad_arguments_name_the_field(
         call(queue)
 
     assert told in str(caught.value)
+
+
+# --- leases and batches ---------------------------------------------------------------------------
+
+
+def test_leases_are_listed_with_their_holders_page_by_page(server: ServerProcess) -> None:
+    with queueber.connect(server.address, name="ocr-7") as client:
+        queue = client.queue("held")
+        ids = queue.add([b"x"] * 5)
+        leases = [queue.poll(count, lease=60) for count in (3, 1, 1)]
+        leases[0].remove(ids[:1])
+
+        page = queue.leases(limit=2)
+        rest = queue.leases(after=page.next.hex())
+
+        listed = [*page.leases, *rest.leases]
+        assert [each.lease_id for each in listed] == [lease.id for lease in leases]
+        assert [each.items for each in listed] == [2, 1, 1]
+        assert {each.expires_at_ms - each.polled_at_ms for each in listed} == {60_000}
+        assert all(each.holder.startswith("ocr-7 (127.0.0.1:") for each in listed)
+        assert rest.next == b""
+        queue.purge("leased")
+        assert queue.leases() == LeasePage([], b"")
+
+
+def test_batches_are_listed_with_their_receipts_page_by_page(queue: queueber.Queue) -> None:
+    for name in ("one", "two", "three"):
+        queue.add([b"x", b"y"], batch=name)
+    queue.poll(3).remove()
+
+    page = queue.batches(limit=2)
+    rest = queue.batches(before=page.next)
+
+    listed = [*page.batches, *rest.batches]
+    assert [each.receipt for each in listed] == [
+        queue.receipt(name) for name in ("three", "two", "one")
+    ]
+    assert [each.number for each in listed] == [3, 2, 1]
+    assert rest.next == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"limit": 0}, "limit: 0 is not a number, 1 or more"),
+        ({"limit": 1001}, "limit: 1001 is too many; the limit is 1000"),
+        ({"after": b"short"}, "after: b'short' is not an id of 16 bytes"),
+    ],
+)
+def test_a_list_of_leases_with_wrong_arguments_is_refused(
+    queue: queueber.Queue, arguments: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(queueber.InvalidArgument, match=told):
+        queue.leases(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"limit": 251}, "limit: 251 is too many; the limit is 250"),
+        ({"before": -1}, "before: -1 is not a number, 0 or more"),
+        ({"before": 2**32}, "before: 4294967296 is too many; the limit is 4294967295"),
+    ],
+)
+def test_a_list_of_batches_with_wrong_arguments_is_refused(
+    queue: queueber.Queue, arguments: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(queueber.InvalidArgument, match=told):
+        queue.batches(**arguments)
+
+
+def test_a_shared_group_lists_its_leases_and_has_no_batches(client: queueber.Client) -> None:
+    topic = client.topic("listed")
+    topic.create_group("workers", kind="shared")
+    topic.publish([b"a", b"b"])
+    lease = topic.group("workers").poll(2)
+
+    [held] = topic.group("workers").leases().leases
+
+    assert (held.lease_id, held.items, bool(held.holder)) == (lease.id, 2, True)
+    with pytest.raises(queueber.FailedPrecondition, match="which has no 'listBatches'"):
+        topic.group("workers").batches()

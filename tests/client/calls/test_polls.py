@@ -306,3 +306,12 @@ def test_a_server_that_cannot_withdraw_polls_is_hung_up_on() -> None:
         assert lone.task.cancelled()
 
     asyncio.run(main())
+
+
+def test_a_polled_message_of_a_group_does_not_tell_when_it_came(topic: queueber.Topic) -> None:
+    topic.publish(b"a")
+    topic.create_group("g", kind="shared")
+
+    (item,) = topic.group("g").poll().items
+
+    assert item.added_at is None

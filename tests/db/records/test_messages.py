@@ -11,10 +11,9 @@ from queueber.db.records.messages import (
     contents_of,
     encode_messages,
     read_message_head,
-    reference,
-    split_reference,
     with_contents,
 )
+from queueber.ids import reference, split_reference
 
 FIRST_ID = bytes(range(16))
 CONTENTS = encode_contents([b"a", b"bb"], [b"k", b""], [b"", b""])

@@ -18,39 +18,10 @@ from tests.engine.damage import Damage
 from tests.engine.making import allow_attempts, come_back_at_once, mark_of
 from tests.support.dumps import dump
 from tests.support.operations import create_queue, fail
+from tests.support.random_damage import damage_some
 from tests.support.rig import QUEUE, Rig
 
 SEEDS = int(os.environ.get("QUEUEBER_TEST_REBUILD_SEEDS", "60"))
-
-
-def entries(rig: Rig) -> list[tuple[Family, bytes, bytes]]:
-    return [
-        (family, key, value)
-        for family in QUEUE_FAMILIES
-        for key, value in rig.store.walk(family, b"", b"\xff" * 64)
-    ]
-
-
-def damage_some(rig: Rig, random: Random) -> None:
-    """Take away, cut short or change some entries, or all of a family."""
-    batch = rig.store.batch()
-    found = entries(rig)
-    if random.random() < 0.3:
-        gone = random.choice(QUEUE_FAMILIES)
-        batch.delete_many(gone, [key for family, key, _ in found if family is gone])
-    for family, key, value in random.sample(found, random.randint(1, 6)):
-        kind = random.choice(["gone", "short", "changed", "odd key"])
-        if kind == "gone":
-            batch.delete(family, key)
-        elif kind == "short":
-            batch.put(family, key, value[: random.randrange(len(value) + 1)])
-        elif kind == "changed" and value:
-            changed = bytearray(value)
-            changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
-            batch.put(family, key, bytes(changed))
-        else:
-            batch.put(family, key[: random.randint(4, len(key))] + b"?", value)
-    rig.store.write(batch)
 
 
 def test_sound_store_stays_as_it_is(rig: Rig) -> None:
@@ -66,7 +37,7 @@ def test_sound_store_stays_as_it_is(rig: Rig) -> None:
 def test_every_rule_holds_after_any_damage(rig: Rig, seed: int) -> None:
     Damage(rig)
     random = Random(seed)
-    damage_some(rig, random)
+    damage_some(rig.store, QUEUE_FAMILIES, random)
     was_broken = bool(broken_queues(rig.store))
 
     losses = list(rebuild_store(rig.store))

@@ -6,6 +6,7 @@ from queueber.db.families import Family
 from queueber.db.records.leases import decode_lease
 from queueber.db.records.runs import decode_held
 from queueber.engine.queue.leases import Taken
+from queueber.model import LeaseInfo
 from tests.engine.making import counters_aside, run_of
 from tests.support.operations import run
 from tests.support.rig import Rig
@@ -108,3 +109,47 @@ def test_take_from_any_lease_of_nothing_is_nothing(rig: Rig) -> None:
     take = rig.queue.leases.take_from_any
 
     assert run(rig.engine, rig.queue, rig.now_ms, take, []) == []
+
+
+# --- the list of leases ---------------------------------------------------------------------------
+
+
+def test_leases_are_listed_oldest_first_with_what_they_still_hold(rig: Rig) -> None:
+    ids = rig.add(b"a", b"bb", b"ccc")
+    polled_at_ms = rig.now_ms
+    one = rig.poll(2, lease_ms=500).lease_id
+    rig.now_ms += 5
+    two = rig.poll(1, lease_ms=100).lease_id
+    rig.remove([ids[0]], one)
+
+    assert rig.queue.leases.page(b"", 10) == (
+        [
+            LeaseInfo(one, "", 1, polled_at_ms + 500, polled_at_ms),
+            LeaseInfo(two, "", 1, polled_at_ms + 105, polled_at_ms + 5),
+        ],
+        False,
+    )
+
+
+def test_a_page_of_leases_begins_behind_the_last_of_the_page_before(rig: Rig) -> None:
+    rig.add(*[b"x"] * 5)
+    leases = [rig.poll().lease_id for _ in range(5)]
+
+    pages = [rig.queue.leases.page(after, 2) for after in (b"", leases[1], leases[3], leases[4])]
+
+    assert [([each.lease_id for each in page], more) for page, more in pages] == [
+        (leases[:2], True),
+        (leases[2:4], True),
+        (leases[4:], False),
+        ([], False),
+    ]
+
+
+def test_a_lease_that_has_expired_is_listed_until_it_is_swept(rig: Rig) -> None:
+    rig.add(b"x")
+    lease = rig.poll(lease_ms=100).lease_id
+    rig.now_ms += 1000
+
+    assert [each.lease_id for each in rig.queue.leases.page(b"", 10)[0]] == [lease]
+    rig.sweep_all()
+    assert rig.queue.leases.page(b"", 10) == ([], False)

@@ -226,3 +226,49 @@ def test_item_of_a_batch_that_is_lost_is_a_broken_rule(rig: Rig) -> None:
 
     with pytest.raises(InvariantViolation, match="I10"):
         rig.remove(polled.ids, polled.lease_id)
+
+
+# --- the list of batches --------------------------------------------------------------------------
+
+
+def test_batches_are_listed_newest_first_with_their_receipts(rig: Rig) -> None:
+    for name in ("first", "second", "third"):
+        add_to(rig, name, 2)
+
+    listed, more = rig.queue.batches.page(4, 10)
+
+    assert not more
+    assert [(each.number, each.receipt.batch) for each in listed] == [
+        (3, "third"),
+        (2, "second"),
+        (1, "first"),
+    ]
+    assert [each.receipt for each in listed] == [
+        receipt(rig.engine, rig.queue, each.receipt.batch) for each in listed
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 100])
+def test_pages_of_batches_show_each_once_however_many_are_forgotten(rig: Rig, limit: int) -> None:
+    """There are 400 numbers; those of a few are left, alone or next to each other."""
+    kept = {1, 2, 3, 90, 91, 200, 201, 202, 203, 204, 205, 206, 207, 208, 399, 400}
+    for number in range(1, 401):
+        ids = add_to(rig, f"batch {number}")
+        if number not in kept:
+            cancel(rig.engine, rig.queue, ids, rig.now_ms)
+    rig.now_ms += BATCH_KEEP_MS
+    rig.sweep_all()
+
+    numbers: list[int] = []
+    end, more = 401, True
+    while more:
+        page, more = rig.queue.batches.page(end, limit)
+        assert len(page) == limit or not more
+        numbers += [each.number for each in page]
+        end = numbers[-1]
+
+    assert numbers == sorted(kept, reverse=True)
+
+
+def test_a_queue_without_batches_lists_none(rig: Rig) -> None:
+    assert rig.queue.batches.page(1, 10) == ([], False)

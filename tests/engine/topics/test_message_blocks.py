@@ -1,10 +1,10 @@
 """Blocks of messages as a group reads them, also when the topic has deleted some."""
 
 from queueber.db.records.blocks import Block, encode_block
-from queueber.db.records.messages import reference
 from queueber.db.records.runs import cut, part
 from queueber.engine.topics.message_blocks import MessageReader, runs_from, stretches
 from queueber.engine.topics.trim import trim_topic
+from queueber.ids import reference
 from queueber.model import Position, Start
 from tests.support.topic_rig import TopicRig
 

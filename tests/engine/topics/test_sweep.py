@@ -10,9 +10,9 @@ from queueber.engine.queue.poll import poll
 from queueber.engine.queue.remove import remove
 from queueber.engine.topics import topics as topics_module
 from queueber.engine.topics.groups import acknowledge
-from queueber.engine.topics.sweep import next_due_ms
+from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.ids import QueueId
-from queueber.limits import AGENDA_SLACK_MS, BRIDGE_RETRY_MS, HOUR_MS, MIB
+from queueber.limits import AGENDA_SLACK_MS, BRIDGE_RETRY_MS, HOUR_MS, MIB, UNREADABLE_RETRY_MS
 from queueber.model import GroupKind, QueueSettings, TopicSettings
 from tests.support.topic_rig import TOPIC, TopicRig
 
@@ -167,7 +167,7 @@ def test_a_bridge_adds_what_is_published_and_waits_while_its_queue_is_full(rig: 
     again = rig.run_on(queue, lambda tx: poll(tx, [3], lease_ms=1000, answer_bytes_max=MIB)[0])
     assert sorted([*polled.contents, *again.contents]) == [b"a", b"b", b"c", b"d"]
     keys = [*polled.details.keys, *again.details.keys]
-    assert sorted(keys) == ["t/0/0", "t/0/1", "t/1/0", "t/1/1"]
+    assert sorted(keys) == ["t/0/0#1", "t/0/1#1", "t/1/0#1", "t/1/1#1"]
 
 
 def test_a_bridge_goes_on_after_a_restart(rig: TopicRig) -> None:
@@ -179,3 +179,71 @@ def test_a_bridge_goes_on_after_a_restart(rig: TopicRig) -> None:
     rig.sweep()
 
     assert rig.queues.get("work").counters.ready == 1
+
+
+def damage(rig: TopicRig, family: Family, key: bytes) -> None:
+    batch = rig.store.batch()
+    batch.put(family, key, b"damaged")
+    rig.store.write(batch)
+
+
+def sweep_unreadable(rig: TopicRig) -> list[str]:
+    """Do all that is due; what could not be read."""
+    found: list[str] = []
+    while (swept := sweep(rig.kernel, rig.queues, rig.topics, rig.now_ms)) is not None:
+        found += [str(each) for each in swept.unreadable]
+    return found
+
+
+def test_a_topic_that_cannot_be_read_does_not_keep_the_others_waiting() -> None:
+    rig = TopicRig(TopicSettings(retention_ms=HOUR_MS))
+    rig.publish(b"1")
+    damaged = rig.topic
+    rig.name = "other"
+    rig.run(rig.topics.create, rig.name, TopicSettings(retention_ms=HOUR_MS))
+    rig.publish(b"2")
+    record = rig.store.get(Family.TOPICS, damaged.prefix)
+    assert record is not None
+    damage(rig, Family.TOPICS, damaged.prefix)
+    rig.reopen()
+    rig.now_ms += HOUR_MS + AGENDA_SLACK_MS
+
+    told = sweep_unreadable(rig)
+
+    assert rig.read() == [], "the other topic was looked at"
+    assert [each.partition(";")[0] for each in told] == [
+        f"the record of topic number {damaged.queue_id} cannot be read"
+    ]
+    assert sweep_unreadable(rig) == [], "not again before an hour has passed"
+    rig.now_ms += UNREADABLE_RETRY_MS
+    assert len(sweep_unreadable(rig)) == 1
+    batch = rig.store.batch()
+    batch.put(Family.TOPICS, damaged.prefix, record)
+    rig.store.write(batch)
+    rig.now_ms += UNREADABLE_RETRY_MS
+    rig.name = TOPIC
+    assert sweep_unreadable(rig) == []
+    assert rig.read() == [], "it is looked at once it can be read"
+    rig.close()
+
+
+def test_a_topic_whose_groups_cannot_be_read_does_not_stop_the_sweeper() -> None:
+    rig = TopicRig(TopicSettings(retention_ms=HOUR_MS, deletes_acknowledged=True))
+    rig.publish(b"1")
+    group, number = rig.create_group(), rig.topic.queue_id
+    record = rig.store.get(Family.GROUPS, group.key)
+    assert record is not None
+    damage(rig, Family.GROUPS, group.key)
+    rig.reopen()
+    rig.now_ms += HOUR_MS + AGENDA_SLACK_MS
+
+    told = sweep_unreadable(rig)
+
+    assert [each.partition(";")[0] for each in told] == [
+        f"the groups of topic number {number} cannot be read"
+    ]
+    assert sweep_unreadable(rig) == []
+    batch = rig.store.batch()
+    batch.put(Family.GROUPS, group.key, record)
+    rig.store.write(batch)
+    rig.close()

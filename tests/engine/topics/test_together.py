@@ -2,7 +2,6 @@
 
 import pytest
 
-from queueber.db.records.messages import reference, split_reference
 from queueber.engine.queue.add import add
 from queueber.engine.queue.poll import poll
 from queueber.engine.queue.queue_state import QueueState, live_view
@@ -11,6 +10,7 @@ from queueber.engine.queue.settle import Outcomes
 from queueber.engine.topics.groups import acknowledge, cursor
 from queueber.engine.topics.together import Acknowledgement, QueueStep, together
 from queueber.errors import Aborted, FailedPrecondition, QueueberError
+from queueber.ids import reference, split_reference
 from queueber.limits import MIB
 from queueber.model import (
     FailOutcome,

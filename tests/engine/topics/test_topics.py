@@ -269,7 +269,7 @@ class ModelRig:
             found = self.engine.topics.find(topic.name)
             assert found is not None
             self.check_topic(found, topic)
-        listed = self.engine.topics.names("", "", 100)
+        listed = self.engine.topics.names("", "", 100, 0)
         expired = {t.name for t in self.model.by_name.values() if t.is_expired(self.now_ms)}
         assert set(listed) - expired == {t.name for t in alive if not t.is_deleted}
 

@@ -144,4 +144,6 @@ async def test_settings_that_are_refused_create_and_change_nothing(rig: ServiceR
 
     assert dump(rig.store) == before
     assert rig.queue.state.settings == kept
-    assert [stats.name for stats in rig.service.queues.list_queues("", 0)[0]] == ["default"]
+    assert [stats.name for stats in rig.service.queues.list_queues("", 0, rig.session)[0]] == [
+        "default"
+    ]

@@ -1,0 +1,220 @@
+"""The gateway as an ASGI application: finds the route of a request, and sends its answer."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from queueber.errors import QueueberError
+from queueber.gateway import (
+    dashboard,
+    health,
+    histories,
+    metrics,
+    openapi,
+    queues,
+    server_routes,
+    topics,
+)
+from queueber.gateway.bodies import (
+    JSON_TYPE,
+    RAW_TYPE,
+    HungUp,
+    decode_body,
+    decode_headers,
+    decode_query,
+    encode,
+    media_type,
+    read_body,
+)
+from queueber.gateway.bounds import Bounds
+from queueber.gateway.calls import Call
+from queueber.gateway.clients import ClientPool
+from queueber.gateway.credentials import credential_of
+from queueber.gateway.log import log
+from queueber.gateway.origins import check_origin
+from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
+from queueber.gateway.routes import Answer, Route, RouteTable
+from queueber.gateway.settings import GatewaySettings
+
+ROOMS = (health, metrics, server_routes, queues, topics, openapi, histories, dashboard)
+"""Modules with `ROUTES`. A new room is registered here."""
+
+_EVERY_ANSWER = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+)
+
+HUNG_UP = 499
+"""The status of a request whose caller did not wait for the answer, in metrics."""
+_OUR_FAULT = "the gateway failed; its log says why"
+
+Observer = Callable[[Route | None, str, int, float], None]
+"""Told of every answer: the route if there is one, the method, the status, the seconds."""
+
+
+class _Sending:
+    """Sends messages and knows the status of the answer; 0 until it has begun."""
+
+    __slots__ = ("_send", "status")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if not self.status:
+            self.status = message["status"]
+        await self._send(message)
+
+
+class Gateway:
+    """One process of the gateway. `make_app` makes one."""
+
+    def __init__(self, settings: GatewaySettings, table: RouteTable) -> None:
+        self.settings = settings
+        self.table = table
+        self.pool = ClientPool(settings)
+        self.bounds = Bounds(
+            requests_max=settings.requests_max,
+            waits_max=settings.waits_max,
+            bodies_bytes_max=settings.bodies_bytes_max,
+        )
+        measures = metrics.GatewayMeasures(self.bounds, self.pool)
+        self.observers: list[Observer] = [measures.observe]
+        self.state: dict[str, object] = {
+            "pool": self.pool,
+            "table": table,
+            metrics.STATE: measures,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._respond(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        sweeping = asyncio.ensure_future(self.pool.run())
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        sweeping.cancel()
+        await self.pool.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    # --- a request --------------------------------------------------------------------------------
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        loop = asyncio.get_running_loop()
+        begun, route, sending = loop.time(), None, _Sending(send)
+        try:
+            headers = dict(scope["headers"])
+            check_origin(headers)
+            route, names = self.table.find(scope["method"], scope["raw_path"])
+            with self.bounds.requests.taken():
+                await self._handle(route, names, headers, scope, receive, sending)
+        except HungUp:
+            sending.status = HUNG_UP
+        except Problem as problem:
+            await _send_problem(sending, problem)
+        except QueueberError as error:
+            await _send_problem(sending, problem_of(error))
+        except Exception as error:  # noqa: BLE001  one request fails, and the log says why
+            log.error("request_failed", path=scope["path"], exc_info=error)
+            await _send_problem(sending, Problem(500, "INTERNAL", _OUR_FAULT))
+        for observe in self.observers:
+            observe(route, scope["method"], sending.status, loop.time() - begun)
+
+    async def _handle(
+        self,
+        route: Route,
+        names: Mapping[str, str],
+        headers: Mapping[bytes, bytes],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        _check_accept(headers, route)
+        body = await read_body(receive, headers, self.bounds, self.settings.body_bytes_max)
+        kind, raw = media_type(headers), None
+        if route.raw_headers is not None and kind == RAW_TYPE:
+            decoded, raw = decode_headers(route.raw_headers, headers), body
+        else:
+            decoded = decode_body(route, kind, body)
+        query = decode_query(route, scope["query_string"])
+        call: Call[object, object] = Call(
+            scope, receive, self.settings, self.bounds, headers, names, query, decoded, raw
+        )
+        call.state = self.state
+        if not route.uses_client:
+            await _send_answer(scope, receive, send, route, await route.handle(call))
+            return
+        async with self.pool.client_for(credential_of(headers)) as call.client_or_none:
+            # Streams are sent while they use the client.
+            await _send_answer(scope, receive, send, route, await route.handle(call))
+
+
+def make_app(settings: GatewaySettings) -> Gateway:
+    """The application with the routes of all rooms."""
+    return Gateway(settings, RouteTable([route for room in ROOMS for route in room.ROUTES]))
+
+
+def _check_accept(headers: Mapping[bytes, bytes], route: Route) -> None:
+    given = headers.get(b"accept", b"")
+    if not given or b"*/*" in given or route.answer is None:
+        return
+    main = route.answer_type.partition("/")[0]
+    wanted = {
+        each.partition(b";")[0].strip().lower().decode("latin-1") for each in given.split(b",")
+    }
+    possible = {route.answer_type, f"{main}/*", PROBLEM_TYPE}
+    if not wanted & possible and not (route.is_raw_answer_possible and RAW_TYPE in wanted):
+        raise of_http(406, f"accept: the answer is {route.answer_type}, which is not accepted")
+
+
+async def _send_answer(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    route: Route,
+    answer: msgspec.Struct | Answer | Response | None,
+) -> None:
+    match answer:
+        case Response():
+            for name, value in _EVERY_ANSWER:
+                answer.headers.setdefault(name.decode(), value.decode())
+            await answer(scope, receive, send)
+        case Answer():
+            await _send_value(send, answer.status, answer.value, answer.headers)
+        case _:
+            await _send_value(send, route.status, answer, {})
+
+
+async def _send_value(
+    send: Send, status: int, value: msgspec.Struct | None, headers: Mapping[str, str]
+) -> None:
+    if value is None:
+        await _send(send, status, None, b"", headers)
+    else:
+        await _send(send, status, JSON_TYPE, encode(value), headers)
+
+
+async def _send_problem(send: _Sending, problem: Problem) -> None:
+    if send.status:
+        # The caller sees that the answer was cut short: uvicorn closes the connection.
+        raise ConnectionAbortedError(problem.detail)
+    await _send(send, problem.status, PROBLEM_TYPE, problem.body(), problem.headers)
+
+
+async def _send(
+    send: Send, status: int, kind: str | None, body: bytes, headers: Mapping[str, str]
+) -> None:
+    listed = [*_EVERY_ANSWER, *((n.encode(), v.encode("latin-1")) for n, v in headers.items())]
+    if kind is not None:
+        listed.append((b"content-type", kind.encode()))
+        listed.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": listed})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,79 @@
+"""One request, as its handler gets it."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from starlette.types import Receive, Scope
+
+from queueber.client import AsyncClient
+from queueber.gateway.bodies import HungUp
+from queueber.gateway.bounds import STOPPING, Bounds
+from queueber.gateway.problems import too_busy
+from queueber.gateway.settings import GatewaySettings
+
+Query = TypeVar("Query")
+Body = TypeVar("Body")
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Call(Generic[Query, Body]):
+    """A request: the names in its path, its query and its body, checked and decoded."""
+
+    scope: Scope
+    receive: Receive
+    settings: GatewaySettings
+    bounds: Bounds
+    headers: Mapping[bytes, bytes]
+    names: Mapping[str, str]
+    query: Query
+    body: Body
+    raw: bytes | None = None
+    """The body as it came, if it is raw bytes; then `body` is the struct of the headers."""
+    client_or_none: AsyncClient | None = None
+    state: dict[str, object] = field(default_factory=dict)
+    """What rooms of the gateway keep as long as it runs."""
+
+    @property
+    def client(self) -> AsyncClient:
+        """The client with the caller's credential."""
+        assert self.client_or_none is not None, "the route says that it uses no client"
+        return self.client_or_none
+
+    async def wait(
+        self, awaited: Awaitable[T], *, give_back: Callable[[T], Awaitable[object]] | None = None
+    ) -> T:
+        """Await something that may take long, unless the caller hangs up: then it is cancelled.
+
+        `give_back` gets what came in the same moment. Raises `HungUp`.
+        """
+        waiting = asyncio.ensure_future(awaited)
+        with self.bounds.waiting(waiting):
+            hang_up = asyncio.ensure_future(self._hang_up())
+            try:
+                await asyncio.wait((waiting, hang_up), return_when=asyncio.FIRST_COMPLETED)
+                if not hang_up.done():
+                    if waiting.cancelled():
+                        raise too_busy(STOPPING)
+                    return waiting.result()
+                is_answered = waiting.done() and not waiting.cancelled()
+                if give_back is not None and is_answered and not waiting.exception():
+                    await give_back(waiting.result())
+                raise HungUp
+            finally:
+                await _cancel(waiting)
+                await _cancel(hang_up)
+
+    async def _hang_up(self) -> None:
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+
+async def _cancel(task: "asyncio.Future[Any]") -> None:
+    if not task.done():
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await task

@@ -1,0 +1,142 @@
+"""The clients of a gateway: one for each credential in use, shared by its requests.
+
+Requests of one caller go over one connection, so the client joins concurrent ones into few calls.
+A client that nobody uses for a minute is closed; at the limit, the one unused for longest is.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from queueber.client import AsyncClient, connect_async
+from queueber.errors import QueueberError, Unauthenticated
+from queueber.gateway.problems import too_busy
+from queueber.gateway.settings import GatewaySettings
+from queueber.limits import SECOND_MS
+from queueber.model import Credential
+
+_IDLE_SECONDS = 60.0
+_SWEEP_SECONDS = 5.0
+_NAME = "gateway"
+
+_REFUSALS_MAX = 2_000
+"""After so many refused calls a client is replaced. A server ends a connection after 25,000, which
+would leave calls of others without an answer; and a client keeps something for each name that it
+was asked for."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    opening: "asyncio.Task[AsyncClient]"
+    users: int = 0
+    unused_since: float = 0.0
+    refusals: int = 0
+    is_retired: bool = False
+
+
+class ClientPool:
+    """Use `async with pool.client_for(credential) as client`."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._settings = settings
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def count(self) -> int:
+        return len(self._entries)
+
+    @contextlib.asynccontextmanager
+    async def client_for(self, credential: Credential | None) -> AsyncIterator[AsyncClient]:
+        """The client of that credential, connected; it stays open as long as the block runs."""
+        key = _key(credential)
+        entry = self._entries.get(key)
+        if entry is None:
+            self._make_room()
+            entry = self._entries[key] = _Entry(asyncio.ensure_future(self._open(credential)))
+        self._entries.move_to_end(key)
+        entry.users += 1
+        try:
+            # Shielded: others may wait for the same client.
+            yield await asyncio.shield(entry.opening)
+        except QueueberError:
+            entry.refusals += 1
+            raise
+        finally:
+            entry.users -= 1
+            entry.unused_since = asyncio.get_running_loop().time()
+            self._retire_if_worn(key, entry)
+
+    async def _open(self, credential: Credential | None) -> AsyncClient:
+        settings, given = self._settings, credential or Credential()
+        if credential is None and settings.needs_credential:
+            raise Unauthenticated("authorization: this gateway needs a token, or a user's password")
+        seconds = settings.retry_timeout_ms / SECOND_MS
+        return await connect_async(
+            settings.server,
+            connect_timeout=seconds,
+            retry_timeout=seconds,
+            name=_NAME,
+            token=given.token or None,
+            user=given.user or None,
+            password=given.password or None,
+            tls=settings.server_tls,
+        )
+
+    def _retire_if_worn(self, key: bytes, entry: _Entry) -> None:
+        """Requests that come now get a new client; those that use this one go on."""
+        opening = entry.opening
+        has_failed = opening.done() and (opening.cancelled() or opening.exception() is not None)
+        if has_failed or entry.refusals >= _REFUSALS_MAX:
+            if self._entries.get(key) is entry:
+                del self._entries[key]
+            entry.is_retired = True
+        if entry.is_retired and not entry.users:
+            self._close(entry)
+
+    def _make_room(self) -> None:
+        if len(self._entries) < self._settings.clients_max:
+            return
+        for key, entry in self._entries.items():  # the one unused for longest is the first
+            if not entry.users:
+                self._close(self._entries.pop(key))
+                return
+        raise too_busy(f"the gateway is busy: {self._settings.clients_max} callers; retry")
+
+    def _close(self, entry: _Entry) -> None:
+        closing = asyncio.ensure_future(_close_entry(entry))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    async def run(self) -> None:
+        """Close clients that nobody uses, until it is cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            for key, entry in list(self._entries.items()):
+                if not entry.users and loop.time() - entry.unused_since > _IDLE_SECONDS:
+                    self._close(self._entries.pop(key))
+
+    async def aclose(self) -> None:
+        """Close all. Items that polls are about to get are released first."""
+        while self._entries:
+            self._close(self._entries.popitem()[1])
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+
+async def _close_entry(entry: _Entry) -> None:
+    if not entry.opening.done():
+        entry.opening.cancel()
+    with contextlib.suppress(asyncio.CancelledError, Exception):
+        await (await entry.opening).aclose()
+
+
+def _key(credential: Credential | None) -> bytes:
+    """A digest: a dump of the table shows no secret."""
+    if credential is None:
+        return b""
+    parts = (credential.token, credential.user, credential.password)
+    return hashlib.sha256("\0".join(parts).encode()).digest()

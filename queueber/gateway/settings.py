@@ -1,0 +1,120 @@
+"""The options of a gateway, with their limits."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from queueber.config import DEFAULT_LISTEN, is_loopback, split_address
+from queueber.errors import InvalidArgument
+from queueber.limits import KIB, MIB, POLL_WAIT_MS_MAX, SECOND_MS
+from queueber.tls import TlsOptions
+
+DEFAULT_HTTP = "127.0.0.1:9091"
+WAIT_MS = 30 * SECOND_MS
+"""How long a poll waits that does not say."""
+WAIT_MS_MAX = POLL_WAIT_MS_MAX
+_GIB_64 = 64 * 1024 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    server: str = DEFAULT_LISTEN
+    http: str = DEFAULT_HTTP
+    processes: int = 1
+    connections_max: int = 10_000
+    """Connections of one process; further ones are closed at once."""
+    requests_max: int = 1_000
+    """Requests under way in one process, without those that wait."""
+    waits_max: int = 4_000
+    """Requests that wait in one process: long polls, tails. The server lets 4,096 calls of one
+    connection wait."""
+    body_bytes_max: int = 16 * MIB
+    bodies_bytes_max: int = 128 * MIB
+    """Bytes of all bodies that one process is receiving."""
+    answers_bytes_max: int = 256 * MIB
+    """Bytes of answers that callers have not read yet, in one process."""
+    header_bytes_max: int = 32 * KIB
+    header_timeout_ms: int = 10 * SECOND_MS
+    """How long a caller may take to send the head of a request."""
+    body_timeout_ms: int = 60 * SECOND_MS
+    """How long it may take to send the body."""
+    answer_timeout_ms: int = 60 * SECOND_MS
+    """How long it may take to read an answer that does not fit into the socket's buffer."""
+    idle_timeout_ms: int = 75 * SECOND_MS
+    """How long a connection without a request is kept."""
+    clients_max: int = 1_000
+    """Connections of one process to the server: one for each credential in use."""
+    retry_timeout_ms: int = 5 * SECOND_MS
+    """How long a call is retried while the server is away, before the caller gets 503."""
+    shutdown_timeout_ms: int = 10 * SECOND_MS
+    tls_certificate: Path | None = None
+    """PEM file of the HTTP port's certificate; without one it speaks plain HTTP."""
+    tls_key: Path | None = None
+    server_tls: TlsOptions | None = None
+    """How to connect to a server that speaks TLS."""
+    insecure: bool = False
+    """Whether other machines may reach a port without TLS, or use it without a credential."""
+
+    @property
+    def needs_credential(self) -> bool:
+        """Whether a request must carry one: else it would have the gateway's own certificate, or
+        whoever reaches the port could use a server that is not protected."""
+        has_certificate = self.server_tls is not None and self.server_tls.certificate is not None
+        return has_certificate or not (self.insecure or is_loopback(self.http))
+
+    def __post_init__(self) -> None:
+        for name in ("server", "http"):
+            try:
+                split_address(getattr(self, name))
+            except InvalidArgument as error:
+                raise InvalidArgument(f"{name}: {error}") from None
+        if self.tls_key is not None and self.tls_certificate is None:
+            raise InvalidArgument("tls-key: it needs a certificate; give tls-certificate, too")
+        if self.tls_certificate is None and not (self.insecure or is_loopback(self.http)):
+            raise InvalidArgument(
+                f"http: other machines can reach {self.http}, and the gateway has no TLS "
+                "(--tls-certificate); set it up as docs/security.md says, listen on 127.0.0.1, or "
+                "give --insecure if everybody who can reach the address may read what is sent"
+            )
+        for number in NUMBERS:
+            if not number.least <= (value := getattr(self, number.name)) <= number.most:
+                raise InvalidArgument(
+                    f"{number.flag[2:]}: {value} is outside {number.least} to {number.most}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A number that an operator may set, and what for."""
+
+    name: str
+    least: int
+    most: int
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return "QUEUEBER_GATEWAY_" + self.name.upper()
+
+
+NUMBERS = (
+    Bounded("processes", 1, 64, "Processes that share the port."),
+    Bounded("connections_max", 1, 100_000, "Most connections of a process."),
+    Bounded("requests_max", 1, 100_000, "Most requests under way, without those that wait."),
+    Bounded("waits_max", 0, 100_000, "Most requests that wait, such as long polls."),
+    Bounded("body_bytes_max", KIB, 256 * MIB, "Largest body of a request, in bytes."),
+    Bounded("bodies_bytes_max", KIB, _GIB_64, "Bytes of all bodies that are being received."),
+    Bounded("answers_bytes_max", MIB, _GIB_64, "Bytes of answers that callers have not read."),
+    Bounded("header_bytes_max", KIB, MIB, "Largest head of a request, in bytes."),
+    Bounded("header_timeout_ms", 100, 600_000, "How long the head of a request may take."),
+    Bounded("body_timeout_ms", 100, 3_600_000, "How long the body of a request may take."),
+    Bounded("answer_timeout_ms", 100, 3_600_000, "How long a caller may take to read."),
+    Bounded("idle_timeout_ms", 100, 3_600_000, "How long an idle connection is kept."),
+    Bounded("clients_max", 1, 100_000, "Most connections to the server: one a credential."),
+    Bounded("retry_timeout_ms", 0, 600_000, "How long to try while the server is away."),
+    Bounded("shutdown_timeout_ms", 0, 600_000, "How long a shutdown waits for requests."),
+)
+"""The numbers, with the lowest and the highest value of each."""

@@ -1,0 +1,1 @@
+"""What the server measures: calls, commits, queues, topics, the store, the process, over time."""

@@ -1,0 +1,1 @@
+"""The gateway: HTTP on real sockets, in front of real servers."""

@@ -1,0 +1,29 @@
+"""One server and one gateway for all tests of a file; each test has a queue of its own."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from queueber.testing import ServerProcess, running_server
+from tests.support.http import GatewayProcess, running_gateway
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(server: ServerProcess) -> Iterator[GatewayProcess]:
+    with running_gateway(server.address) as running:
+        yield running
+
+
+@pytest.fixture
+def queue() -> str:
+    """The path of a queue that no other test has."""
+    return f"/v1/queues/q{next(_numbers)}"

@@ -1,0 +1,86 @@
+"""Items over HTTP: add, poll, peek."""
+
+from queueber.testing import ServerProcess
+from tests.support.http import GatewayProcess, to_base64
+
+
+def test_items_that_were_added_are_polled_with_all_their_fields(
+    gateway: GatewayProcess, queue: str
+) -> None:
+    item = {
+        "contents": to_base64(b"\x00\xffhello"),
+        "key": "kéy",
+        "attributes": {"a": "b"},
+        "priority": 7,
+    }
+
+    added = gateway.ask("POST", f"{queue}/items", {"items": [item], "batch": "b1"})
+    polled = gateway.ask("POST", f"{queue}/poll", {"lease_ms": 5000, "wait_ms": 0})
+
+    assert added.status == 201
+    [item_id] = added.json["ids"]
+    assert added.json == {"ids": [item_id], "duplicates": [], "is_repeat": False}
+    assert polled.status == 200
+    [found] = polled.json["items"]
+    assert found.pop("added_at_ms") > 0
+    assert found == {
+        "id": item_id,
+        "contents": item["contents"],
+        "attempt": 1,
+        "key": "kéy",
+        "batch": "b1",
+        "attributes": {"a": "b"},
+    }
+    assert len(polled.json["lease"]) == 32
+
+
+def test_raw_bytes_are_one_item_with_its_fields_in_headers(
+    gateway: GatewayProcess, queue: str
+) -> None:
+    headers = {"Queueber-Key": "k%C3%A9y", "Queueber-Attributes": "a=b&c=d%20e"}
+
+    added = gateway.ask("POST", f"{queue}/items", raw=b"\x00raw", headers=headers)
+    shown = gateway.ask("GET", f"{queue}/items")
+    polled = gateway.ask(
+        "POST", f"{queue}/poll", {"wait_ms": 0}, headers={"Accept": "application/octet-stream"}
+    )
+    nothing = gateway.ask(
+        "POST", f"{queue}/poll", {"wait_ms": 0}, headers={"Accept": "application/octet-stream"}
+    )
+
+    [item_id] = added.json["ids"]
+    assert shown.json["items"][0]["attributes"] == {"a": "b", "c": "d e"}
+    assert (polled.status, polled.body) == (200, b"\x00raw")
+    assert polled.headers["queueber-id"] == item_id
+    assert polled.headers["queueber-key"] == "k%C3%A9y"
+    assert len(polled.headers["queueber-lease"]) == 32
+    assert (nothing.status, nothing.body) == (204, b"")
+
+
+def test_an_add_that_is_sent_again_is_not_stored_again(gateway: GatewayProcess, queue: str) -> None:
+    numbered = {
+        "items": [{"contents": to_base64(b"x")}],
+        "producer": {"id": "p", "epoch": 1, "sequence": 1},
+    }
+    keyed = {"items": [{"contents": to_base64(b"y"), "key": "k"}]}
+
+    first, again = (gateway.ask("POST", f"{queue}/items", numbered).json for _ in range(2))
+    one, two = (gateway.ask("POST", f"{queue}/items", keyed).json for _ in range(2))
+
+    assert (first["is_repeat"], again["is_repeat"]) == (False, True)
+    assert first["ids"] == again["ids"]
+    assert two == {"ids": one["ids"], "duplicates": [True], "is_repeat": False}
+    assert gateway.ask("GET", queue).json["ready"] == 2
+
+
+def test_a_wrong_item_is_refused_and_nothing_is_stored(
+    gateway: GatewayProcess, server: ServerProcess, queue: str
+) -> None:
+    good = {"contents": to_base64(b"x")}
+
+    refused = gateway.ask("POST", f"{queue}/items", {"items": [good, {"contents": "?"}]})
+
+    assert refused.status == 400
+    assert refused.code == "INVALID_ARGUMENT"
+    assert refused.json["detail"].startswith("body: items[1].contents: ")
+    assert gateway.ask("GET", queue).status == 404
