@@ -152,8 +152,11 @@ class PollAnswer(msgspec.Struct):
 
 
 async def poll(call: Call[NoQuery, PollRequest]) -> PollAnswer | Response:
+    is_raw = call.headers.get(b"accept") == RAW_TYPE.encode()
+    if is_raw and call.body.items_max > 1:
+        raise invalid("items_max: raw bytes are one item; give 1, or accept application/json")
     lease = await in_new_queue(call, partial(_poll, call))
-    if call.headers.get(b"accept") == RAW_TYPE.encode():
+    if is_raw:
         return _raw_item(lease)
     items = [
         LeasedItem(
