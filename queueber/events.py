@@ -147,6 +147,10 @@ _event("debug", "consumer_failed", "Its subscription ends.", "consumer error")
 # --- the gateway ----------------------------------------------------------------------------------
 
 _event("info", "gateway_listening", "Requests may come.", "address server")
+_event("info", "gateway_stopped", "All requests were answered.")
+_event("info", "gateway_starting", "The server starts one beside itself.", "address")
+_event("error", "gateway_died", "It is started again.", "exit_code restart_seconds")
+_event("critical", "gateway_crashed", "A bug; the process ends.", "exc_info")
 _event("error", "request_failed", "A bug; the caller gets 500.", "path exc_info")
 
 # --- workers --------------------------------------------------------------------------------------
