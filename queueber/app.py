@@ -16,6 +16,7 @@ from random import Random
 import structlog
 import trio
 
+from queueber.beside import gateway_beside
 from queueber.clock import SystemClock, seconds
 from queueber.config import Config, split_address
 from queueber.db.recovery.opening import check_data_dir
@@ -78,7 +79,9 @@ class _Stop:
         await self._requested.wait()
 
 
-def serve(config: Config, *, address_file: Path | None = None) -> None:
+def serve(
+    config: Config, *, address_file: Path | None = None, http_address_file: Path | None = None
+) -> None:
     """Run a server until SIGTERM or SIGINT.
 
     If a failure stops it, raises that failure; the server acknowledges nothing after it. If the
@@ -91,7 +94,7 @@ def serve(config: Config, *, address_file: Path | None = None) -> None:
     # If a connection ends before the coroutine of its call starts, no one awaits that coroutine.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
-        run(partial(_serve, config, address_file))
+        run(partial(_serve, config, address_file, http_address_file))
     except Exception as error:
         raise _explained(error, config) from error
 
@@ -145,7 +148,9 @@ def _allowed_connections(config: Config) -> int:
     return config.connections_max
 
 
-async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> None:
+async def _serve(
+    config: Config, address_file: Path | None, http_address_file: Path | None, bridge: Bridge
+) -> None:
     _log.info("starting", version=VERSION, **config.shown())
     check_data_dir(config.data_dir)
     config.data_dir.mkdir(parents=True, exist_ok=True)
@@ -165,6 +170,7 @@ async def _serve(config: Config, address_file: Path | None, bridge: Bridge) -> N
             await _run_server(
                 config,
                 address_file,
+                http_address_file,
                 bridge,
                 stop,
                 store,
@@ -201,6 +207,7 @@ def _crash_reporter(bridge: Bridge, stop: _Stop) -> Callable[[BaseException], No
 async def _run_server(
     config: Config,
     address_file: Path | None,
+    http_address_file: Path | None,
     bridge: Bridge,
     stop: _Stop,
     store: RocksStore,
@@ -273,9 +280,15 @@ async def _run_server(
         if address_file is not None:
             address_file.write_text(address)
         _log.info("listening", address=address)
+        gateway = gateway_beside(config, address, http_address_file)
+        if gateway is not None:
+            on_reload.add("gateway", gateway.reload)
+            nursery.start_soon(gateway.run)
 
         await stop.wait_requested()
         _log.info("stopping", reason=stop.reason, calls_in_flight=admission.calls)
+        if gateway is not None:
+            await gateway.stop()
         server.stop_accepting()
         with trio.move_on_after(config.shutdown_timeout_ms / 1000) as grace:
             await bridge.wait(service.drain())

@@ -74,17 +74,24 @@ class Config:
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     insecure: bool = False
+    http: str = ""
 
     @property
     def is_protected(self) -> bool:
         """Whether callers must authenticate."""
         return self.tokens_file is not None or self.jwt_keys_file is not None
 
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where the server listens, by option: itself, and the gateway beside it."""
+        return {"listen": self.listen} | ({"http": self.http} if self.http else {})
+
     def __post_init__(self) -> None:
-        try:
-            split_address(self.listen)
-        except InvalidArgument as error:
-            raise _wrong("listen", str(error)) from None
+        for name, address in self.addresses.items():
+            try:
+                split_address(address)
+            except InvalidArgument as error:
+                raise _wrong(name, str(error)) from None
         _check_choice("durability", self.durability, _DURABILITIES)
         _check_choice("log_level", self.log_level, _LOG_LEVELS)
         _check_choice("log_format", self.log_format, _LOG_FORMATS)
@@ -222,6 +229,11 @@ OPTIONS = (
         "Listen on an address that other machines can reach, though there is no TLS or no "
         "authentication: true or false.",
     ),
+    Option(
+        "http", str, "",
+        "Address of a gateway to start beside the server, such as 127.0.0.1:9091. It has the same "
+        "certificate. [default: none is started]",
+    ),
 )  # fmt: skip
 
 
@@ -307,20 +319,21 @@ def _check_exposure(config: Config) -> None:
         for name, given in (("tls_key", config.tls_key), ("tls_client_ca", config.tls_client_ca)):
             if given is not None:
                 raise _wrong(name, "it needs a certificate; give tls_certificate, too")
-    if config.insecure or is_loopback(config.listen):
+    if config.insecure:
         return
     missing = [
         *(["TLS (--tls-certificate)"] if config.tls_certificate is None else []),
         *([] if authenticates(config) else ["authentication (--tokens-file)"]),
     ]
-    if not missing:
-        return
-    raise _wrong(
-        "listen",
-        f"other machines can reach {config.listen}, and the server has no "
-        f"{' and no '.join(missing)}; set it up as docs/security.md says, listen on 127.0.0.1, or "
-        "give --insecure if everybody who can reach the address may do everything",
-    )
+    for name, address in config.addresses.items():
+        if missing and not is_loopback(address):
+            raise _wrong(
+                name,
+                f"other machines can reach {address}, and the server has no "
+                f"{' and no '.join(missing)}; set it up as docs/security.md says, listen on "
+                "127.0.0.1, or give --insecure if everybody who can reach the address may do "
+                "everything",
+            )
 
 
 def _largest(message_bytes_max: int) -> int:

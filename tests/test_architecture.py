@@ -90,6 +90,7 @@ CHECKERS = (
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
+        "queueber/db/original.py",
         "queueber/db/store/rocks.py",
         "queueber/db/store/properties.py",
         "queueber/db/store/snapshot.py",
@@ -119,6 +120,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "msgspec": ("queueber/gateway/",),
     "trio": (
         "queueber/app.py",
+        "queueber/beside.py",
         "queueber/rpc/kj_bridge.py",
         "queueber/sweeper/",
         "queueber/client/",
@@ -127,7 +129,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),
     "py4j": ("queueber/spark/jobs/faults.py",),
+    "opentelemetry": ("queueber/client/arguments/traces.py", "queueber/worker/spans.py"),
     "multiprocessing": ("queueber/worker/",),
+    "obstore": ("queueber/backup/bucket.py",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
 """Where a library may be imported: files, and folders with all that is in them."""

@@ -4,12 +4,20 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 import msgspec
-import structlog
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from queueber.errors import QueueberError
-from queueber.gateway import dashboard, health, histories, metrics, openapi, queues, server_routes
+from queueber.gateway import (
+    dashboard,
+    health,
+    histories,
+    metrics,
+    openapi,
+    queues,
+    server_routes,
+    topics,
+)
 from queueber.gateway.bodies import (
     JSON_TYPE,
     RAW_TYPE,
@@ -25,14 +33,13 @@ from queueber.gateway.bounds import Bounds
 from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.credentials import credential_of
+from queueber.gateway.log import log
 from queueber.gateway.origins import check_origin
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
 from queueber.gateway.routes import Answer, Route, RouteTable
 from queueber.gateway.settings import GatewaySettings
 
-_log = structlog.get_logger("queueber.gateway")
-
-ROOMS = (health, metrics, server_routes, queues, openapi, histories, dashboard)
+ROOMS = (health, metrics, server_routes, queues, topics, openapi, histories, dashboard)
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
@@ -116,7 +123,7 @@ class Gateway:
         except QueueberError as error:
             await _send_problem(sending, problem_of(error))
         except Exception as error:  # noqa: BLE001  one request fails, and the log says why
-            _log.error("request_failed", path=scope["path"], exc_info=error)
+            log.error("request_failed", path=scope["path"], exc_info=error)
             await _send_problem(sending, Problem(500, "INTERNAL", _OUR_FAULT))
         for observe in self.observers:
             observe(route, scope["method"], sending.status, loop.time() - begun)

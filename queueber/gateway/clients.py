@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from queueber.client import AsyncClient, connect_async
-from queueber.errors import QueueberError
-from queueber.gateway.credentials import Credential
+from queueber.errors import QueueberError, Unauthenticated
 from queueber.gateway.problems import too_busy
 from queueber.gateway.settings import GatewaySettings
 from queueber.limits import SECOND_MS
+from queueber.model import Credential
 
 _IDLE_SECONDS = 60.0
 _SWEEP_SECONDS = 5.0
@@ -71,9 +71,19 @@ class ClientPool:
             self._retire_if_worn(key, entry)
 
     async def _open(self, credential: Credential | None) -> AsyncClient:
-        seconds = self._settings.retry_timeout_ms / SECOND_MS
+        settings, given = self._settings, credential or Credential()
+        if credential is None and settings.needs_credential:
+            raise Unauthenticated("authorization: this gateway needs a token, or a user's password")
+        seconds = settings.retry_timeout_ms / SECOND_MS
         return await connect_async(
-            self._settings.server, connect_timeout=seconds, retry_timeout=seconds, name=_NAME
+            settings.server,
+            connect_timeout=seconds,
+            retry_timeout=seconds,
+            name=_NAME,
+            token=given.token or None,
+            user=given.user or None,
+            password=given.password or None,
+            tls=settings.server_tls,
         )
 
     def _retire_if_worn(self, key: bytes, entry: _Entry) -> None:
@@ -128,4 +138,5 @@ def _key(credential: Credential | None) -> bytes:
     """A digest: a dump of the table shows no secret."""
     if credential is None:
         return b""
-    return hashlib.sha256(credential.secret()).digest()
+    parts = (credential.token, credential.user, credential.password)
+    return hashlib.sha256("\0".join(parts).encode()).digest()

@@ -3,27 +3,11 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from queueber.errors import Unauthenticated
+from queueber.model import Credential
 
 _HEADER_BYTES_MAX = 16 * 1024
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Credential:
-    """What the server is shown: a token, or a user and a password. The gateway checks nothing."""
-
-    token: str = ""
-    user: str = ""
-    password: str = ""
-
-    def __repr__(self) -> str:
-        return "<Credential>"
-
-    def secret(self) -> bytes:
-        """What tells two of them apart."""
-        return "\0".join((self.token, self.user, self.password)).encode()
 
 
 def credential_of(headers: Mapping[bytes, bytes]) -> Credential | None:
@@ -39,11 +23,11 @@ def credential_of(headers: Mapping[bytes, bytes]) -> Credential | None:
         )
     try:
         match scheme.lower():
-            case b"bearer":
+            case b"bearer" if value:
                 return Credential(token=value.decode("ascii"))
             case b"basic":
                 user, colon, password = base64.b64decode(value, validate=True).partition(b":")
-                if colon:
+                if colon and user and password:
                     return Credential(user=user.decode(), password=password.decode())
     except (UnicodeDecodeError, binascii.Error):
         pass

@@ -1,10 +1,20 @@
 """`/healthz`: the process lives. `/readyz`: the server answers and takes writes."""
 
+import asyncio
+from typing import cast
+
 import msgspec
 
+from queueber.config import split_address
+from queueber.errors import Unauthenticated, Unavailable
 from queueber.gateway.calls import Call
+from queueber.gateway.clients import ClientPool
+from queueber.gateway.credentials import credential_of
 from queueber.gateway.problems import too_busy
 from queueber.gateway.routes import NoQuery, Route
+
+_CONNECT_SECONDS = 2.0
+_PROTECTED = "server_is_protected"
 
 
 class Health(msgspec.Struct):
@@ -16,10 +26,32 @@ async def healthz(call: Call[NoQuery, None]) -> Health:
 
 
 async def readyz(call: Call[NoQuery, None]) -> Health:
-    info = await call.client.server()
+    """A probe without a credential learns of a protected server only that it can be reached."""
+    credential = credential_of(call.headers)
+    if credential is None and call.state.get(_PROTECTED):
+        await _reach(call.settings.server)
+        return Health("ready")
+    try:
+        async with cast(ClientPool, call.state["pool"]).client_for(credential) as client:
+            info = await client.server()
+    except Unauthenticated:
+        if credential is not None:
+            raise
+        # From now on it is not asked again, so its log has no refusal for each probe.
+        call.state[_PROTECTED] = True
+        return Health("ready")
     if info.refuses_writes:
         raise too_busy(f"the server refuses writes: {info.refuses_writes}")
     return Health("ready")
+
+
+async def _reach(server: str) -> None:
+    try:
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(*split_address(server))
+    except (OSError, TimeoutError):
+        raise Unavailable(f"cannot reach a server at {server}") from None
+    writer.close()
 
 
 ROUTES = (
@@ -29,6 +61,8 @@ ROUTES = (
     ),
     Route(
         "GET", "/readyz", readyz, "Whether the server answers and takes writes", "health",
-        answer=Health, answer_example={"status": "ready"},
+        description="503 while it is opening, stopping or refusing writes. Without a credential "
+        "the answer for a protected server says only whether it can be reached.",
+        answer=Health, uses_client=False, answer_example={"status": "ready"},
     ),
 )  # fmt: skip

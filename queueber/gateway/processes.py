@@ -1,36 +1,163 @@
-"""`queueber gateway`: one process or several on one socket, until SIGTERM or Ctrl-C."""
+"""`queueber gateway`: one process, or several that share a port, until SIGTERM or Ctrl-C.
+
+Several are children of one that only watches them: it starts one that ends again, on the same
+socket, so that connections that wait there are not lost.
+"""
 
 import asyncio
+import os
 import signal
 import socket
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import uvloop
 
+from queueber.clock import seconds
 from queueber.config import split_address
 from queueber.errors import QueueberError
-from queueber.gateway.server import address_of, listen, run_gateway
+from queueber.gateway.log import log
+from queueber.gateway.server import run_gateway
 from queueber.gateway.settings import GatewaySettings
+from queueber.restarts import Backoff
+from queueber.sockets import address_of, listen
+
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_WATCHED = (*_STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD)
+_LOOK_SECONDS = 0.5
 
 
-def run(settings: GatewaySettings, *, address_file: Path | None = None) -> None:
-    """Listen and serve. Raises a `QueueberError` if that is not possible."""
+def run(
+    settings: GatewaySettings,
+    *,
+    address_file: Path | None = None,
+    listening_fd: int | None = None,
+    stops_with_stdin: bool = False,
+) -> None:
+    """Listen and serve. Raises a `QueueberError` if that is not possible.
+
+    `listening_fd` is a socket that listens already. With `stops_with_stdin` the end of standard
+    input stops it, too: whoever started it is gone.
+    """
+    sockets = (
+        _listen_all(settings)
+        if listening_fd is None
+        else [socket.socket(fileno=listening_fd)] * settings.processes
+    )
+    if address_file is not None:
+        address_file.write_text(address_of(sockets[0]))
+    if len(sockets) == 1:
+        _serve(settings, sockets[0], stops_with_stdin=stops_with_stdin)
+    else:
+        _Children(settings, sockets).run()
+
+
+def _listen_all(settings: GatewaySettings) -> list[socket.socket]:
+    """A socket for each process, all on one port."""
+    host, port = split_address(settings.http)
+    shares = settings.processes > 1
+    found: list[socket.socket] = []
     try:
-        listening = listen(split_address(settings.http))
+        for _ in range(settings.processes):
+            found.append(listen(host, port, shares_port=shares))
+            port = found[0].getsockname()[1]
     except OSError as error:
         raise QueueberError(
             f"cannot listen on {settings.http}: {(error.strerror or str(error)).lower()}; "
             "choose another with --http"
         ) from None
-    if address_file is not None:
-        address_file.write_text(address_of(listening))
+    return found
+
+
+def _serve(
+    settings: GatewaySettings, listening: socket.socket, *, stops_with_stdin: bool = False
+) -> None:
+    async def serve() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in _STOP_SIGNALS:
+            loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(signal.SIGHUP, lambda: None)
+        if stops_with_stdin:
+            loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
+        await run_gateway(settings, listening, stop)
+
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, listening))
+        runner.run(serve())
 
 
-async def _serve(settings: GatewaySettings, listening: socket.socket) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await run_gateway(settings, listening, stop)
+def _stop_at_end(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        stop.set()
+
+
+class _Children:
+    """The processes of a gateway, and who starts them again."""
+
+    def __init__(self, settings: GatewaySettings, sockets: list[socket.socket]) -> None:
+        self._settings = settings
+        self._sockets = sockets
+        self._slots: dict[int, int] = {}
+        """Which socket each living process has."""
+        self._due: dict[int, float] = dict.fromkeys(range(len(sockets)), 0.0)
+        """When the process of a socket is to be started."""
+        self._backoffs = [Backoff(seconds) for _ in sockets]
+
+    def run(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+        while True:
+            self._start_due()
+            got = signal.sigtimedwait(_WATCHED, _LOOK_SECONDS)
+            number = None if got is None else got.si_signo
+            if number in _STOP_SIGNALS:
+                break
+            if number == signal.SIGHUP:
+                self._tell_all(signal.SIGHUP)
+            self._reap(self._died)
+        self._tell_all(signal.SIGTERM)
+        while self._slots:
+            signal.sigtimedwait(_WATCHED, _LOOK_SECONDS)
+            self._reap(lambda slot, code: None)
+
+    def _start_due(self) -> None:
+        for slot, at in list(self._due.items()):
+            if seconds() >= at:
+                del self._due[slot]
+                self._backoffs[slot].started()
+                self._slots[self._fork(slot)] = slot
+
+    def _fork(self, slot: int) -> int:
+        process_id = os.fork()
+        if process_id:
+            return process_id
+        code = 1
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
+            for other in self._sockets:
+                if other is not self._sockets[slot]:
+                    other.close()
+            _serve(self._settings, self._sockets[slot])
+            code = 0
+        except BaseException as error:
+            log.critical("gateway_crashed", exc_info=error)
+            raise
+        finally:
+            os._exit(code)  # not the parent's ends
+
+    def _tell_all(self, number: int) -> None:
+        for process_id in self._slots:
+            os.kill(process_id, number)
+
+    def _reap(self, ended: Callable[[int, int], None]) -> None:
+        while self._slots:
+            process_id, status = os.waitpid(-1, os.WNOHANG)
+            if not process_id:
+                return
+            slot = self._slots.pop(process_id)
+            ended(slot, os.waitstatus_to_exitcode(status))
+
+    def _died(self, slot: int, code: int) -> None:
+        wait = self._backoffs[slot].ended()
+        self._due[slot] = seconds() + wait
+        log.error("gateway_died", exit_code=code, restart_seconds=wait)

@@ -2,25 +2,26 @@
 
 import asyncio
 import logging
+import signal
 import socket
+import ssl
 
-import structlog
 import uvicorn
 
+from queueber.errors import QueueberError
 from queueber.gateway.app import Gateway, make_app
+from queueber.gateway.log import log
 from queueber.gateway.protocol import bounded, watch
 from queueber.gateway.settings import GatewaySettings
 from queueber.limits import SECOND_MS
-
-_log = structlog.get_logger("queueber.gateway")
-_BACKLOG = 2048
+from queueber.sockets import BACKLOG, address_of
+from queueber.tls import ServerTls
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, app: Gateway, stop: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, app: Gateway) -> None:
         super().__init__(config)
         self._app = app
-        self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -48,34 +49,42 @@ async def run_gateway(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         timeout_graceful_shutdown=max(1, settings.shutdown_timeout_ms // SECOND_MS),
     )
-    server = _Server(config, app, stop)
-    _log.info("gateway_listening", address=address_of(listening), server=settings.server)
+    config.load()
+    config.ssl = _tls_context(settings)
+    server = _Server(config, app)
+    # Not `serve`, which takes over the signals of the process.
     serving = asyncio.ensure_future(server._serve([listening]))
     stopping = asyncio.ensure_future(stop.wait())
+    log.info("gateway_listening", address=address_of(listening), server=settings.server)
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     server.should_exit = True
     await serving
+    log.info("gateway_stopped")
 
 
-def listen(address: tuple[str, int]) -> socket.socket:
-    """A socket that listens there; port 0 chooses a free one."""
-    host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    if found:
-        family = found[0][0]
-        host, port = found[0][4][0], int(found[0][4][1])  # type: ignore[assignment]
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind((host, port))
-    listening.listen(_BACKLOG)
-    return listening
+def _tls_context(settings: GatewaySettings) -> ssl.SSLContext | None:
+    """The context of the HTTP port. On SIGHUP its files are read again, for new connections."""
+    if settings.tls_certificate is None:
+        return None
+    files = ServerTls(settings.tls_certificate, settings.tls_key, None)
+    present = files()
 
+    def choose(opened: ssl.SSLObject | ssl.SSLSocket, *_: object) -> None:
+        opened.context = files()
 
-def address_of(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    def reload() -> None:
+        try:
+            files.reload()
+        except QueueberError as error:
+            log.error("reload_failed", what="certificates", reason=str(error))
+        else:
+            log.info("reloaded", what=["certificates"])
+
+    # Called in every handshake: so the one context that uvicorn has follows the files.
+    present.sni_callback = choose
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+    return present

@@ -1,15 +1,18 @@
 """The options of a gateway, with their limits."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from queueber.config import DEFAULT_LISTEN, split_address
+from queueber.config import DEFAULT_LISTEN, is_loopback, split_address
 from queueber.errors import InvalidArgument
 from queueber.limits import KIB, MIB, POLL_WAIT_MS_MAX, SECOND_MS
+from queueber.tls import TlsOptions
 
 DEFAULT_HTTP = "127.0.0.1:9091"
 WAIT_MS = 30 * SECOND_MS
 """How long a poll waits that does not say."""
 WAIT_MS_MAX = POLL_WAIT_MS_MAX
+_GIB_64 = 64 * 1024 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,20 @@ class GatewaySettings:
     retry_timeout_ms: int = 5 * SECOND_MS
     """How long a call is retried while the server is away, before the caller gets 503."""
     shutdown_timeout_ms: int = 10 * SECOND_MS
+    tls_certificate: Path | None = None
+    """PEM file of the HTTP port's certificate; without one it speaks plain HTTP."""
+    tls_key: Path | None = None
+    server_tls: TlsOptions | None = None
+    """How to connect to a server that speaks TLS."""
+    insecure: bool = False
+    """Whether other machines may reach a port without TLS, or use it without a credential."""
+
+    @property
+    def needs_credential(self) -> bool:
+        """Whether a request must carry one: else it would have the gateway's own certificate, or
+        whoever reaches the port could use a server that is not protected."""
+        has_certificate = self.server_tls is not None and self.server_tls.certificate is not None
+        return has_certificate or not (self.insecure or is_loopback(self.http))
 
     def __post_init__(self) -> None:
         for name in ("server", "http"):
@@ -50,28 +67,54 @@ class GatewaySettings:
                 split_address(getattr(self, name))
             except InvalidArgument as error:
                 raise InvalidArgument(f"{name}: {error}") from None
-        for name, (least, most) in RANGES.items():
-            if not least <= (value := getattr(self, name)) <= most:
+        if self.tls_key is not None and self.tls_certificate is None:
+            raise InvalidArgument("tls-key: it needs a certificate; give tls-certificate, too")
+        if self.tls_certificate is None and not (self.insecure or is_loopback(self.http)):
+            raise InvalidArgument(
+                f"http: other machines can reach {self.http}, and the gateway has no TLS "
+                "(--tls-certificate); set it up as docs/security.md says, listen on 127.0.0.1, or "
+                "give --insecure if everybody who can reach the address may read what is sent"
+            )
+        for number in NUMBERS:
+            if not number.least <= (value := getattr(self, number.name)) <= number.most:
                 raise InvalidArgument(
-                    f"{name.replace('_', '-')}: {value} is outside {least} to {most}"
+                    f"{number.flag[2:]}: {value} is outside {number.least} to {number.most}"
                 )
 
 
-RANGES = {
-    "processes": (1, 64),
-    "connections_max": (1, 100_000),
-    "requests_max": (1, 100_000),
-    "waits_max": (0, 100_000),
-    "body_bytes_max": (KIB, 256 * MIB),
-    "bodies_bytes_max": (KIB, 64 * 1024 * MIB),
-    "answers_bytes_max": (MIB, 64 * 1024 * MIB),
-    "header_bytes_max": (KIB, MIB),
-    "header_timeout_ms": (100, 600_000),
-    "body_timeout_ms": (100, 3_600_000),
-    "answer_timeout_ms": (100, 3_600_000),
-    "idle_timeout_ms": (100, 3_600_000),
-    "clients_max": (1, 100_000),
-    "retry_timeout_ms": (0, 600_000),
-    "shutdown_timeout_ms": (0, 600_000),
-}
-"""The lowest and the highest value of each number."""
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A number that an operator may set, and what for."""
+
+    name: str
+    least: int
+    most: int
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return "QUEUEBER_GATEWAY_" + self.name.upper()
+
+
+NUMBERS = (
+    Bounded("processes", 1, 64, "Processes that share the port."),
+    Bounded("connections_max", 1, 100_000, "Most connections of a process."),
+    Bounded("requests_max", 1, 100_000, "Most requests under way, without those that wait."),
+    Bounded("waits_max", 0, 100_000, "Most requests that wait, such as long polls."),
+    Bounded("body_bytes_max", KIB, 256 * MIB, "Largest body of a request, in bytes."),
+    Bounded("bodies_bytes_max", KIB, _GIB_64, "Bytes of all bodies that are being received."),
+    Bounded("answers_bytes_max", MIB, _GIB_64, "Bytes of answers that callers have not read."),
+    Bounded("header_bytes_max", KIB, MIB, "Largest head of a request, in bytes."),
+    Bounded("header_timeout_ms", 100, 600_000, "How long the head of a request may take."),
+    Bounded("body_timeout_ms", 100, 3_600_000, "How long the body of a request may take."),
+    Bounded("answer_timeout_ms", 100, 3_600_000, "How long a caller may take to read."),
+    Bounded("idle_timeout_ms", 100, 3_600_000, "How long an idle connection is kept."),
+    Bounded("clients_max", 1, 100_000, "Most connections to the server: one a credential."),
+    Bounded("retry_timeout_ms", 0, 600_000, "How long to try while the server is away."),
+    Bounded("shutdown_timeout_ms", 0, 600_000, "How long a shutdown waits for requests."),
+)
+"""The numbers, with the lowest and the highest value of each."""

@@ -16,7 +16,7 @@ def before_call(context: Any, case: Any, **named: Any) -> None:
     for fields in (case.body, case.query):
         if isinstance(fields, dict) and _is_long(fields.get("wait_ms")):
             fields["wait_ms"] = _WAIT_MS_MAX
-        if isinstance(fields, dict) and str(fields.get("offset")).isdigit():
+        if isinstance(fields, dict) and _is_offset(fields.get("offset")):
             fields["offset"] = 0
     if case.path.endswith("/poll"):
         if isinstance(case.body, dict):
@@ -29,5 +29,12 @@ def _is_long(value: object) -> bool:
     """Whether it is a wait that the gateway would accept; a wrong one is sent as it is."""
     try:
         return _WAIT_MS_MAX < float(str(value)) <= _LIMIT_MS
+    except ValueError:
+        return False
+
+
+def _is_offset(value: object) -> bool:
+    try:
+        return float(str(value)).is_integer() and 0 <= float(str(value)) < 1 << 63
     except ValueError:
         return False

@@ -1,13 +1,55 @@
 """`queueber gateway`: HTTP beside a server."""
 
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 
 from queueber.cli.exits import USAGE, Failure
+from queueber.cli.flags import F
 from queueber.config import DEFAULT_LISTEN
+from queueber.gateway.settings import DEFAULT_HTTP, NUMBERS, GatewaySettings
+from queueber.tls import TlsOptions
 
-_DEFAULT_HTTP = "127.0.0.1:9091"
+_DEFAULTS = {each.name: each.default for each in fields(GatewaySettings)}
+_file = click.Path(path_type=Path, dir_okay=False)
+
+
+def _number_flags(command: F) -> F:
+    """A flag for each bound."""
+    for number in reversed(NUMBERS):
+        command = click.option(
+            number.flag,
+            number.name,
+            type=int,
+            default=_DEFAULTS[number.name],
+            show_default=True,
+            envvar=number.variable,
+            metavar="NUMBER",
+            help=number.help,
+        )(command)
+    return command
+
+
+def _server_tls_flags(command: F) -> F:
+    """How to connect to a server that speaks TLS."""
+    for name, kind, text in (
+        ("key", _file, "Key of that certificate, if it is in a file of its own."),
+        ("certificate", _file, "Certificate of the gateway, if the server asks for one."),
+        ("name", str, "Name in the server's certificate, if it is not the host of its address."),
+        ("ca", _file, "Authorities that the server's certificate may be from; implies TLS."),
+    ):
+        command = click.option(
+            f"--server-tls-{name}",
+            type=kind,
+            envvar=f"QUEUEBER_GATEWAY_SERVER_TLS_{name.upper()}",
+            show_envvar=True,
+            help=text,
+        )(command)
+    return click.option("--server-tls", is_flag=True, help="Connect to the server with TLS.")(
+        command
+    )
 
 
 @click.command()
@@ -16,12 +58,17 @@ _DEFAULT_HTTP = "127.0.0.1:9091"
     show_envvar=True, metavar="HOST:PORT", help="Address of the server.",
 )  # fmt: skip
 @click.option(
-    "--http", default=_DEFAULT_HTTP, show_default=True, envvar="QUEUEBER_HTTP", show_envvar=True,
+    "--http", default=DEFAULT_HTTP, show_default=True, envvar="QUEUEBER_HTTP", show_envvar=True,
     metavar="HOST:PORT", help="Address to listen on; port 0 chooses a free port.",
 )  # fmt: skip
+@click.option("--tls-certificate", type=_file, help="PEM file; with it the gateway speaks HTTPS.")
+@click.option("--tls-key", type=_file, help="Its key, if it is in a file of its own.")
+@_server_tls_flags
 @click.option(
-    "--processes", type=int, default=1, show_default=True, help="Processes that share the port."
-)
+    "--insecure", is_flag=True,
+    help="Listen where other machines can reach it without TLS, or without a credential.",
+)  # fmt: skip
+@_number_flags
 @click.option(
     "--address-file",
     type=click.Path(path_type=Path),
@@ -29,13 +76,15 @@ _DEFAULT_HTTP = "127.0.0.1:9091"
 )
 @click.option("--log-level", default="info", show_default=True, metavar="TEXT")
 @click.option("--log-format", default="auto", show_default=True, metavar="TEXT")
+@click.option("--listening-fd", type=int, hidden=True)
+@click.option("--stops-with-stdin", is_flag=True, hidden=True)
 def gateway(
-    server: str,
-    http: str,
-    processes: int,
     address_file: Path | None,
     log_level: str,
     log_format: str,
+    listening_fd: int | None,
+    stops_with_stdin: bool,
+    **given: Any,
 ) -> None:
     """Serve HTTP for a server, until SIGTERM or Ctrl-C.
 
@@ -44,17 +93,34 @@ def gateway(
       queueber gateway
       queueber gateway --server 10.0.0.5:9090 --http 127.0.0.1:8080 --processes 2
 
-    The gateway is a client of the server: it may run anywhere, any number of times.
+    The gateway is a client of the server: it may run anywhere, any number of times. 'queueber serve
+    --http' starts one beside the server.
+
+    The numbers can be set in the environment, too, such as QUEUEBER_GATEWAY_BODY_BYTES_MAX.
     """
+    given["server_tls"] = _server_tls(given)
+    settings = GatewaySettings(**given)
     try:
         from queueber.gateway.processes import run
-        from queueber.gateway.settings import GatewaySettings
     except ModuleNotFoundError as error:
         raise Failure(
             f"{error.name} is not installed; install it with: pip install 'queueber[http]'", USAGE
         ) from None
     from queueber.logs import configure_logs
 
-    settings = GatewaySettings(server=server, http=http, processes=processes)
     configure_logs(log_level, log_format, for_good=True)
-    run(settings, address_file=address_file)
+    run(
+        settings,
+        address_file=address_file,
+        listening_fd=listening_fd,
+        stops_with_stdin=stops_with_stdin,
+    )
+
+
+def _server_tls(given: dict[str, Any]) -> TlsOptions | None:
+    """Taken out of what was given: the settings have one field for them."""
+    found = {name: given.pop(f"server_tls_{name}") for name in ("ca", "certificate", "key", "name")}
+    is_wanted = given.pop("server_tls")
+    if not is_wanted and not any(found.values()):
+        return None
+    return TlsOptions(found["ca"], found["certificate"], found["key"], found["name"])

@@ -44,8 +44,18 @@ def _config_flags(command: F) -> F:
     type=click.Path(path_type=Path),
     help="Write the address into this file when the server is ready.",
 )
+@click.option(
+    "--http-address-file",
+    type=click.Path(path_type=Path),
+    help="Write the address of the gateway (--http) into this file.",
+)
 @_config_flags
-def serve(config_file: Path | None, address_file: Path | None, **flags: str | None) -> None:
+def serve(
+    config_file: Path | None,
+    address_file: Path | None,
+    http_address_file: Path | None,
+    **flags: str | None,
+) -> None:
     """Run a server, until SIGTERM or Ctrl-C.
 
     \b
@@ -67,7 +77,7 @@ def serve(config_file: Path | None, address_file: Path | None, **flags: str | No
 
     configure_logs(config.log_level, config.log_format, for_good=True)
     try:
-        run_server(config, address_file=address_file)
+        run_server(config, address_file=address_file, http_address_file=http_address_file)
     except Exception as error:
         failure = _explained(error)
         use_json = logs_are_json(config.log_format)

@@ -192,6 +192,7 @@ def test_a_server_that_goes_away_and_comes_back_is_told(tmp_path: Any) -> None:
         gateway = stack.enter_context(running_gateway(server.address))
         with watching(gateway, "view=overview") as events:
             assert events.next("queues")["all"]
+            assert server.process is not None
             server.process.kill()
             server.process.wait(10)
             assert events.next("problem")["problem"]["code"] == "UNAVAILABLE"
