@@ -13,7 +13,7 @@ from queueber.testing import ServerProcess
 from tests.support.http import GatewayProcess
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-WAIT_MS = 10_000
+WAIT_MS = 20_000
 
 _numbers = count()
 

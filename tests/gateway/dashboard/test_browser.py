@@ -66,7 +66,7 @@ def test_queues_are_filtered_and_sorted(
     assert shown() == ["sorted-c", "sorted-a", "sorted-b"]
     page.get_by_role("button", name="Ready", exact=True).click()
     assert shown() == ["sorted-b", "sorted-a", "sorted-c"]
-    assert page.locator('th[aria-sort="ascending"]').inner_text().startswith("Ready")
+    assert page.locator('th[aria-sort="ascending"]').first.inner_text().startswith("Ready")
     page.get_by_label("Filter queues").fill("nothing has this name")
     assert page.get_by_text("No queue matches.").is_visible()
 

@@ -10,22 +10,22 @@ from tests.support.http import GatewayProcess
 Open = Callable[..., Any]
 
 
-def press(page: Any, name: str) -> Any:
+def press(page: Any, name: str, among: str = '[aria-label="Actions"]') -> Any:
     """Press a button of the page; returns the dialog that it opens."""
-    page.locator("main").get_by_role("button", name=name, exact=True).first.click()
+    page.locator(among).get_by_role("button", name=name, exact=True).click()
     dialog = page.locator("dialog")
     dialog.wait_for()
     return dialog
 
 
 def answer(page: Any, dialog: Any, button: str, typed: str = "") -> None:
-    """Press a button of the dialog, and wait until it was done."""
+    """Press a button of the dialog, and wait until the page says what came of it."""
     if typed:
         assert dialog.get_by_role("button", name=button, exact=True).is_disabled()
         dialog.get_by_label("Type").fill(typed)
-    before = page.locator(".toast").count()
+    before = int(page.locator("#toasts").get_attribute("data-told") or 0)
     dialog.get_by_role("button", name=button, exact=True).click()
-    page.locator(".toast").nth(before).wait_for()
+    page.locator(f'#toasts[data-told="{before + 1}"]').wait_for()
 
 
 def told(page: Any) -> str:
@@ -181,6 +181,9 @@ def group_of(topic: queueber.Topic) -> GroupInfo:
     return topic.describe_group("readers")
 
 
+GROUP = 'tr[data-group="readers"]'
+
+
 def test_a_group_is_paused_reset_and_deleted(
     gateway: GatewayProcess, open_page: Open, topic: queueber.Topic
 ) -> None:
@@ -190,21 +193,19 @@ def test_a_group_is_paused_reset_and_deleted(
     page = open_page(gateway, path)
     page.get_by_role("button", name="Reset").wait_for()
 
-    answer(page, press(page, "Pause"), "Pause")
+    answer(page, press(page, "Pause", GROUP), "Pause")
     assert group_of(topic).paused_until_ms > 0
     page.locator("td .badge", has_text="paused").wait_for()
-    answer(page, press(page, "Resume"), "Resume")
+    answer(page, press(page, "Resume", GROUP), "Resume")
     assert group_of(topic).paused_until_ms == 0
-    answer(page, press(page, "Reset"), "Reset", typed="readers")
+    answer(page, press(page, "Reset", GROUP), "Reset", typed="readers")
     assert group_of(topic).lag == 0
-    dialog = press(page, "Reset")
-    dialog.get_by_label("To").select_option("offset")
+    dialog = press(page, "Reset", GROUP)
+    dialog.locator("select").select_option("offset")
     dialog.get_by_label("Minutes, or the offset").fill("2")
     answer(page, dialog, "Reset", typed="readers")
     assert list(group_of(topic).cursors) == [2]
-    row = page.locator('tr[data-group="readers"]')
-    row.get_by_role("button", name="Delete").click()
-    answer(page, page.locator("dialog"), "Delete the group", typed="readers")
+    answer(page, press(page, "Delete", GROUP), "Delete the group", typed="readers")
     assert topic.groups() == []
 
 
