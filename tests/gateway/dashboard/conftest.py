@@ -37,15 +37,16 @@ def browser() -> Iterator[Any]:
         launched.close()
 
 
-class Trouble(list[str]):
-    """Errors of a page that nobody expected: of scripts, of the policy, and failed requests."""
-
-
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens pages in contexts of their own; in the end none may have had an error."""
     contexts = []
-    trouble = Trouble()
+    trouble: list[str] = []
+    """Errors of scripts, of the policy, and failed requests."""
+
+    def note_error(line: Any) -> None:
+        if line.type == "error":
+            trouble.append(f"{line.text} {line.location}")
 
     def opened(gateway: GatewayProcess, path: str = "#/", **options: Any) -> Any:
         may_fail = options.pop("may_fail", False)
@@ -56,12 +57,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.set_default_timeout(WAIT_MS)
         if not may_fail:
             page.on("pageerror", lambda error: trouble.append(str(error)))
-            page.on(
-                "console",
-                lambda line: (
-                    line.type == "error" and trouble.append(f"{line.text} {line.location}")
-                ),
-            )
+            page.on("console", note_error)
         page.goto(f"http://{gateway.address}/{path}")
         return page
 

@@ -58,7 +58,8 @@ def test_queues_are_filtered_and_sorted(
     row(page, "sorted-c").wait_for()
 
     def shown() -> list[str]:
-        return page.locator('section[aria-label="queues"] td.name a').all_inner_texts()
+        names = page.locator('section[aria-label="queues"] td.name a').all_inner_texts()
+        return list(names)
 
     page.get_by_label("Filter queues").fill("SORTED")
     assert shown() == ["sorted-a", "sorted-b", "sorted-c"]
