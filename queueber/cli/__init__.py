@@ -9,6 +9,9 @@ import click
 from click.exceptions import Abort, Exit
 
 from queueber.cli import exits
+from queueber.cli.backups.backup import backup
+from queueber.cli.backups.import_original import import_original
+from queueber.cli.backups.restore import restore
 from queueber.cli.commands.add import add
 from queueber.cli.commands.finish import complete, fail, release, remove
 from queueber.cli.commands.gateway import gateway
@@ -84,9 +87,7 @@ def commands() -> None:
 _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
     readers, peek, cancel, purge, redrive, pause, resume, stats, queues, leases, batches, loads,
-    topics, topic, spark, verify, repair, upgrade,
-    readers, peek, cancel, purge, redrive, pause, resume, stats, queues, loads, topics, topic,
-    spark, token, verify, repair, upgrade,
+    topics, topic, spark, token, backup, restore, verify, repair, upgrade, import_original,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

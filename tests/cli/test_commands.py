@@ -50,7 +50,7 @@ def test_there_are_as_many_commands_as_promised() -> None:
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
         "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "stats",
         "queues", "leases", "batches", "loads", "verify", "repair", "upgrade", "spark", "topics",
-        "topic",
+        "topic", "gateway", "token", "backup", "restore", "import",
     }  # fmt: skip
 
 
