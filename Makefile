@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,7 @@ faults: setup  ## Inject every kind of fault that we know, in 15 minutes
 		TESTS="tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py"
 	$(BIN)/python -m faults.hostile --seconds 2
 	$(BIN)/python -m faults.hostile --tls --only tls: --seconds 2
+	$(BIN)/python -m faults.http --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
 
 faults-long: setup  ## The same, in two hours
@@ -53,6 +54,7 @@ faults-long: setup  ## The same, in two hours
 		KILLS=200 CUTS=10000 DAMAGES=3000 TESTS='-m "" tests/recovery tests/faults'
 	$(BIN)/python -m faults.hostile --seconds 20
 	$(BIN)/python -m faults.hostile --tls --seconds 20
+	$(BIN)/python -m faults.http --seconds 20
 	$(BIN)/python -m faults.overload --seconds 30
 
 faults-soak:
@@ -64,6 +66,10 @@ faults-crashes:
 	$(BIN)/python -m faults.power 1 $(CUTS)
 	$(BIN)/python -m faults.disk.corruption 1 $(DAMAGES)
 	$(BIN)/python -m pytest -q $(TESTS)
+
+schemathesis: setup  ## Look for requests that the gateway does not answer as it says, in some minutes
+	QUEUEBER_TEST_SCHEMATHESIS_EXAMPLES=200 QUEUEBER_TEST_SCHEMATHESIS_SECONDS=1800 \
+		$(BIN)/python -m pytest -q --timeout 1900 -k schemathesis tests/gateway/test_openapi.py
 
 audit: setup  ## Look up known vulnerabilities of the dependencies (needs the network)
 	@scripts/install-packages $(EXTRAS),audit
@@ -89,6 +95,7 @@ $(BENCH_READY): $(READY)
 bench: $(BENCH_READY)  ## Compare with other queues and topics, in half an hour, and write docs/performance.md (Debian, root)
 	$(BIN)/python -m bench.peers --page
 	$(BIN)/python -m bench.topics --page
+	$(BIN)/python -m bench.gateway
 
 COMMIT ?= HEAD
 bench-quick: $(BENCH_READY)  ## Compare this tree with COMMIT (HEAD), in two minutes
