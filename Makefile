@@ -12,11 +12,11 @@ BENCH_READY := $(VENV)/.bench-ready
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## Create the environment in .venv, and install Java if it is missing
+setup: $(READY)  ## Create the environment in .venv, and install Java and Chromium if they are missing
 
 $(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install-packages
 	@echo "Setting up: this takes about two minutes, needs the network, and is done once."
-	@echo "1/3 Python's venv module and Java"
+	@echo "1/3 Python's venv module, Java and Chromium"
 	@scripts/system-packages $(PYTHON)
 	@echo "2/3 a new environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)

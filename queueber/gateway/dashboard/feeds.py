@@ -16,6 +16,7 @@ from queueber.errors import QueueberError
 from queueber.gateway.problems import Problem, problem_of
 
 SECONDS = 1.0
+_PAUSE_AFTER_ERROR = 3.0
 _SHARE = 20
 """A feed waits for so many times the time that the server took: it uses 5% of it at most."""
 
@@ -54,14 +55,15 @@ class Feed:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            begun = loop.time()
+            begun, pause = loop.time(), SECONDS
             try:
                 rows = await self.look()
             except QueueberError as error:
                 self._failed(problem_of(error))
+                pause = _PAUSE_AFTER_ERROR
             else:
                 self._found(rows)
-            await asyncio.sleep(max(SECONDS, _SHARE * (loop.time() - begun)))
+            await asyncio.sleep(max(pause, _SHARE * (loop.time() - begun)))
 
     def _found(self, rows: Mapping[str, msgspec.Struct]) -> None:
         version = self.version + 1
