@@ -26,6 +26,7 @@ MASKS = {
     r"\b[0-9a-f]{12}\b": "ID",
     r"\b[0-9a-f]{32}\b": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z": "TIME",
+    r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ": "NAME",
     r"\b\d{13}\b": "MS",
     r'"sequence": \d+': "SEQUENCE",
     r"\b[0-9a-f]{64}\b": "DIGEST",
