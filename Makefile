@@ -12,11 +12,11 @@ BENCH_READY := $(VENV)/.bench-ready
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## Create the environment in .venv, and install Java if it is missing
+setup: $(READY)  ## Create the environment in .venv, and install Java and Chromium if they are missing
 
 $(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install-packages
 	@echo "Setting up: this takes about two minutes, needs the network, and is done once."
-	@echo "1/3 Python's venv module and Java"
+	@echo "1/3 Python's venv module, Java and Chromium"
 	@scripts/system-packages $(PYTHON)
 	@echo "2/3 a new environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
@@ -44,6 +44,7 @@ faults: setup  ## Inject every kind of fault that we know, in 15 minutes
 		KILLS=20 CUTS=120 DAMAGES=60 \
 		TESTS="tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py"
 	$(BIN)/python -m faults.hostile --seconds 2
+	$(BIN)/python -m faults.hostile --tls --only tls: --seconds 2
 	$(BIN)/python -m faults.http --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
 
@@ -52,6 +53,7 @@ faults-long: setup  ## The same, in two hours
 		$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=60 HISTORIES=50000 \
 		KILLS=200 CUTS=10000 DAMAGES=3000 TESTS='-m "" tests/recovery tests/faults'
 	$(BIN)/python -m faults.hostile --seconds 20
+	$(BIN)/python -m faults.hostile --tls --seconds 20
 	$(BIN)/python -m faults.http --seconds 20
 	$(BIN)/python -m faults.overload --seconds 30
 
@@ -104,6 +106,7 @@ bench-parts: $(BENCH_READY)  ## Measure the engine, the server and loads from Sp
 	$(BIN)/python -m bench.outcomes
 	$(BIN)/python -m bench.worker
 	$(BIN)/python -m bench.rpc
+	$(BIN)/python -m bench.security
 	$(BIN)/python -m bench.depth
 	$(BIN)/python -m bench.large_store
 	$(BIN)/python -m bench.spark

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench.engine import Rounds, run_rounds
 from bench.measure import (
@@ -37,7 +38,7 @@ separately, as in the engine's round. "shared": the callers of a process share a
 batches their calls (up to 800 items here); this is what a program with one client gets, but not the
 same work as the engine's. Polls and removes drain the added items, so they may end early."""
 
-_CALLERS = {1: 32, 100: 8}
+CALLERS = {1: 32, 100: 8}
 _LEASE_SECONDS = 600.0
 _ANSWER_SECONDS_MAX = 60.0
 _RATIO_MIN = 0.5
@@ -54,6 +55,8 @@ class Plan:
     callers: int
     clients: str
     seconds: float
+    connect: dict[str, Any] = field(default_factory=dict)
+    """Further arguments of `connect`."""
 
 
 @dataclass(slots=True)
@@ -119,7 +122,8 @@ async def _obey(orders: "Connection[Tally | None, str]", plan: Plan) -> None:
     async with AsyncExitStack() as stack:
         count = plan.callers if plan.clients == "own" else 1
         clients = [
-            await stack.enter_async_context(connect_async(plan.address)) for _ in range(count)
+            await stack.enter_async_context(connect_async(plan.address, **plan.connect))
+            for _ in range(count)
         ]
         queues = [clients[at % count].queue("bench") for at in range(plan.callers)]
         for queue in queues:
@@ -162,7 +166,7 @@ class ClientProcess:
 
 
 @contextmanager
-def _clients(count: int, plan: Plan) -> Iterator[list[ClientProcess]]:
+def client_processes(count: int, plan: Plan) -> Iterator[list[ClientProcess]]:
     clients = [ClientProcess(plan) for _ in range(count)]
     try:
         for client in clients:
@@ -175,7 +179,7 @@ def _clients(count: int, plan: Plan) -> Iterator[list[ClientProcess]]:
             client.stop()
 
 
-def _run_clients(clients: list[ClientProcess], operation: str) -> Round:
+def run_clients(clients: list[ClientProcess], operation: str) -> Round:
     for client in clients:
         client.order(operation)
     tallies = [tally for client in clients if (tally := client.wait()) is not None]
@@ -190,13 +194,15 @@ def _run_server(
     folder: Path, shape: Shape, *, clients: str, seconds: float, processes: int
 ) -> Rounds:
     """Add for a while, then poll and remove the added items, on a new server."""
-    callers = _CALLERS[shape.items] // processes
+    callers = CALLERS[shape.items] // processes
     with (
         tempfile.TemporaryDirectory(dir=folder) as path,
         running_server("--durability", "sync", data_dir=Path(path) / "data") as server,
-        _clients(processes, Plan(server.address, shape, callers, clients, seconds)) as started,
+        client_processes(
+            processes, Plan(server.address, shape, callers, clients, seconds)
+        ) as started,
     ):
-        return {name: _run_clients(started, name) for name in OPERATIONS}
+        return {name: run_clients(started, name) for name in OPERATIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +236,7 @@ def main() -> None:
     with scratch(arguments.dir) as folder, progress() as bar:
         report = start_report("Server through RPC, durability sync", arguments, folder)
         for shape in bar.track(arguments.repeat * SHAPES, description="engine and RPC in turn"):
-            window = _CALLERS[shape.items]
+            window = CALLERS[shape.items]
             of_engine[shape].append(run_rounds(folder, shape, arguments.seconds, "group", window))
             for clients in _CLIENTS:
                 found = _run_server(
@@ -253,7 +259,7 @@ def main() -> None:
                     "call": name,
                     "items": shape.items,
                     "bytes": shape.content_bytes,
-                    "callers": _CALLERS[shape.items],
+                    "callers": CALLERS[shape.items],
                     "clients": clients,
                     **rate_of(rpc).shown(),
                     "engine items/s": round(rate_of(engine).items_per_second),

@@ -39,9 +39,13 @@ offset, contents, key, id, sequence, at_ms |
 | create_topic | topic, settings | |
 | delete_topic | topic | done |
 | close | topic | |
-| ack | topic, group, partition, offset | cursor |
+| ack | topic, group, partition, offset, subscription (if it is one's) | cursor |
 | reset | topic, group, partition, offset | |
+| create_group, resume_group | topic, group | |
+| pause_group | topic, group, for_ms | |
+| configure | of (a queue), item_bytes_max | |
 | subscribe | group, subscription (its name) | |
+| grant, unsubscribe | | |
 | pushed | topic, partition, group, subscription | messages, as those of a read |
 | together | topics, into (a queue), contents, ack | ids, published |
 

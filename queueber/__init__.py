@@ -8,6 +8,7 @@ The names below are the public ones. Importing them needs no RocksDB.
 
 from queueber.client import (
     AddedIds,
+    AsyncBackup,
     AsyncClient,
     AsyncLease,
     AsyncLoad,
@@ -20,6 +21,7 @@ from queueber.client import (
     AsyncTopic,
     AsyncTopicProducer,
     Backoff,
+    Backup,
     BatchPage,
     Client,
     Item,
@@ -57,6 +59,8 @@ from queueber.errors import (
     Unavailable,
 )
 from queueber.model import (
+    BackupFile,
+    BackupInfo,
     BatchInfo,
     CallerInfo,
     FailOutcome,
@@ -108,6 +112,7 @@ __all__ = [
     "Aborted",
     "AddedIds",
     "AlreadyExists",
+    "AsyncBackup",
     "AsyncClient",
     "AsyncLease",
     "AsyncLoad",
@@ -120,6 +125,9 @@ __all__ = [
     "AsyncTopic",
     "AsyncTopicProducer",
     "Backoff",
+    "Backup",
+    "BackupFile",
+    "BackupInfo",
     "BatchInfo",
     "BatchPage",
     "CallerInfo",

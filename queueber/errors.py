@@ -65,7 +65,8 @@ class Unavailable(QueueberError, code="UNAVAILABLE"):
 
 
 class Unauthenticated(QueueberError, code="UNAUTHENTICATED"):
-    """The server is protected, and does not know the token, or the user and password."""
+    """The server does not accept the token, the password or the certificate; or it has no
+    certificate that the client trusts."""
 
 
 class PermissionDenied(QueueberError, code="PERMISSION_DENIED"):

@@ -43,6 +43,7 @@ TESTED_AS = {
     "engine/integrity/rebuild_messages": "engine/integrity/test_rebuild_topics",
     "engine/queue/settle": "engine/topics/test_together",
     "engine/topics/topic_state": "engine/topics/test_read",
+    "engine/topics/sequences": "engine/topics/test_publish",
     "engine/queue/fronts": "engine/queue/test_selection",
     "engine/topics/group": "engine/topics/test_groups",
     "engine/topics/group_entries": "engine/topics/test_shared_groups",
@@ -90,6 +91,7 @@ CHECKERS = (
 
 DOORS: dict[str, tuple[str, ...]] = {
     "rocksdict": (
+        "queueber/db/original.py",
         "queueber/db/store/rocks.py",
         "queueber/db/store/properties.py",
         "queueber/db/store/snapshot.py",
@@ -128,7 +130,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),
     "py4j": ("queueber/spark/jobs/faults.py",),
+    "opentelemetry": ("queueber/client/arguments/traces.py", "queueber/worker/spans.py"),
     "multiprocessing": ("queueber/worker/",),
+    "obstore": ("queueber/backup/bucket.py",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
 """Where a library may be imported: files, and folders with all that is in them."""

@@ -8,12 +8,22 @@ from random import Random
 from faults.history import Outcome
 from faults.recorder import Recorder
 from faults.simulation.disk import Crashed, Disk, Families, no_families
+from faults.simulation.group_roles import REBORN_QUEUE
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import Network
 from faults.simulation.probe import waits_in_vain
 from faults.simulation.roles import BATCHES
 from faults.simulation.server import Server
-from faults.simulation.topic_roles import BRIDGED, JOINED, ORDERED, PLAIN, SHARED
+from faults.simulation.topic_roles import (
+    ACKED,
+    BRIDGE,
+    BRIDGED,
+    JOINED,
+    ORDERED,
+    PLAIN,
+    PUSHED,
+    SHARED,
+)
 from queueber.model import GroupKind, GroupSettings, Position, QueueSettings, TopicConfig
 
 QUEUES = ("default", "other")
@@ -77,18 +87,20 @@ class FaultyServer:
         service, session = self.now.service, self.now.session
         await service.topics.create_topic(name, config, session)
         topic = await service.topics.open_topic(name, session, must_exist=True)
-        for group, kind in ((ORDERED, GroupKind.ORDERED), (SHARED, GroupKind.SHARED)):
+        groups = {ORDERED: GroupKind.ORDERED, SHARED: GroupKind.SHARED, PUSHED: GroupKind.ORDERED}
+        has = {PLAIN: (ORDERED, SHARED, PUSHED), ACKED: (ORDERED,)}.get(name, (ORDERED, SHARED))
+        for group, kind in [(each, groups[each]) for each in has]:
             leases = QueueSettings(attempts_max=self._random.choice([1, 3]), backoff_ms=(3, 20))
             given = GroupSettings(kind, leases=leases)
             await service.groups.create_group(topic, group, given, Position())
 
     async def _create_queues_of_topics(self) -> None:
         service, session = self.now.service, self.now.session
-        for queue in (BRIDGED, JOINED):
+        for queue in (BRIDGED, JOINED, REBORN_QUEUE):
             await service.queues.create_queue(queue, QueueSettings(), session)
         topic = await service.topics.open_topic(PLAIN, session, must_exist=True)
         given = GroupSettings(GroupKind.QUEUE, queue=BRIDGED)
-        await service.groups.create_group(topic, "bridge", given, Position())
+        await service.groups.create_group(topic, BRIDGE, given, Position())
 
     async def make_peace(self) -> None:
         """Inject no further faults."""
@@ -98,6 +110,10 @@ class FaultyServer:
         self._is_peace = True
         self._crash_at = 0
         self.now.disk.is_full = False
+        service = self.now.service
+        if BRIDGED in service.shell.engine.queues:
+            # What was too large for it goes on.
+            await service.queues.configure_queue(BRIDGED, QueueSettings(), self.now.session)
 
     def _begin_life(self, families: Families) -> None:
         disk = Disk(families)

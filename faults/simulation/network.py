@@ -85,7 +85,8 @@ class Connection:
             self._server.begin(self._end_on_server())
 
     async def _end_on_server(self) -> None:
-        """End it as the server does: first its calls, then its bound leases."""
+        """End it as the server does: first its subscriptions and calls, then its bound leases."""
+        self._server.service.subscriptions.connection_ended(self.session)
         tasks = [task for task in self._tasks if not task.done()]
         for task in tasks:
             task.cancel()

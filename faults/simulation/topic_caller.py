@@ -12,6 +12,7 @@ from queueber.engine.topics.groups import cursor, get_group
 from queueber.model import (
     Bounds,
     GroupAck,
+    GroupSettings,
     MessageSlice,
     NewItems,
     NewMessages,
@@ -19,6 +20,7 @@ from queueber.model import (
     Position,
     Publication,
     Published,
+    QueueSettings,
     QueueSteps,
     Start,
     Together,
@@ -143,6 +145,38 @@ class TopicCaller(Contact):
             topic,
             {"group": group, "partition": partition, "offset": offset},
             lambda service, found: service.groups.reset_group(found, group, partition, to),
+        )
+
+    async def create_group(self, topic: str, group: str, settings: GroupSettings) -> None:
+        await self.on_topic(
+            "create_group",
+            topic,
+            {"group": group},
+            lambda service, found: service.groups.create_group(found, group, settings, Position()),
+        )
+
+    async def pause_group(self, topic: str, group: str, for_ms: int) -> None:
+        await self.on_topic(
+            "pause_group",
+            topic,
+            {"group": group, "for_ms": for_ms},
+            lambda service, found: service.groups.pause_group(found, group, for_ms),
+        )
+
+    async def resume_group(self, topic: str, group: str) -> None:
+        await self.on_topic(
+            "resume_group",
+            topic,
+            {"group": group},
+            lambda service, found: service.groups.resume_group(found, group),
+        )
+
+    async def configure(self, queue: str, settings: QueueSettings) -> None:
+        await self.call(
+            "configure",
+            {"of": queue, "item_bytes_max": settings.item_bytes_max},
+            lambda service, session: service.queues.configure_queue(queue, settings, session),
+            lambda _: {},
         )
 
     async def cursor(self, topic: str, group: str, partition: int) -> None:

@@ -7,6 +7,7 @@ from faults.simulation.topic_caller import told_messages
 from faults.simulation.topic_roles import DEDUP_WINDOW_MS
 from faults.topics.facts import place_id
 from faults.topics.final import FinalPartition, FinalTopic, FinalTopics
+from queueber.db.records import blocks
 from queueber.engine.topics.groups import cursor
 from queueber.engine.topics.read import read
 from queueber.engine.topics.shared_groups import SharedGroup
@@ -42,7 +43,15 @@ def _topic(service: Service, topic: TopicState, now_ms: int) -> FinalTopic:
         bool(settings.retention_ms or settings.retention_messages or settings.retention_bytes),
         topic.record.is_closed,
         now_ms,
+        _block_messages() if settings.deletes_acknowledged else 0,
+        any(each.kind is GroupKind.QUEUE for each in topic.groups.values()),
     )
+
+
+def _block_messages() -> int:
+    """As the limit is now, which may be a small one."""
+    found: int = vars(blocks)["BLOCK_ITEMS_MAX"]
+    return found
 
 
 def _partition(service: Service, topic: TopicState, partition: int) -> FinalPartition:

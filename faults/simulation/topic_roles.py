@@ -19,8 +19,10 @@ from queueber.model import (
     TopicSettings,
 )
 
-PLAIN, TRIMMED, KEYED = "plain", "trimmed", "keyed"
-ORDERED, SHARED = "ordered", "shared"
+PLAIN, TRIMMED, KEYED, ACKED = "plain", "trimmed", "keyed", "acked"
+"""The last one deletes what its ordered group, the only one, has acknowledged."""
+ORDERED, SHARED, PUSHED, BRIDGE = "ordered", "shared", "pushed", "bridge"
+"""The last two are groups of `plain`."""
 BRIDGED = "bridged"
 """The queue that gets all messages of `plain`; nobody polls it."""
 JOINED = "joined"
@@ -48,6 +50,7 @@ def topics_to_create(random: Random) -> Mapping[str, TopicConfig]:
         PLAIN: TopicConfig(TopicSettings(dedup_window_ms=DEDUP_WINDOW_MS), PARTITIONS),
         TRIMMED: TopicConfig(trimmed),
         KEYED: TopicConfig(TopicSettings(keeps_last_per_key=True, tombstone_ms=40)),
+        ACKED: TopicConfig(TopicSettings(dedup_window_ms=window_ms, deletes_acknowledged=True)),
     }
 
 
@@ -58,7 +61,7 @@ async def publish(caller: TopicCaller) -> None:
     random, number = caller.random, 0
     is_numbered, has_ids = random.random() < 0.4, random.random() < 0.4
     epoch = sequence = 0
-    topic = random.choice([PLAIN, PLAIN, TRIMMED])
+    topic = random.choice([PLAIN, PLAIN, TRIMMED, ACKED])
     while not caller.rumours.is_over:
         count = random.randint(1, 4)
         payloads = [f"{caller.name}.{number + at}".encode() for at in range(count)]
@@ -133,7 +136,7 @@ async def publish_in_place(caller: TopicCaller) -> None:
 
 async def read(caller: TopicCaller) -> None:
     random = caller.random
-    topic = random.choice([PLAIN, TRIMMED, KEYED])
+    topic = random.choice([PLAIN, TRIMMED, KEYED, ACKED])
     while not caller.rumours.is_over:
         await caller.sleep_ms(random.choice([1, 20]))
         partition = random.randrange(PARTITIONS) if topic == PLAIN else 0
@@ -163,20 +166,21 @@ async def _next_page(
 async def follow(caller: TopicCaller) -> None:
     """A consumer of an ordered group: it reads on from its cursor, and acknowledges."""
     random = caller.random
+    topic = random.choice([PLAIN, ACKED])
     while not caller.rumours.is_over:
         await caller.sleep_ms(random.choice([1, 20]))
-        partition = random.randrange(PARTITIONS)
+        partition = random.randrange(PARTITIONS) if topic == PLAIN else 0
         try:
-            if random.random() < 0.05:
-                await caller.reset(PLAIN, ORDERED, partition, random.choice([0, 1, 3]))
+            if topic == PLAIN and random.random() < 0.05:
+                await caller.reset(topic, ORDERED, partition, random.choice([0, 1, 3]))
             if random.random() < 0.3:
-                await caller.cursor(PLAIN, ORDERED, partition)
+                await caller.cursor(topic, ORDERED, partition)
             found = await caller.read(
-                PLAIN, partition, Position(Start.GROUP), random.randint(1, 4), group=ORDERED
+                topic, partition, Position(Start.GROUP), random.randint(1, 4), group=ORDERED
             )
             if found is not None and random.random() < 0.7:
                 at = max(0, found.next_offset - random.choice([0, 0, 1, 2]))
-                await caller.ack(PLAIN, ORDERED, partition, at)
+                await caller.ack(topic, ORDERED, partition, at)
         except ConnectionLost:
             continue
 

@@ -14,11 +14,13 @@ from faults.simulation.caller import Caller
 from faults.simulation.contact import Rumours
 from faults.simulation.disk import Crashed
 from faults.simulation.faulty_server import QUEUES, FaultyServer
+from faults.simulation.group_roles import GROUP_ROLES, REBORN, REBORN_QUEUE, bear_again
 from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
 from faults.simulation.roles import LEASES_MS, ROLES
 from faults.simulation.server import Server
+from faults.simulation.subscriber import Subscriber
 from faults.simulation.topic_caller import GroupCaller, TopicCaller
 from faults.simulation.topic_reading import final_group, final_topics
 from faults.simulation.topic_roles import (
@@ -43,6 +45,8 @@ _TOPICS_CHANCE = 0.5
 """Of a history that has topics beside its queues."""
 _QUIET_OF_TOPICS_MS = 3000
 """After this time topics that nobody uses have been looked at, even if their clock was set back."""
+_BRIDGES = {BRIDGED: PLAIN, REBORN_QUEUE: REBORN}
+"""The topic whose messages each of some queues gets."""
 SLACK_MS = 1.0
 """The server's clock has whole milliseconds, and otherwise equals that of the recorders."""
 
@@ -133,6 +137,10 @@ class World:
             TOPIC_ROLES[name](self._topic_caller(f"{name} {number}"))
             for number, name in enumerate(names)
         ]
+        for name in random.choices(list(GROUP_ROLES), k=random.randint(0, 3)):
+            callers.append(GROUP_ROLES[name](self._subscriber(f"{name} {len(callers)}")))
+        if random.random() < 0.5:
+            callers.append(bear_again(self._topic_caller("reborn")))
         for number in range(random.randint(0, 2)):
             consumer = Random(random.random())
             callers.append(
@@ -148,6 +156,10 @@ class World:
     def _topic_caller(self, name: str) -> TopicCaller:
         random = Random(self._random.random())
         return TopicCaller(name, TOPICS, self._network, self._recorder, self._rumours, random)
+
+    def _subscriber(self, name: str) -> Subscriber:
+        random = Random(self._random.random())
+        return Subscriber(name, TOPICS, self._network, self._recorder, self._rumours, random)
 
     def _end_story(self) -> None:
         self._rumours.is_over = True
@@ -185,7 +197,7 @@ class World:
             self._look_at_topics(server)
         history = self.told.history
         if self._topics:
-            history = with_adds(history, {f"{PLAIN}/{SHARED}": PLAIN}, {BRIDGED: PLAIN})
+            history = with_adds(history, {f"{PLAIN}/{SHARED}": PLAIN}, _BRIDGES)
         violations = check(history, self.told.final, slack_ms=SLACK_MS)
         self.told.wrong += [str(each) for each in violations]
 
@@ -198,7 +210,7 @@ class World:
             return
         group = final_group(service, plain, SHARED, server.session)
         self.told.final = {**self.told.final, f"{PLAIN}/{SHARED}": group}
-        found = check_topics(self.told.history, final, self.told.final, {BRIDGED: PLAIN})
+        found = check_topics(self.told.history, final, self.told.final, _BRIDGES)
         self.told.wrong += [str(each) for each in found]
 
 

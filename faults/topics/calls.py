@@ -167,21 +167,34 @@ def together(facts: TopicFacts, queues: Mapping[str, FinalState]) -> Iterator[Vi
 
 
 def bridged(facts: TopicFacts, queue: FinalState, topic: str) -> Iterator[Violation]:
-    """Every message of the topic is in the queue, once."""
+    """Every message of the topic is in the queue, once. A topic that was deleted may have lost
+    messages before, and left others there."""
     items = Counter(item.contents for item in queue.items.values())
+    final = facts.final.topics.get(topic)
     messages = Counter(
         message[1]
-        for partition in facts.final.topics[topic].partitions
+        for partition in (final.partitions if final is not None and final.is_bridged else ())
         for message in partition.messages
     )
+    if topic in facts.gone:
+        messages |= Counter(set(items))
     if items != messages:
         text = f"the queue lacks {messages - items}, and has {items - messages} too often"
         yield Violation("bridged", topic, text)
 
 
 def late(facts: TopicFacts) -> Iterator[Violation]:
-    """What is older than the topic keeps is gone, once nothing has happened for long."""
+    """What the topic does not keep is gone, once nothing has happened for long: what is too old,
+    and what all groups have acknowledged."""
     for name, topic in facts.final.topics.items():
+        for partition, found in enumerate(topic.partitions if topic.block_messages else ()):
+            cursors = [
+                at for place, at in facts.final.cursors.items() if place[::2] == (name, partition)
+            ]
+            end = min(cursors, default=0)
+            if end - found.first >= (1 if end == found.end else topic.block_messages):
+                text = f"{found.first} to {end} are still there, and acknowledged"
+                yield Violation("late", f"{name}/{partition}", text)
         if not topic.retention_ms or topic.keeps_last:
             continue
         for partition, found in enumerate(topic.partitions):

@@ -24,6 +24,7 @@ TOPIC_RULES: Mapping[str, Rule] = {
     "cursor": calls.cursors,
     "late": calls.late,
     "pushed": pushes.pushed,
+    "taken over": pushes.taken_over,
 }
 
 

@@ -24,6 +24,11 @@ class FinalTopic:
     is_closed: bool = False
     now_ms: int = 0
     """The server's time of the read."""
+    block_messages: int = 0
+    """If it deletes what all groups have acknowledged: of how many messages it deletes all or none.
+    0: it keeps them."""
+    is_bridged: bool = True
+    """Whether it has a group that adds its messages to a queue, if any queue is to get them."""
 
 
 @dataclass

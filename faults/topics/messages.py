@@ -94,6 +94,13 @@ def deleted_early(facts: TopicFacts) -> Iterator[Violation]:
             ]
             if name in facts.forks:
                 trims.append(found.end)
+            if topic.block_messages:
+                acks = facts.by_operation["ack"]
+                trims += [
+                    call.arguments["offset"]
+                    for call in acks
+                    if (call.arguments["topic"], call.arguments["partition"]) == (name, partition)
+                ]
             if found.first > max(trims, default=0):
                 text = f"begins at {found.first}, and was trimmed to {max(trims, default=0)}"
                 yield Violation("deleted early", f"{name}/{partition}", text)

@@ -78,6 +78,25 @@ def _begins_at_the_cursor(
             yield Violation("pushed", str(place), text, (ack, first))
 
 
+def taken_over(facts: TopicFacts) -> Iterator[Violation]:
+    """Once another one has subscribed, no acknowledgement of a subscription is taken."""
+    begun = {
+        call.arguments["subscription"]: call
+        for call in facts.by_operation["subscribe"]
+        if call.is_ok
+    }
+    for ack in facts.by_operation["ack"]:
+        own = begun.get(ack.arguments.get("subscription", ""))
+        if own is None or not ack.is_ok:
+            continue
+        for other in begun.values():
+            is_later = own.ended_ms < other.began_ms and other.ended_ms < ack.began_ms
+            if is_later and other.arguments["group"] == own.arguments["group"]:
+                text = f"acknowledged {ack.arguments['offset']} after another one had taken over"
+                yield Violation("taken over", ack.arguments["subscription"], text, (other, ack))
+                break
+
+
 def moved(
     facts: TopicFacts, source: str, group: str, found: dict[str, list[str]]
 ) -> Iterator[Violation]:

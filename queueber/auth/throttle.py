@@ -14,11 +14,12 @@ from queueber.limits import SECOND_MS
 
 _ADDRESSES_MAX = 10_000
 """Addresses and users that are remembered, about 200 bytes each."""
-_FAILURES_MAX = 8
+_FAILURES_MAX = 4
 _FORGOTTEN_AFTER_MS = 10 * SECOND_MS
 """One failure is forgotten after each such time."""
 _FIRST_DELAY_MS = 100
-_DELAY_MS_MAX = 5 * SECOND_MS
+_DELAY_MS_MAX = SECOND_MS
+"""Less than commands wait for a server: who mistypes a token must be told so."""
 _PASSWORDS_AT_ONCE = 5
 _PASSWORDS_PER_SECOND = 0.2
 """Wrong passwords of a user from an address: five at once, then one in five seconds."""

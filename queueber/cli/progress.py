@@ -28,6 +28,16 @@ def count_bar(title: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 @contextlib.contextmanager
+def bytes_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar; calling what this yields shows how many bytes are done, of how many."""
+    from rich import progress
+
+    extent = (progress.BarColumn(), progress.DownloadColumn(), progress.TransferSpeedColumn())
+    with _bar(title, None, *extent) as (bar, task):
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
 def input_bar() -> Iterator[Callable[[int, int], None]]:
     """Shows items and their rate; when stdin is a file, also how much of it was read.
 

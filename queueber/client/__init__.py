@@ -6,6 +6,7 @@ calls/      one file for each group of calls to the server
 transport/  connection, batching, retries, and where the loop runs
 """
 
+from queueber.client.api.async_backup import AsyncBackup as AsyncBackup
 from queueber.client.api.async_client import AsyncClient as AsyncClient
 from queueber.client.api.async_lease import AsyncLease as AsyncLease
 from queueber.client.api.async_load import AsyncLoad as AsyncLoad
@@ -17,6 +18,7 @@ from queueber.client.api.async_subscription import AsyncSubscription as AsyncSub
 from queueber.client.api.async_together import AsyncTogether as AsyncTogether
 from queueber.client.api.async_topic import AsyncTopic as AsyncTopic
 from queueber.client.api.async_topic_producer import AsyncTopicProducer as AsyncTopicProducer
+from queueber.client.api.backup import Backup as Backup
 from queueber.client.api.client import Client as Client
 from queueber.client.api.connect import connect as connect
 from queueber.client.api.connect import connect_async as connect_async

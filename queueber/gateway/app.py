@@ -8,7 +8,16 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from queueber.errors import QueueberError
-from queueber.gateway import dashboard, health, metrics, openapi, queues, server_routes
+from queueber.gateway import (
+    dashboard,
+    health,
+    histories,
+    metrics,
+    openapi,
+    queues,
+    server_routes,
+    topics,
+)
 from queueber.gateway.bodies import (
     JSON_TYPE,
     RAW_TYPE,
@@ -30,7 +39,7 @@ from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
 from queueber.gateway.routes import Answer, Route, RouteTable
 from queueber.gateway.settings import GatewaySettings
 
-ROOMS = (health, metrics, server_routes, queues, openapi, dashboard)
+ROOMS = (health, metrics, server_routes, queues, topics, openapi, histories, dashboard)
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (

@@ -2,8 +2,10 @@
 
 from queueber.limits import (
     BATCH_NAME_BYTES_MAX,
+    GROUP_NAME_BYTES_MAX,
     QUEUE_NAME_CHARS_MAX,
     READER_NAME_BYTES_MAX,
+    TOPIC_NAME_BYTES_MAX,
 )
 
 Schema = dict[str, object]
@@ -28,5 +30,19 @@ NAMES: dict[str, Schema] = {
         "maxLength": READER_NAME_BYTES_MAX,
         "description": "The name of a reader, percent-encoded.",
         "examples": ["export"],
+    },
+    "topic": {
+        "type": "string",
+        "pattern": f"^[A-Za-z0-9._/-]{{1,{TOPIC_NAME_BYTES_MAX}}}$",
+        "description": "The name of a topic, percent-encoded: `a/b` is `a%2Fb`. The results of "
+        "a queue are the topic `queue/NAME/results`.",
+        "examples": ["orders"],
+    },
+    "group": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": GROUP_NAME_BYTES_MAX,
+        "description": "The name of a group, percent-encoded.",
+        "examples": ["billing"],
     },
 }

@@ -20,7 +20,7 @@ class MeasureMethods(Methods):
         params, results = context.params, context.results
         queues, topics = many("queues", params.queues), many("topics", params.topics)
         span = read_span(params.span)
-        found = self._service.measures.histories(queues, topics, span, params.points)
+        found = self._service.measures.histories(queues, topics, span, params.points, self._session)
         write_histories(results.init("queues", len(queues)), [found.queues[n] for n in queues])
         write_histories(results.init("topics", len(topics)), [found.topics[n] for n in topics])
         self._count(context)

@@ -1,4 +1,5 @@
-"""The two schema files, loaded once: `wire` is what is said, `storage` is what is kept.
+"""The schema files, loaded once: `wire` is what is said, `storage` is what is kept, `original` is
+what the original Queueber keeps.
 
 The only place that loads a Cap'n Proto schema.
 """
@@ -15,3 +16,4 @@ _IMPORTS = [str(Path(capnp.__file__).parent)]
 
 wire: Any = capnp.load(str(_HERE / "queueber.capnp"), imports=_IMPORTS)
 storage: Any = capnp.load(str(_HERE / "storage.capnp"), imports=_IMPORTS)
+original: Any = capnp.load(str(_HERE / "original.capnp"), imports=_IMPORTS)

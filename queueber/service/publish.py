@@ -58,7 +58,6 @@ class Publishing:
         """Publish to topics by name: all messages, or none."""
         for each in publications:
             check_new_topic_name(each.topic, "topic")
-        self.check_rights(session, publications)
         return self._publish(session, [(None, each) for each in publications])
 
     def publish_to(
@@ -74,6 +73,7 @@ class Publishing:
             payload_bytes_max=limits.payload_bytes_max,
             message_bytes_max=limits.message_bytes_max,
         )
+        self.check_rights(session, [each for topic, each in to if topic is None])
         call = Call((to,), sum([len(each.messages.payloads) for _, each in to]))
         call.future = shell.loop.create_future()
         if all(_is_plain(each) for _, each in to):
@@ -95,15 +95,17 @@ class Publishing:
         caller = session.caller
         if caller is None:
             return
-        may_make = self._shell.limits.auto_create_topics
+        may_make, created = self._shell.limits.auto_create_topics, []
         for each in publications:
             topic = self._shell.engine.topics.find(each.topic)
             name = each.topic if topic is None else topic.name
             check_right(session, Action.ADD, "topic", name)
             if may_make and self.check_may_make(each.topic, session):
-                audit_creation(session, "topic", name)
+                created.append(name)
             # The topic may be gone when the call is written.
             each.may_create = caller.may(Action.ADMINISTER, "topic", name)
+        for name in dict.fromkeys(created):
+            audit_creation(session, "topic", name)
 
     def check_may_make(self, name: str, session: Session) -> bool:
         """Whether the topic does not exist. Refuse a caller that may not create it then."""

@@ -71,7 +71,12 @@ class Reads:
             found = get_group(state, group)
             return cursor(state, found, partition), 0
         check_no_group(position, group)
-        return start_of(self._shell.engine.store, state, partition, position)
+        offset, missed = start_of(self._shell.engine.store, state, partition, position)
+        end = self._ends.end(state, partition)
+        is_asked = position.start is Start.OFFSET and offset == position.value
+        if end is None or end >= offset or is_asked:
+            return offset, missed
+        return end, max(0, missed - (offset - end))
 
     def is_durable(self, state: TopicState, partition: int) -> bool:
         """Whether all that was written to a partition is durable."""
@@ -88,10 +93,13 @@ class Reads:
 
     def slice(self, state: TopicState, partition: int, offset: int, bounds: Bounds) -> MessageSlice:
         """What is durable from an offset on. Messages that were deleted meanwhile are missed."""
-        first = state.first_offset(partition)
+        first, end = state.first_offset(partition), self._ends.end(state, partition)
+        if end is not None:
+            first = min(
+                first, end
+            )  # offsets behind it may be given to other messages after a crash
         missed = max(0, first - offset)
         offset += missed
-        end = self._ends.end(state, partition)
         if end is not None:
             bounds = replace(bounds, end_offset=min(end, bounds.end_offset or end))
         if end is not None and end <= offset:

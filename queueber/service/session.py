@@ -184,8 +184,12 @@ class Session:
 
     @property
     def holder(self) -> str:
-        """The caller, for a list of leases."""
-        return f"{self.name} ({self.address})" if self.name else self.address
+        """The caller, for a list of leases: who it is, what it calls itself, where it is."""
+        if self.caller is not None:
+            name = f"{self.caller.name}, {self.name}" if self.name else self.caller.name
+        else:
+            name = self.name
+        return f"{name} ({self.address})" if name else self.address
 
     # --- calls ------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from queueber.worker import work_item
+from queueber.worker import spans, work_item
 from queueber.worker.work_item import Failed, HeldLease, Outcome, Unfinished, WorkItem
 from queueber.worker.worker_settings import WorkerSettings, is_coroutine_function
 
@@ -27,8 +27,9 @@ def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> "Runner":
     handler: Any = settings.find_handler()
     codecs = settings.find_serializer(), settings.find_deserializer()
     if not is_coroutine_function(handler):
-        call = work_item.make_call(handler, *codecs)
+        call = work_item.make_call(spans.traced(handler, settings.source), *codecs)
         return ThreadRunner(call, settings.concurrency, on_finished)
+    handler = spans.traced_async(handler, settings.source)
     if settings.loop == "trio":
         from queueber.worker import trio_runner
 

@@ -11,16 +11,21 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append_block
 from queueber.engine.records.dedup_keys import DedupKeys, KeyLookup
 from queueber.engine.records.producers import ProducerCall
-from queueber.engine.topics import forks, groups, publish
+from queueber.engine.topics import bridge, forks, groups, publish
 from queueber.engine.topics.compaction import Compaction
 from queueber.engine.topics.group_fronts import UndeliveredFront
-from queueber.engine.topics.read import start_of
+from queueber.engine.topics.read import read, start_of
+from queueber.engine.topics.sequences import Sequences
 from queueber.engine.topics.shared_groups import SharedMessages
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import Aborted
+from queueber.limits import HOUR_MS
 from queueber.model import Published
 from queueber.service.durable_ends import DurableEnds
+from queueber.service.log_feed import LogFeed
+from queueber.service.reads import Reads
+from queueber.service.subscription import Subscription
 from tests.faults.planted_bugs import Bug, Patch
 
 
@@ -43,10 +48,10 @@ def let_cursors_go_back(patch: Patch) -> None:
 
 
 def use_sequences_again_after_a_restart(patch: Patch) -> None:
-    def kept(topics: Topics, tx: Transaction[Any], key: object) -> None:
-        tx.after_write(topics._take_sequence, tx.pending[key][0])
+    def kept(sequences: Sequences, tx: Transaction[Any]) -> None:
+        tx.after_write(sequences._written, tx.pending[sequences][0])
 
-    patch.setattr(Topics, "_write_sequence", kept)
+    patch.setattr(Sequences, "_write", kept)
 
 
 def let_forks_read_past_their_end(patch: Patch) -> None:
@@ -174,6 +179,77 @@ def mix_up_the_offsets_of_partitions(patch: Patch) -> None:
     patch.setattr(publish, "_spread", mixed_up)
 
 
+def take_a_topic_for_the_one_before_it(patch: Patch) -> None:
+    def without_number(topic: TopicState, partition: int, offset: int) -> str:
+        return f"{topic.name}/{partition}/{offset}"
+
+    patch.setattr(bridge, "_key", without_number)
+
+
+def leave_out_messages_that_are_too_large_for_a_queue(patch: Patch) -> None:
+    take = bridge._take
+
+    def further(tx: Any, topic: Any, partition: int, start: int, items: Any) -> int:
+        offset = take(tx, topic, partition, start, items)
+        if items.too_large:
+            items.too_large = 0
+            return offset + 1
+        return offset
+
+    patch.setattr(bridge, "_take", further)
+
+
+def never_go_on_after_a_message_that_is_too_large(patch: Patch) -> None:
+    patch.setattr(bridge, "BRIDGE_RETRY_MS", HOUR_MS)
+
+
+def take_acknowledgements_after_a_takeover(patch: Patch) -> None:
+    patch.setattr(Subscription, "check_active", lambda _: None)
+
+
+def leave_out_a_message_at_a_takeover(patch: Patch) -> None:
+    feed = LogFeed.__init__
+
+    def later(own: LogFeed, *arguments: Any) -> None:
+        feed(own, *arguments)
+        for partition, offset in own._offsets.items():
+            own._offsets[partition] = offset + (offset > 0)
+
+    patch.setattr(LogFeed, "__init__", later)
+
+
+def push_the_last_message_again(patch: Patch) -> None:
+    push = LogFeed.next
+
+    async def again(own: LogFeed, messages_max: int, bytes_max: int) -> Any:
+        found = await push(own, messages_max, bytes_max)
+        for each in found:
+            own._offsets[each.slice.partition] -= each.slice.next_offset % 4 == 0
+        return found
+
+    patch.setattr(LogFeed, "next", again)
+
+
+def push_what_is_not_synced(patch: Patch) -> None:
+    def unsynced(own: Any, state: Any, partition: int, offset: int, bounds: Any) -> Any:
+        return read(own._shell.engine.store, state, partition, offset, bounds)
+
+    patch.setattr(Reads, "slice", unsynced)
+
+
+def delete_more_than_was_acknowledged(patch: Patch) -> None:
+    def more(topic: TopicState, partition: int) -> int:
+        found = groups.acknowledged(topic, partition)
+        return min(found + 4, topic.next_offset(partition)) if found else 0
+
+    patch.setattr("queueber.engine.topics.trim.acknowledged", more)
+
+
+def keep_what_was_acknowledged(patch: Patch) -> None:
+    patch.setattr("queueber.engine.topics.sweep.acknowledged", lambda *_: 0)
+    patch.setattr("queueber.engine.topics.trim.acknowledged", lambda *_: 0)
+
+
 TOPIC_BUGS: list[Bug] = [
     write_the_head_without_its_block,
     let_cursors_go_back,
@@ -194,4 +270,13 @@ TOPIC_BUGS: list[Bug] = [
     ignore_the_expected_offset,
     publish_to_closed_topics,
     mix_up_the_offsets_of_partitions,
+    take_a_topic_for_the_one_before_it,
+    leave_out_messages_that_are_too_large_for_a_queue,
+    never_go_on_after_a_message_that_is_too_large,
+    take_acknowledgements_after_a_takeover,
+    leave_out_a_message_at_a_takeover,
+    push_the_last_message_again,
+    push_what_is_not_synced,
+    delete_more_than_was_acknowledged,
+    keep_what_was_acknowledged,
 ]

@@ -7,7 +7,7 @@ import pytest
 from faults.history import TOPICS
 from faults.topics.facts import TopicFacts
 from faults.topics.final import FinalPartition, FinalTopic, FinalTopics
-from faults.topics.pushes import moved, pushed
+from faults.topics.pushes import moved, pushed, taken_over
 from tests.faults.told import Teller
 
 PLACE: dict[str, Any] = {"topic": "t", "group": "g", "partition": 0}
@@ -23,15 +23,20 @@ class Story(Teller):
         told = PLACE | {"subscription": name}
         self.call(at_ms, "pushed", told, {"messages": [message]}, queue=TOPICS)
 
-    def ack(self, at_ms: float, offset: int) -> None:
-        self.call(at_ms, "ack", PLACE | {"offset": offset}, {"cursor": offset}, queue=TOPICS)
+    def ack(self, at_ms: float, offset: int, name: str = "") -> None:
+        told = PLACE | {"offset": offset, "subscription": name}
+        self.call(at_ms, "ack", told, {"cursor": offset}, queue=TOPICS)
 
     def restart(self, at_ms: float) -> None:
         self.call(at_ms, "restart", {}, {}, queue="")
 
     @property
     def wrong(self) -> list[str]:
-        return [each.text for each in pushed(TopicFacts(self.history, FinalTopics()))]
+        return [each.text for each in pushed(self.facts)]
+
+    @property
+    def facts(self) -> TopicFacts:
+        return TopicFacts(self.history, FinalTopics())
 
 
 def test_messages_in_order_are_right_also_after_takeovers_and_restarts() -> None:
@@ -83,6 +88,23 @@ def test_consumer_that_begins_before_or_after_the_cursor_is_found() -> None:
         "offset 1 was acknowledged, and is pushed again",
         "begins at 3, and nobody has acknowledged more than 2",
     ]
+
+
+def test_acknowledgement_of_a_consumer_that_was_taken_over_is_found() -> None:
+    story = Story()
+    story.subscribe(0, "a")
+    story.ack(10, 1, "a")
+    story.subscribe(20, "b")
+    story.ack(30, 2, "b")
+    assert list(taken_over(story.facts)) == []
+
+    story.ack(40, 3, "a")
+
+    (found,) = taken_over(story.facts)
+    assert (found.rule, found.text) == (
+        "taken over",
+        "acknowledged 3 after another one had taken over",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """`/metrics`: the server's and the gateway's, in the formats of Prometheus."""
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -104,6 +106,20 @@ def test_every_name_of_a_metric_is_that_of_the_table(gateway: GatewayProcess) ->
 
     bare = {re.sub("_(bucket|sum|count)$", "", name) for name in found}
     assert bare <= set(METRICS)
+
+
+@pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool is missing: install the package prometheus"
+)
+def test_prometheus_finds_nothing_wrong_with_the_text(gateway: GatewayProcess, queue: str) -> None:
+    gateway.ask("POST", f"{queue}/items", raw=b"contents")
+    text = gateway.ask("GET", "/metrics").body
+
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
+    )
+
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
 
 
 @pytest.fixture

@@ -312,3 +312,36 @@ def test_nobody_hears_that_a_topic_is_closed_before_that_is_durable() -> None:
         assert (before.is_closed, after.is_closed) == (False, True)
 
     run_on_service(body, sync=sync)
+
+
+def test_a_read_tells_no_place_behind_what_is_durable() -> None:
+    """A crash would take it back, and the next messages would get those offsets."""
+    sync = HeldSync()
+
+    async def body(rig: ServiceRig) -> None:
+        settings = TopicSettings(retention_messages=1)
+        sync.let()
+        await rig.service.topics.create_topic("t", TopicConfig(settings), rig.session)
+        sync.let()
+        topic = await open_topic(rig)
+        sync.let()
+        await publish(rig, topic, b"0")
+        # Those with a condition are not joined, so each is a block.
+        publishing = [rig.begin(publish(rig, topic, b"x", expected_offset=n)) for n in (1, 2)]
+        await turns()
+        while rig.service.sweep():
+            pass
+        assert topic.state.first_offset(0) == 2, "written, and not durable"
+
+        for start in (Position(), Position(Start.LATEST), Position(Start.OFFSET, 0, moves=True)):
+            found = await rig.service.reads.read(topic, 0, start, Bounds())
+            assert (found.first_kept, found.next_offset, found.end_offset) == (1, 1, 1), start
+        assert found.missed == 1
+
+        sync.let_all()
+        for each in publishing:
+            await each
+        found = await rig.service.reads.read(topic, 0, Position(Start.OFFSET, 1, True), Bounds())
+        assert (found.missed, found.first_kept, found.end_offset) == (1, 2, 3)
+
+    run_on_service(body, sync=sync)

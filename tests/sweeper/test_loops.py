@@ -248,7 +248,7 @@ def test_sampler_takes_a_point_of_each_queue_every_ten_seconds() -> None:
             await sleep_ms(16_000)
             nursery.cancel_scope.cancel()
 
-        found = rig.service.measures.histories(["default"], [], HistorySpan.HOUR, 0)
+        found = rig.service.measures.histories(["default"], [], HistorySpan.HOUR, 0, rig.session)
         history = found.queues["default"]
         assert history.end_ms == START_MS + 20_000
         assert history.series["ready"] == [0, 10, 10]

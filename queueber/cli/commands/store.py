@@ -49,8 +49,8 @@ def verify(folder: Path) -> None:
     refuse_interrupted(folder)
     if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
-    with _locked(folder):
-        remarks, damage, verdict = _check(folder)
+    with locked(folder):
+        remarks, damage, verdict = check_folder(folder)
     for line in (*remarks, *damage):
         click.echo(line)
     click.echo(f"{folder} is {'damaged' if damage else 'sound'}: {verdict}")
@@ -58,7 +58,7 @@ def verify(folder: Path) -> None:
         raise Exit(NEGATIVE)
 
 
-def _check(folder: Path) -> tuple[list[str], list[str], str]:
+def check_folder(folder: Path) -> tuple[list[str], list[str], str]:
     """Remarks, each damage in a line, and what it comes to, or what a sound store holds."""
     # Other commands do not need RocksDB.
     from queueber.db.families import Family
@@ -94,7 +94,7 @@ def _check(folder: Path) -> tuple[list[str], list[str], str]:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Keep servers from opening the store. RocksDB itself takes no lock to read."""
     try:
         lock = (folder / "LOCK").open("rb")
@@ -153,7 +153,7 @@ def repair(folder: Path, into: Path) -> None:
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
     if into.exists() and any(into.iterdir() if into.is_dir() else [into]):
         raise Failure(f"--into: {into} is not empty; name a new directory", USAGE)
-    with _locked(folder):
+    with locked(folder):
         copied, losses = _repair(folder, into)
     for loss in losses:
         click.echo(loss)

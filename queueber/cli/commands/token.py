@@ -79,7 +79,9 @@ def _grant_flags(command: F) -> F:
 
 @click.group(cls=ListByDefault)
 def token() -> None:
-    """Tokens and users of a protected server, in a file that holds only hashes.
+    """Say who may connect to a protected server.
+
+    Tokens, users and certificates are in a file that holds only hashes.
 
     \b
     Examples:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import TypedDict
 
 from queueber.client.arguments import values
+from queueber.client.arguments.traces import with_trace
 from queueber.client.arguments.values import Contents, Seconds, one_for_each, to_ms, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
@@ -55,7 +56,7 @@ def to_new_items(
         _to_delays_ms(delay, count),
         () if priority == PRIORITY_DEFAULT else _to_priorities(priority, count),
         () if key is None else _to_keys(key, count),
-        () if attributes is None else _to_attributes(attributes, count),
+        with_trace(() if attributes is None else _to_attributes(attributes, count), count),
         "" if batch is None else values.to_batch(batch),
         origin=None if origin is None else _to_origin(origin, count),
     )

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypedDict
 
 from queueber.client.arguments.new_items import to_mapping
 from queueber.client.arguments.topic_names import to_topic_name
+from queueber.client.arguments.traces import with_trace
 from queueber.client.arguments.values import to_number, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
@@ -79,6 +80,7 @@ def to_publication(
         raise InvalidArgument(f"close: {close!r} is neither True nor False")
     if not listed.payloads and not close:
         raise InvalidArgument("messages: there are none; publish at least one, or close=True")
+    listed.attributes = with_trace(listed.attributes, len(listed.payloads))
     if expected_offset is not None:
         to_number("expected_offset", expected_offset, what="an offset")
     return Publication(

@@ -16,8 +16,11 @@ from queueber.errors import QueueberError
 from queueber.gateway.problems import Problem, problem_of
 
 SECONDS = 1.0
-_SHARE = 20
-"""A feed waits for so many times the time that the server took: it uses 5% of it at most."""
+_PAUSE_AFTER_ERROR = 3.0
+_PAUSE_MAX = 5.0
+_SHARE = 10
+"""A feed waits for so many times the time that a look took: a server with many queues is asked less
+often."""
 
 Look = Callable[[], Awaitable[Mapping[str, msgspec.Struct]]]
 """Asks the server for the rows of a subject, by name."""
@@ -54,14 +57,16 @@ class Feed:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            begun = loop.time()
+            begun, pause = loop.time(), SECONDS
             try:
                 rows = await self.look()
             except QueueberError as error:
                 self._failed(problem_of(error))
+                pause = _PAUSE_AFTER_ERROR
             else:
                 self._found(rows)
-            await asyncio.sleep(max(SECONDS, _SHARE * (loop.time() - begun)))
+            took = loop.time() - begun
+            await asyncio.sleep(max(pause, min(_SHARE * took, _PAUSE_MAX)))
 
     def _found(self, rows: Mapping[str, msgspec.Struct]) -> None:
         version = self.version + 1

@@ -1,23 +1,24 @@
 """What can be looked at: the server, all queues, a page of topics, one queue, one topic."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from typing import Any, TypeVar
+import math
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from queueber.client import AsyncClient
 from queueber.errors import NotFound, PermissionDenied
 from queueber.gateway.dashboard.feeds import Look
-from queueber.gateway.dashboard.rates import Rates
+from queueber.gateway.dashboard.health import Health, HealthWatch
 from queueber.gateway.dashboard.rows import QueueRow, TopicRow, queue_row, topic_row
 from queueber.model import BatchInfo, GroupInfo, LeaseInfo
+from queueber.rates import Rates
 
 TOPICS_SHOWN = 50
 LISTED = 50
 """Leases and batches of a queue that are shown live; the API has the others."""
-
-T = TypeVar("T")
+_HEALTH_SECONDS = 3.0
 
 
 class Value(msgspec.Struct, array_like=True, frozen=True):
@@ -113,9 +114,21 @@ def topic(client: AsyncClient, name: str) -> Look:
 
 
 def server(client: AsyncClient) -> Look:
+    """The server itself, and how it is. Its measures are asked for every few seconds."""
+    watch, loop = HealthWatch(), asyncio.get_running_loop()
+    health: Health | None = None
+    next_at = 0.0
+
     async def look() -> Mapping[str, Value]:
+        nonlocal health, next_at
         info = await client.server()
-        return _values(server=info)
+        if loop.time() >= next_at:
+            next_at = loop.time() + _HEALTH_SECONDS
+            try:
+                health = watch.look(await client.metrics(), loop.time())
+            except PermissionDenied:
+                next_at = math.inf  # not for this caller
+        return _values(server=info, health=health)
 
     return look
 
@@ -170,11 +183,3 @@ def _group(group: GroupInfo) -> dict[str, object]:
         "dead": group.dead,
         "consumers": list(group.consumers),
     }
-
-
-async def ignored(awaited: Awaitable[T]) -> T | None:
-    """What an optional call answers; None if this caller may not ask."""
-    try:
-        return await awaited
-    except PermissionDenied:
-        return None

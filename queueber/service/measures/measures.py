@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from queueber.engine.queue.queue_state import QueueState
 from queueber.limits import HOUR_MS, SECOND_MS
-from queueber.model import Histories, History, HistorySpan, Metric, MetricFamily, Sample
+from queueber.model import Histories, History, HistorySpan, MetricFamily, Sample
 from queueber.service.measures import metrics
 from queueber.service.measures.calls import CallMeasures
 from queueber.service.measures.points import POINTS_IN_ONE, STEP_MS, Track
@@ -12,12 +12,11 @@ from queueber.service.measures.process import process_families
 from queueber.service.measures.queues import QueueMeasures
 from queueber.service.measures.topics import TopicMeasures
 from queueber.service.measures.waits import Waits
+from queueber.service.rights import sees
+from queueber.service.session import Session
 from queueber.service.shell import Shell
 from queueber.service.validate.arguments import check_history_names
 from queueber.version import VERSION
-
-_COUNTED_MAX = 100
-"""Samples of a metric that is counted by hand; what has other labels is counted together."""
 
 Source = Callable[[], Sequence[MetricFamily]]
 
@@ -32,19 +31,11 @@ class Measures:
         self.topics = TopicMeasures(engine.store, engine.topics)
         self.sources: list[Source] = [self.calls.families, process_families]
         """What is asked beside queues and topics; others may append theirs."""
-        self._counted: dict[Metric, dict[tuple[str, ...], int]] = {}
         self._started_at_ms = shell.clock.now_ms()
         self._sampled_at_ms = self._started_at_ms
         self._summed_up_at_ms = 0
         self._points = 0
         """Since a point for the day was last made."""
-
-    def count(self, metric: Metric, *label_values: str) -> None:
-        """Count something that happens seldom."""
-        counts = self._counted.setdefault(metric, {})
-        if label_values not in counts and len(counts) >= _COUNTED_MAX:
-            label_values = (metrics.OTHER,) * len(label_values)
-        counts[label_values] = counts.get(label_values, 0) + 1
 
     def families(self) -> list[MetricFamily]:
         """Every metric with its samples."""
@@ -54,9 +45,6 @@ class Measures:
             *self._queues.families(now_ms),
             *self.topics.families(),
         ]
-        for metric, counts in self._counted.items():
-            samples = [Sample(labels, (count,)) for labels, count in sorted(counts.items())]
-            families.append(MetricFamily(metric, samples))
         for source in self.sources:
             families += source()
         return families
@@ -113,17 +101,25 @@ class Measures:
             self.topics.sum_up()
 
     def histories(
-        self, queues: Sequence[str], topics: Sequence[str], span: HistorySpan, points: int
+        self,
+        queues: Sequence[str],
+        topics: Sequence[str],
+        span: HistorySpan,
+        points: int,
+        session: Session,
     ) -> Histories:
-        """The last points of each (0: all); none of one that the server does not track."""
+        """The last points of each (0: all); none of one that the server does not track, or that the
+        caller may not see."""
         check_history_names("queues", queues)
         check_history_names("topics", topics)
         end_ms = self._sampled_at_ms if span is HistorySpan.HOUR else self._summed_up_at_ms
 
-        def history(track: Track | None) -> History:
+        def history(kind: str, name: str, find: Callable[[str], Track | None]) -> History:
+            is_seen = sees(session, kind)
+            track = find(name) if is_seen is None or is_seen(name) else None
             return History() if track is None else track.history(span, points, end_ms)
 
         return Histories(
-            {name: history(self._queues.track(name)) for name in queues},
-            {name: history(self.topics.track(name)) for name in topics},
+            {name: history("queue", name, self._queues.track) for name in queues},
+            {name: history("topic", name, self.topics.track) for name in topics},
         )

@@ -75,15 +75,6 @@ CONNECTIONS_TOTAL = _metric(
     "Attempts to connect, by whether they were accepted or refused at the limit.",
     "outcome",
 )
-AUTHENTICATIONS = _metric(
-    "queueber_authentications_total", COUNTER, "Attempts to authenticate, by outcome.", "outcome"
-)
-DENIALS = _metric(
-    "queueber_denials_total",
-    COUNTER,
-    "Calls that their callers had no right to.",
-    "right",
-)
 
 # --- commits --------------------------------------------------------------------------------------
 

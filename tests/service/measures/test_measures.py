@@ -26,25 +26,6 @@ async def test_every_metric_is_of_the_table_and_there_once(rig: ServiceRig) -> N
 
 
 @on_service()
-async def test_what_happens_seldom_is_counted_by_hand(rig: ServiceRig) -> None:
-    for _ in range(2):
-        rig.service.measures.count(metrics.AUTHENTICATIONS, "wrong")
-
-    assert values_of(rig, "queueber_authentications_total") == {("wrong",): 2}
-
-
-@on_service()
-async def test_labels_that_are_counted_by_hand_are_bounded(rig: ServiceRig) -> None:
-    for number in range(150):
-        rig.service.measures.count(metrics.DENIALS, f"right {number}")
-
-    found = values_of(rig, "queueber_denials_total")
-
-    assert len(found) == 101
-    assert found["other",] == 50
-
-
-@on_service()
 async def test_others_may_add_their_measures(rig: ServiceRig) -> None:
     rig.service.measures.sources.append(
         lambda: [MetricFamily(metrics.CONNECTIONS, [Sample((), (3,))])]
@@ -58,9 +39,9 @@ async def test_too_many_names_are_refused(rig: ServiceRig) -> None:
     names = ["q"] * (HISTORY_NAMES_MAX + 1)
 
     with pytest.raises(ResourceExhausted, match="queues: the call has 201; the limit is 200"):
-        rig.service.measures.histories(names, [], HistorySpan.HOUR, 0)
+        rig.service.measures.histories(names, [], HistorySpan.HOUR, 0, rig.session)
     with pytest.raises(ResourceExhausted, match="topics: the call has 201"):
-        rig.service.measures.histories([], names, HistorySpan.HOUR, 0)
+        rig.service.measures.histories([], names, HistorySpan.HOUR, 0, rig.session)
 
 
 def test_calls_that_share_a_sync_are_counted() -> None:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from queueber.auth.callers import Caller
 from queueber.limits import HOUR_MS, SAMPLE_EVERY_MS
-from queueber.model import History, HistorySpan
+from queueber.model import Grant, History, HistorySpan
 from queueber.service.measures.metrics import NAMED_MAX
 from queueber.service.measures.queues import SERIES, TRACKED_MAX
 from queueber.service.session import QueueHandle
@@ -29,7 +30,7 @@ def sample(rig: ServiceRig, after_ms: int = SAMPLE_EVERY_MS) -> None:
 
 def history(rig: ServiceRig, name: str = "default", **more: Any) -> History:
     span = more.pop("span", HistorySpan.HOUR)
-    found = rig.service.measures.histories([name], [], span, more.pop("points", 0))
+    found = rig.service.measures.histories([name], [], span, more.pop("points", 0), rig.session)
     return found.queues[name]
 
 
@@ -175,6 +176,19 @@ async def test_last_points_can_be_asked_for(rig: ServiceRig) -> None:
 
     assert history(rig, points=2).series["ready"] == [3, 4]
     assert history(rig, "unknown") == History()
+
+
+@on_service()
+async def test_history_of_what_the_caller_may_not_read_is_empty(rig: ServiceRig) -> None:
+    for name in ("mine-1", "yours-1"):
+        await new_queue(rig, name)
+    sample(rig)
+    assert history(rig, "yours-1").series
+
+    rig.session.caller = Caller("me", [Grant("reader", ("mine-*",), ())])
+
+    assert history(rig, "mine-1").series
+    assert history(rig, "yours-1") == History()
 
 
 @on_service()

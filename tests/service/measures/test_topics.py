@@ -25,7 +25,8 @@ async def publish(rig: ServiceRig, topic: TopicHandle, *payloads: bytes) -> None
 
 
 def history(rig: ServiceRig, name: str = "t") -> History:
-    return rig.service.measures.histories([], [name], HistorySpan.HOUR, 0).topics[name]
+    found = rig.service.measures.histories([], [name], HistorySpan.HOUR, 0, rig.session)
+    return found.topics[name]
 
 
 @on_service()

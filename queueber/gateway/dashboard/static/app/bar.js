@@ -27,7 +27,7 @@ function themeSwitch() {
   const theme = () => document.documentElement.dataset.theme ?? "auto";
   const button = h("button", { type: "button", class: "plain", onclick: () => next() });
   const show = () => {
-    setText(button, `${THEMES[theme()]}`);
+    setText(button, `◐ ${THEMES[theme()]}`);
     button.setAttribute("aria-label", `Colours: ${THEMES[theme()]}. Change`);
   };
   const next = () => {

@@ -7,9 +7,10 @@ const LEFT = 44;
 const BOTTOM = 18;
 const TOP = 6;
 const TICKS = 4;
+const SHORT_MS = 15 * 60_000; // below it, times have seconds
 
-// { title, series: [{ name, label, color }], format }. `show(history)` draws what the API answers.
-export function plot({ title, series, format = short }) {
+// { title, series: [{ name, label, color }], format, isBinary }. `show(history)` draws what the API answers.
+export function plot({ title, series, format = short, isBinary = false }) {
   const area = h("div", { class: "area" });
   const said = h("div", { class: "unseen", "aria-live": "polite" });
   const tip = h("div", { class: "tip", hidden: true });
@@ -35,13 +36,12 @@ export function plot({ title, series, format = short }) {
     const columns = series.map(({ name }) => history.series?.[name] ?? []);
     const points = Math.max(0, ...columns.map((column) => column.length));
     const most = Math.max(0, ...columns.flat().filter(Number.isFinite));
-    const top = niceTop(most);
+    const top = niceTop(most, isBinary);
     const x = (at) => LEFT + ((width - LEFT - 4) * at) / Math.max(1, points - 1);
     const y = (value) => TOP + (height - TOP - BOTTOM) * (1 - value / top);
     place = { width, height, points, columns, x, y };
     put(chart, axes(place, top), columns.map((column, at) => lines(column, series[at].color, place, at === 0 && series.length < 3)), pointer(place));
     chart.setAttribute("aria-label", `${title}. ${summary(columns)}`);
-    if (points === 0) put(tip, "Nothing was recorded yet.");
   };
 
   const axes = ({ width, height, points, x, y }, top) => {
@@ -51,11 +51,12 @@ export function plot({ title, series, format = short }) {
       drawn.push(svg("line", { class: "axis", x1: LEFT, x2: width, y1: y(value), y2: y(value) }));
       if (at % 2 === 0) drawn.push(svg("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)));
     }
+    const isShort = points * history.step_ms < SHORT_MS;
     const labels = Math.max(2, Math.min(5, Math.floor(width / 110)));
     for (let at = 0; at < labels && points > 1; at += 1) {
       const point = Math.round(((points - 1) * at) / (labels - 1));
       const anchor = at === 0 ? "start" : at === labels - 1 ? "end" : "middle";
-      drawn.push(svg("text", { class: "tick", x: x(point), y: height - 3, "text-anchor": anchor }, time(timeOf(point))));
+      drawn.push(svg("text", { class: "tick", x: x(point), y: height - 3, "text-anchor": anchor }, (isShort ? timeSeconds : time)(timeOf(point))));
     }
     if (points < 2) {
       drawn.push(svg("text", { class: "tick", x: (LEFT + width) / 2, y: height / 2, "text-anchor": "middle" }, "Nothing was recorded yet"));
@@ -130,9 +131,11 @@ function lines(column, color, { points, x, y }, isFilled) {
   ];
 }
 
-// The least of 1, 2, 4, 5, 8, 10 times a power of ten that is not below the value.
-export function niceTop(value) {
+// The least of 1, 2, 4, 5, 8, 10 times a power of ten that is not below the value; of sizes in
+// bytes, the least power of two.
+export function niceTop(value, isBinary = false) {
   if (!(value > 0)) return 1;
+  if (isBinary) return Math.max(16, 2 ** Math.ceil(Math.log2(value)));
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 4, 5, 8, 10].find((step) => step * power >= value) * power;
 }

@@ -2,8 +2,8 @@
 
 import { request } from "../app/api.js";
 import { Rows } from "../app/live.js";
-import { watch } from "../app/watch.js";
-import { h, put, setText } from "../parts/dom.js";
+import { values, watch } from "../app/watch.js";
+import { h, setText } from "../parts/dom.js";
 import { ago, bytes, count, duration, paused, short } from "../parts/format.js";
 import { listing } from "../parts/listing.js";
 import { tiles } from "../parts/tiles.js";
@@ -13,7 +13,7 @@ const SPARKLINES_MS = 10_000;
 const QUEUE_COLUMNS = [
   { name: "name", label: "Queue", link: (row) => `#/queues/${encodeURIComponent(row.name)}`, badge: (row) => row.paused_until_ms && paused(row.paused_until_ms) },
   { name: "ready", label: "Ready", show: count },
-  { name: "leased", label: "Leased", show: count },
+  { name: "leased", label: "Leased", show: count, rank: 2 },
   { name: "delayed", label: "Delayed", show: count, rank: 2 },
   { name: "dead", label: "Dead", show: count, isBad: (value) => value > 0 },
   { name: "added_per_s", label: "In / s", show: short, rank: 2 },
@@ -52,8 +52,25 @@ export function overview() {
     ["oldest", "Oldest ready"],
     ["waiting", "Waiting polls"],
   ]);
-  const queueList = listing({ noun: "queue", columns: QUEUE_COLUMNS, perPage: 50, onPage: () => sparklines() });
-  const topicList = listing({
+  const health = tiles([
+    ["calls", "Calls / s"],
+    ["refused", "Errors / s"],
+    ["sync", "Sync, 99%"],
+    ["connections", "Connections"],
+    ["waits", "Calls waiting"],
+    ["cpu", "CPU"],
+    ["memory", "Memory"],
+    ["store", "Store"],
+    ["free", "Disk free"],
+    ["compaction", "To compact"],
+  ]);
+  const server = h("section", { class: "card", "aria-label": "The server", hidden: true }, health.element);
+  let asked = "";
+  let answers = { queues: {}, topics: {} };
+  let queueList = null;
+  let topicList = null;
+  queueList = listing({ noun: "queue", columns: QUEUE_COLUMNS, perPage: 50, onPage: () => sparklines() });
+  topicList = listing({
     noun: "topic",
     columns: TOPIC_COLUMNS,
     perPage: 50,
@@ -61,7 +78,7 @@ export function overview() {
     onPrefix: (prefix, after) => follow(prefix, after),
   });
   const notice = h("div", { class: "notice bad", role: "alert", hidden: true });
-  const element = h("div", { class: "stack" }, h("h1", { class: "unseen" }, "Overview"), notice, h("section", { class: "card", "aria-label": "All queues together" }, sums.element), queueList.element, topicList.element);
+  const element = h("div", { class: "stack" }, h("h1", { class: "unseen" }, "Overview"), notice, h("section", { class: "card", "aria-label": "All queues together" }, sums.element), server, queueList.element, topicList.element);
 
   let close = () => {};
   const follow = (prefix, after) => {
@@ -79,6 +96,7 @@ export function overview() {
           topics.take(change);
           topicList.show([...topics.byName.values()]);
         },
+        server: (rows) => showHealth(values(rows).health),
         refused: (error) => {
           notice.hidden = error.status === 401;
           setText(notice, error.message);
@@ -105,9 +123,26 @@ export function overview() {
     });
   };
 
-  let asked = "";
-  let answers = { queues: {}, topics: {} };
-  const sparklines = async (isDue = false) => {
+  const showHealth = (now) => {
+    if (!now) return;
+    server.hidden = false;
+    const isFull = now.disk_free_bytes < 2 ** 30;
+    health.show({
+      calls: short(now.calls_per_s),
+      refused: { text: short(now.refused_per_s), kind: now.refused_per_s ? "warn" : "" },
+      sync: now.sync_p99_s ? `≤ ${duration(1000 * now.sync_p99_s)}` : "–",
+      connections: count(now.connections),
+      waits: count(now.calls_waiting),
+      cpu: `${Math.round(100 * now.cpu)}%`,
+      memory: bytes(now.memory_bytes),
+      store: bytes(now.store_bytes),
+      free: { text: bytes(now.disk_free_bytes), kind: isFull ? "bad" : "" },
+      compaction: bytes(now.compaction_bytes),
+    });
+  };
+
+  async function sparklines(isDue = false) {
+    if (!queueList || !topicList) return; // the first of the two lists is being made
     const body = { queues: queueList.names(), topics: topicList.names() };
     const key = JSON.stringify(body);
     queueList.sparklines(answers.queues);
@@ -121,7 +156,7 @@ export function overview() {
     }
     queueList.sparklines(answers.queues);
     topicList.sparklines(answers.topics);
-  };
+  }
   const timer = setInterval(() => sparklines(true), SPARKLINES_MS);
 
   follow("", "");

@@ -29,7 +29,7 @@ export function topic(name, firstTab) {
   const buttons = actions(name);
   const plots = histories(topicPath(name, "/history"), [
     plot({ title: "Messages / s", series: [{ name: "messages_per_s", label: "published", color: "ready" }] }),
-    plot({ title: "Bytes / s", format: bytes, series: [{ name: "bytes_per_s", label: "published", color: "leased" }] }),
+    plot({ title: "Bytes / s", format: bytes, isBinary: true, series: [{ name: "bytes_per_s", label: "published", color: "leased" }] }),
     plot({ title: "Most lag, messages", series: [{ name: "lag", label: "the group that is furthest behind", color: "amber" }] }),
   ]);
   let shape = { partitions: [] };

@@ -22,8 +22,8 @@ export function actions(name) {
       typed: name,
       action: "Trim",
       isDangerous: true,
-      run: ({ minutes }) => request("POST", topicPath(name, "/trim"), { body: { to: placeOf("time", minutes) } }),
-      done: (answer) => `${counted(answer?.messages ?? answer?.trimmed ?? 0, "message")} deleted.`,
+      run: ({ minutes }) => request("POST", topicPath(name, "/trim"), { body: placeOf("time", minutes) }),
+      done: ({ deleted }) => `${counted(deleted, "message")} deleted.`,
     });
   const close = () =>
     act({

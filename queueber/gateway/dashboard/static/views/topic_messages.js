@@ -9,13 +9,14 @@ import { counted } from "../parts/format.js";
 
 const PER_PAGE = 20;
 const TAIL_MAX = 200;
+const HOUR_MS = 3_600_000;
 
 function shown(message) {
   return entry({
     id: `${message.partition ?? 0}:${message.offset}`,
     base64: message.payload,
     attributes: message.attributes ?? {},
-    facts: [at("published", message.at_ms), message.key && `key ${message.key}`, `id ${message.id}`],
+    facts: [at("published", message.published_at_ms), message.key && `key ${message.key}`, `id ${message.id}`],
   });
 }
 
@@ -26,7 +27,7 @@ export function messages(name, shapeOf) {
   const start = h(
     "select",
     { "aria-label": "From", onchange: () => load() },
-    h("option", { value: `last:${PER_PAGE}` }, `the last ${PER_PAGE}`),
+    h("option", { value: "last" }, `the last ${PER_PAGE}`),
     h("option", { value: "earliest" }, "the first"),
     h("option", { value: "hour" }, "an hour ago"),
   );
@@ -42,10 +43,11 @@ export function messages(name, shapeOf) {
   );
 
   async function load(offset = null) {
-    const from = offset !== null ? `offset:${offset}` : start.value === "hour" ? `time:${Date.now() - 3_600_000}` : start.value;
+    const starts = { last: { last: PER_PAGE }, earliest: { from: "earliest" }, hour: { time_ms: Date.now() - HOUR_MS } };
+    const place = offset === null ? starts[start.value] : { from: offset, moves: true };
     let page;
     try {
-      page = await request("GET", topicPath(name, "/messages"), { query: { partition: partition.value || 0, from, messages_max: PER_PAGE } });
+      page = await request("GET", topicPath(name, "/messages"), { query: { partition: partition.value || 0, messages_max: PER_PAGE, ...place } });
     } catch (error) {
       put(list, h("div", { class: "empty" }, error.isForbidden ? "You may not read this topic." : error.message));
       return;

@@ -76,15 +76,15 @@ function reset(topic, group) {
     typed: group.name,
     action: "Reset",
     isDangerous: true,
-    run: ({ start, number }) => request("POST", groupPath(topic, group.name, "/reset"), { body: { from: placeOf(start, number) } }),
+    run: ({ start, number }) => request("POST", groupPath(topic, group.name, "/reset"), { body: placeOf(start, number) }),
     done: () => `${group.name} was reset.`,
   });
 }
 
+// A place as requests name it.
 export function placeOf(start, number) {
-  if (start === "time") return `time:${Math.round(Date.now() - (number ?? 0) * 60_000)}`;
-  if (start === "offset") return `offset:${Math.round(number ?? 0)}`;
-  return start;
+  if (start === "time") return { time_ms: Math.round(Date.now() - (number ?? 0) * 60_000) };
+  return { to: start === "offset" ? Math.round(number ?? 0) : start };
 }
 
 function remove(topic, group) {
