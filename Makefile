@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ faults-crashes:
 	$(BIN)/python -m faults.power 1 $(CUTS)
 	$(BIN)/python -m faults.disk.corruption 1 $(DAMAGES)
 	$(BIN)/python -m pytest -q $(TESTS)
+
+screenshots: setup  ## Take the pictures of docs/dashboard.md, in five minutes
+	$(BIN)/python -m scripts.screenshots
 
 audit: setup  ## Look up known vulnerabilities of the dependencies (needs the network)
 	@scripts/install-packages $(EXTRAS),audit
