@@ -15,6 +15,7 @@ import pytest
 
 import queueber
 from queueber import limits
+from queueber.auth.roles import ACTION_MEANINGS, ROLES, Action
 from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.config import OPTIONS
 from queueber.db.families import Family
@@ -353,6 +354,25 @@ def test_the_options_are_those_of_the_code() -> None:
     for option in OPTIONS:
         default = "" if option.default is None else str(option.default)
         assert listed[option.name] == [default, option.help]
+
+
+def test_the_roles_and_actions_are_those_of_the_code() -> None:
+    text = section("security.md", "## Roles")
+    heading = next(line for line in text.splitlines() if line.startswith("| role "))
+    actions = [cell.strip() for cell in heading.strip("|").split("|")][1:]
+    listed = [
+        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `") and line.count("|") > 5
+    ]
+
+    assert actions == [each.value for each in Action]
+    assert listed == [
+        [role, *("yes" if each in allowed else "" for each in Action)]
+        for role, allowed in ROLES.items()
+    ]
+    meanings = table("security.md", "### Actions")
+    assert meanings == [[each.value, ACTION_MEANINGS[each]] for each in Action]
 
 
 def test_every_error_code_is_told() -> None:

@@ -1,4 +1,4 @@
-"""What the README, docs/cli.md and docs/topics.md show as output is what their examples print.
+"""What the pages below show as output is what their examples print.
 
 Each page has a server of its own, and its examples run in order, as a reader would run them. Ids,
 times, durations and sequences differ from run to run and are masked; a line `...` stands for any
@@ -17,11 +17,13 @@ import pytest
 from queueber.testing import running_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/cli.md", "docs/topics.md"]
+PAGES = ["README.md", "docs/cli.md", "docs/security.md", "docs/topics.md"]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 AFTER_COMMAND = "end of the output of a command"
 
 MASKS = {
+    r"\bqbr_[0-9a-f]{12}_[\w-]{43}": "TOKEN",
+    r"\b[0-9a-f]{12}\b": "ID",
     r"\b[0-9a-f]{32}\b": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z": "TIME",
     r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ": "NAME",
