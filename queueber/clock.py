@@ -22,9 +22,8 @@ class SystemClock:
         return (time.monotonic_ns() + self._offset_ns) // 1_000_000
 
 
-def seconds() -> float:
-    """A clock for durations alone."""
-    return time.perf_counter()
+seconds = time.perf_counter
+"""A clock for durations alone. Every call reads it twice, so there is no function around it."""
 
 
 class ManualClock:

@@ -1,5 +1,6 @@
 """Calls by method: how long they took, and which were refused."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,10 @@ class MethodMeasure:
         """Others, by code. There are few codes."""
 
     def answered(self, began: float) -> None:
-        self.durations.observe(seconds() - began)
+        # As `Histogram.observe`: every call comes here.
+        took, durations = seconds() - began, self.durations
+        durations.sum += took
+        durations.buckets[bisect_left(CALL_SECONDS, took)] += 1
 
     def failed(self, code: str) -> None:
         self.refused[code] = self.refused.get(code, 0) + 1
