@@ -23,6 +23,12 @@ ROUTES = {
 }
 
 
+QUERIES = {
+    "/v1/topics/{topic}/tail": "?from=earliest&messages_max=1",
+    "/v1/topics/{topic}/find": "?sequence=0",
+}
+
+
 class Protected:
     """A protected server, its gateway, and a token for each role."""
 
@@ -39,7 +45,9 @@ class Protected:
         body = route.body_example if route.body is not None else None
         if route.path.endswith("/poll"):
             body = {"wait_ms": 0}
+        path += QUERIES.get(route.path, "")
         self._make_dead_letter()
+        self._make_topic()
         return self.gateway.ask(route.method, path, body, headers=headers)
 
     def _make_dead_letter(self) -> None:
@@ -51,6 +59,16 @@ class Protected:
         self._admin.configure_queue("queue", attempts_max=1)
         queue.add(b"x")
         queue.poll().fail("on purpose")
+
+    def _make_topic(self) -> None:
+        """With a message, and a shared group that has a dead letter."""
+        for name in ("orders-again", "topic"):  # a fork keeps the name of its parent
+            self._admin.delete_topic(name)
+        self._admin.create_topic("topic")
+        topic = self._admin.topic("topic")
+        topic.publish(b"x")
+        topic.create_group("group", kind="shared", attempts_max=1)
+        topic.group("group").poll().fail("on purpose")
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +82,11 @@ def protected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
         queueber.connect(server.address, token=tokens["admin"]) as client,
         running_gateway(server.address) as gateway,
     ):
+        # Those that examples name: to create one takes another right.
+        for name in ("orders", "audit", "bought", "packed"):
+            client.create_topic(name)
+        client.topic("bought").create_group("packing")
+        client.create_queue("parcels")
         yield Protected(gateway, tokens, client)
 
 
