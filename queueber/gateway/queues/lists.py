@@ -1,4 +1,4 @@
-"""What a queue has beside items, for those who watch it: leases, batches, its history."""
+"""What a queue has beside items, for those who watch it: leases and batches."""
 
 from typing import Annotated
 
