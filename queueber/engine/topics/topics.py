@@ -156,8 +156,7 @@ class Topics:
                 self._evicted[number] = None  # somebody refers to it
 
     def names(self, prefix: str, after: str, limit: int, now_ms: int) -> list[str]:
-        """Up to `limit` names of topics that are alive, in order: those that begin with the prefix,
-        and come after another."""
+        """Up to `limit` names of living topics with the prefix, in order, all after another."""
         start = max(prefix.encode(), after.encode() + b"\0" if after else b"")
         found: list[str] = []
         for key, number in self._store.walk(Family.TOPIC_NAMES, start, prefix.encode() + b"\xff"):
