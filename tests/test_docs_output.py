@@ -17,7 +17,8 @@ import pytest
 from queueber.testing import running_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/cli.md", "docs/security.md", "docs/topics.md"]
+PAGES = ["README.md", "docs/cli.md", "docs/security.md", "docs/topics.md", "docs/http.md"]
+HTTP = "127.0.0.1:9091"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 AFTER_COMMAND = "end of the output of a command"
 
@@ -82,8 +83,13 @@ def console_outputs(code: str, address: str, folder: Path) -> Iterator[tuple[str
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
-    with running_server() as server:
-        for language, code, shown in BLOCK.findall((ROOT / page).read_text()):
+    http_file = tmp_path / "http-address"
+    flags = ("--http", "127.0.0.1:0", "--http-address-file", str(http_file))
+    text = (ROOT / page).read_text()
+    with running_server(*(flags if HTTP in text else ())) as server:
+        if http_file.exists():
+            text = text.replace(HTTP, http_file.read_text())
+        for language, code, shown in BLOCK.findall(text):
             if language == "console":
                 for command, expected, printed in console_outputs(code, server.address, tmp_path):
                     assert agree(expected, printed), f"{command} prints\n{printed}"

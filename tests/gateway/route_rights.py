@@ -14,6 +14,8 @@ _OPERATE = frozenset({Action.OPERATE})
 _ADMINISTER = frozenset({Action.ADMINISTER})
 
 _Q = "/v1/queues/{queue}"
+_T = "/v1/topics/{topic}"
+_G = "/v1/topics/{topic}/groups/{group}"
 
 RIGHTS: dict[tuple[str, str], Needed] = {
     ("GET", "/v1"): NOTHING,
@@ -48,6 +50,35 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_Q}/redrive"): (_LOOK, _OPERATE),
     ("POST", f"{_Q}/pause"): (_OPERATE,),
     ("POST", f"{_Q}/resume"): (_OPERATE,),
+    ("GET", "/v1/topics"): NOTHING,
+    ("GET", f"{_T}/history"): NOTHING,
+    ("GET", _T): (_READ,),
+    ("PUT", _T): (_ADMINISTER,),
+    ("PATCH", _T): (_READ, _ADMINISTER),
+    ("DELETE", _T): (_ADMINISTER,),
+    ("POST", f"{_T}/messages"): (_ADD,),
+    ("GET", f"{_T}/messages"): (_READ,),
+    ("GET", f"{_T}/find"): (_READ,),
+    ("GET", f"{_T}/tail"): (_READ,),
+    ("POST", f"{_T}/trim"): (_OPERATE,),
+    ("POST", f"{_T}/close"): (_ADMINISTER,),
+    ("POST", f"{_T}/fork"): (_ADMINISTER,),
+    ("GET", f"{_T}/groups"): (_READ,),
+    ("GET", _G): (_READ,),
+    ("PUT", _G): (_WORK,),
+    ("DELETE", _G): (_OPERATE,),
+    ("POST", f"{_G}/reset"): (_OPERATE,),
+    ("POST", f"{_G}/pause"): (_OPERATE,),
+    ("POST", f"{_G}/resume"): (_OPERATE,),
+    ("POST", f"{_G}/poll"): (_WORK,),
+    ("POST", f"{_G}/ack"): (_WORK,),
+    ("POST", f"{_G}/fail"): (_WORK,),
+    ("POST", f"{_G}/release"): (_WORK,),
+    ("POST", f"{_G}/extend"): (_WORK,),
+    ("GET", f"{_G}/dead"): (_READ,),
+    ("POST", f"{_G}/redrive"): (_OPERATE,),
+    ("POST", "/v1/publish"): (_ADD,),
+    ("POST", "/v1/together"): (_ADD, _WORK),
 }
 
 

@@ -1,6 +1,6 @@
-"""What a queue has beside items, for those who watch it: leases, batches, its history."""
+"""What a queue has beside items, for those who watch it: leases and batches."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -12,8 +12,6 @@ from queueber.gateway.queues.named_queue import present_queue
 from queueber.gateway.queues.results import ReceiptAnswer, shown_receipt
 from queueber.gateway.routes import Route
 from queueber.limits import BATCH_NUMBER_MAX, BATCHES_LIST_MAX, LEASES_LIST_MAX
-
-POINTS_MAX = 360
 
 
 class LeasesQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,21 +47,6 @@ class BatchesAnswer(msgspec.Struct):
     next: int | None
 
 
-class HistoryQuery(msgspec.Struct, forbid_unknown_fields=True):
-    span: Literal["hour", "day"] = "hour"
-    """A point every 10 seconds for the last hour, or every 5 minutes for the last day."""
-    points: Annotated[int, Meta(ge=0, le=POINTS_MAX)] = 0
-    """The last ones; 0: all."""
-
-
-class HistoryAnswer(msgspec.Struct):
-    end_ms: int
-    """The time of the last point."""
-    step_ms: int
-    series: dict[str, list[float]]
-    """By name, oldest point first; empty if the server remembers nothing."""
-
-
 async def list_leases(call: Call[LeasesQuery, None]) -> LeasesAnswer:
     after = bytes.fromhex(call.query.after)
     page = await present_queue(call).leases(limit=call.query.limit, after=after)
@@ -85,14 +68,6 @@ async def list_batches(call: Call[BatchesQuery, None]) -> BatchesAnswer:
     return BatchesAnswer([shown_receipt(each.receipt) for each in page.batches], page.next or None)
 
 
-async def show_history(call: Call[HistoryQuery, None]) -> HistoryAnswer:
-    name, query = call.names["queue"], call.query
-    found = await call.client.histories([name], span=query.span, points=query.points)
-    history = found.queues[name]
-    series = {each: list(values) for each, values in history.series.items()}
-    return HistoryAnswer(history.end_ms, history.step_ms, series)
-
-
 ROUTES = (
     Route(
         "GET", "/v1/queues/{queue}/leases", list_leases, "List leases, oldest first", "leases",
@@ -101,9 +76,5 @@ ROUTES = (
     Route(
         "GET", "/v1/queues/{queue}/batches", list_batches, "List batches, newest first", "results",
         query=BatchesQuery, answer=BatchesAnswer, errors=(errors.NotFound,),
-    ),
-    Route(
-        "GET", "/v1/queues/{queue}/history", show_history, "Show how a queue went", "queues",
-        query=HistoryQuery, answer=HistoryAnswer, errors=(errors.NotFound,),
     ),
 )  # fmt: skip

@@ -113,7 +113,11 @@ async def read_results(call: Call[ResultsQuery, None]) -> ResultsAnswer:
         limit=query.limit,
         wait=query.wait_ms / SECOND_MS,
     )
-    page = await (call.wait(reading) if query.wait_ms else reading)
+    if query.wait_ms:
+        page = await call.wait(reading)
+    else:
+        async with call.bounds.large_answers:
+            page = await reading
     found = [
         ResultAnswer(
             each.offset,

@@ -25,7 +25,7 @@ TopicName = Annotated[
     Meta(pattern=f"^[A-Za-z0-9._/-]{{1,{TOPIC_NAME_BYTES_MAX}}}$", examples=["orders"]),
 ]
 GroupName = Annotated[str, Meta(min_length=1, max_length=GROUP_NAME_BYTES_MAX)]
-Payload = Annotated[bytes, Meta(description="Bytes, in base64.", examples=["aGVsbG8="])]
+Payload = queue_fields.Contents
 Key = Annotated[
     str,
     Meta(

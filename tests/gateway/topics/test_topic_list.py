@@ -1,5 +1,7 @@
 """Topics themselves over HTTP."""
 
+import queueber
+from queueber.testing import ServerProcess
 from tests.support.http import GatewayProcess, to_base64
 
 DEFAULTS = {
@@ -87,6 +89,23 @@ def test_a_topic_is_trimmed_closed_and_forked(gateway: GatewayProcess, topic: st
     assert (refused.status, refused.json["forks"]) == (412, 1)
     assert [each.status for each in closed] == [204, 204]
     assert (late.status, late.code, late.json["tail"]) == (412, "FAILED_PRECONDITION", 5)
+
+
+def test_a_topic_that_somebody_else_created_again_is_found(
+    server: ServerProcess, gateway: GatewayProcess, topic: str
+) -> None:
+    name = topic.rpartition("/")[2].replace("%2F", "/")
+    with queueber.connect(server.address) as client:
+        for _ in range(3):
+            client.create_topic(name)
+            client.topic(name).create_group("g", kind="shared")
+            client.topic(name).publish(b"x")
+
+            read = gateway.ask("GET", f"{topic}/messages")
+            polled = gateway.ask("POST", f"{topic}/groups/g/poll", {"wait_ms": 0})
+
+            assert len(read.json["messages"]) == len(polled.json["messages"]) == 1
+            client.delete_topic(name)
 
 
 def test_nothing_but_a_publish_creates_a_topic(gateway: GatewayProcess, topic: str) -> None:
