@@ -38,6 +38,6 @@ def _is_long(value: object) -> bool:
 
 def _is_offset(value: object) -> bool:
     try:
-        return float(str(value)).is_integer() and 0 <= float(str(value)) < 1 << 63
+        return float(str(value)).is_integer() and 0 <= float(str(value)) <= 1 << 63
     except ValueError:
         return False
