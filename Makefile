@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,8 +25,8 @@ $(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install
 	@touch $@
 	@echo "Ready. To use it: . $(VENV)/bin/activate"
 
-demo: setup  ## Run the whole story on a server in a temporary directory: Spark, workers, crashes
-	$(BIN)/python -m examples.demo
+demo: setup  ## Run the whole story: Spark, workers, crashes, a dashboard (KEEP=1: it stays up)
+	$(BIN)/python -m examples.demo $(if $(KEEP),--keep)
 
 # Two at a time: half of the tests wait for processes that start or are killed.
 test: setup  ## Run every test
@@ -44,6 +44,8 @@ faults: setup  ## Inject every kind of fault that we know, in 15 minutes
 		KILLS=20 CUTS=120 DAMAGES=60 \
 		TESTS="tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py"
 	$(BIN)/python -m faults.hostile --seconds 2
+	$(BIN)/python -m faults.hostile --tls --only tls: --seconds 2
+	$(BIN)/python -m faults.http --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
 
 faults-long: setup  ## The same, in two hours
@@ -51,6 +53,8 @@ faults-long: setup  ## The same, in two hours
 		$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=60 HISTORIES=50000 \
 		KILLS=200 CUTS=10000 DAMAGES=3000 TESTS='-m "" tests/recovery tests/faults'
 	$(BIN)/python -m faults.hostile --seconds 20
+	$(BIN)/python -m faults.hostile --tls --seconds 20
+	$(BIN)/python -m faults.http --seconds 20
 	$(BIN)/python -m faults.overload --seconds 30
 
 faults-soak:
@@ -62,6 +66,13 @@ faults-crashes:
 	$(BIN)/python -m faults.power 1 $(CUTS)
 	$(BIN)/python -m faults.disk.corruption 1 $(DAMAGES)
 	$(BIN)/python -m pytest -q $(TESTS)
+
+schemathesis: setup  ## Look for requests that the gateway does not answer as it says, in some minutes
+	QUEUEBER_TEST_SCHEMATHESIS_EXAMPLES=200 QUEUEBER_TEST_SCHEMATHESIS_SECONDS=1800 \
+		$(BIN)/python -m pytest -q --timeout 1900 -k schemathesis tests/gateway/test_openapi.py
+
+screenshots: setup  ## Take the pictures of docs/dashboard.md, in five minutes
+	$(BIN)/python -m scripts.screenshots
 
 audit: setup  ## Look up known vulnerabilities of the dependencies (needs the network)
 	@scripts/install-packages $(EXTRAS),audit
@@ -87,6 +98,7 @@ $(BENCH_READY): $(READY)
 bench: $(BENCH_READY)  ## Compare with other queues and topics, in half an hour, and write docs/performance.md (Debian, root)
 	$(BIN)/python -m bench.peers --page
 	$(BIN)/python -m bench.topics --page
+	$(BIN)/python -m bench.gateway
 
 COMMIT ?= HEAD
 bench-quick: $(BENCH_READY)  ## Compare this tree with COMMIT (HEAD), in two minutes
@@ -97,6 +109,7 @@ bench-parts: $(BENCH_READY)  ## Measure the engine, the server and loads from Sp
 	$(BIN)/python -m bench.outcomes
 	$(BIN)/python -m bench.worker
 	$(BIN)/python -m bench.rpc
+	$(BIN)/python -m bench.security
 	$(BIN)/python -m bench.depth
 	$(BIN)/python -m bench.large_store
 	$(BIN)/python -m bench.spark

@@ -8,6 +8,7 @@ import queueber
 from faults.checker import check
 from faults.observed import ObservedQueue, observe_drain, read_final_state
 from faults.recorder import Recorder
+from queueber.tls import TlsOptions
 
 QUEUE = "bystander"
 ITEMS = 5
@@ -25,8 +26,9 @@ class Bystander:
     `wrong` then has the violations that the history checker found.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: TlsOptions | None = None) -> None:
         self._address = address
+        self._tls = tls
         self._recorder = Recorder()
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="bystander", daemon=True)
@@ -53,7 +55,7 @@ class Bystander:
             self.wrong = self._judge()
 
     def _run(self) -> None:
-        with queueber.connect(self._address) as client:
+        with queueber.connect(self._address, tls=self._tls) as client:
             queue = ObservedQueue(client.queue(QUEUE), self._recorder, "bystander")
             while self._rounds < _ROUNDS_MAX and not self._is_over.wait(_PAUSE_SECONDS):
                 try:
@@ -78,7 +80,7 @@ class Bystander:
 
     def _judge(self) -> list[str]:
         batches = [f"batch {number}" for number in range(self._rounds // ROUNDS_A_BATCH + 1)]
-        with queueber.connect(self._address) as client:
+        with queueber.connect(self._address, tls=self._tls) as client:
             queue = client.queue(QUEUE)
             while (stats := queue.stats()).ready or stats.delayed:
                 observe_drain(ObservedQueue(queue, self._recorder, "bystander"))

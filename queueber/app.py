@@ -191,7 +191,13 @@ async def _serve(
 def _server_tls(config: Config, on_reload: Reloads) -> ServerTls | None:
     if config.tls_certificate is None:
         return None
-    tls = ServerTls(config.tls_certificate, config.tls_key, config.tls_client_ca)
+    tls = ServerTls(
+        config.tls_certificate,
+        config.tls_key,
+        config.tls_client_ca,
+        # Who has no certificate may have a token.
+        needs_client_certificate=not config.is_protected,
+    )
     on_reload.add("certificates", tls.reload)
     return tls
 

@@ -43,6 +43,7 @@ TESTED_AS = {
     "engine/integrity/rebuild_messages": "engine/integrity/test_rebuild_topics",
     "engine/queue/settle": "engine/topics/test_together",
     "engine/topics/topic_state": "engine/topics/test_read",
+    "engine/topics/sequences": "engine/topics/test_publish",
     "engine/queue/fronts": "engine/queue/test_selection",
     "engine/topics/group": "engine/topics/test_groups",
     "engine/topics/group_entries": "engine/topics/test_shared_groups",

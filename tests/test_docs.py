@@ -15,6 +15,7 @@ import pytest
 
 import queueber
 from queueber import limits
+from queueber.auth.roles import ACTION_MEANINGS, ROLES, Action
 from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.config import OPTIONS
 from queueber.db.families import Family
@@ -32,6 +33,8 @@ from queueber.wire.flow import State as FlowState
 from tests.support.spark_driver import spark_environment, why_no_spark
 
 ROOT = Path(__file__).parent.parent
+HTTP = "127.0.0.1:9091"
+"""In examples, the address of a gateway."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -108,8 +111,9 @@ def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -
     assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 
 
-@pytest.mark.parametrize("code", blocks("console"))
+@pytest.mark.parametrize("code", [code for code in blocks("console") if HTTP not in code])
 def test_console_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
+    """Those of docs/http.md need a gateway: `test_docs_output.py` runs them."""
     lines = [line.removeprefix("$ ") for line in code.splitlines() if line.startswith("$ ")]
     assert lines
 
@@ -353,6 +357,25 @@ def test_the_options_are_those_of_the_code() -> None:
     for option in OPTIONS:
         default = "" if option.default is None else str(option.default)
         assert listed[option.name] == [default, option.help]
+
+
+def test_the_roles_and_actions_are_those_of_the_code() -> None:
+    text = section("security.md", "## Roles")
+    heading = next(line for line in text.splitlines() if line.startswith("| role "))
+    actions = [cell.strip() for cell in heading.strip("|").split("|")][1:]
+    listed = [
+        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `") and line.count("|") > 5
+    ]
+
+    assert actions == [each.value for each in Action]
+    assert listed == [
+        [role, *("yes" if each in allowed else "" for each in Action)]
+        for role, allowed in ROLES.items()
+    ]
+    meanings = table("security.md", "### Actions")
+    assert meanings == [[each.value, ACTION_MEANINGS[each]] for each in Action]
 
 
 def test_every_error_code_is_told() -> None:

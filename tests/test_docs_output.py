@@ -1,4 +1,4 @@
-"""What the README, docs/cli.md and docs/topics.md show as output is what their examples print.
+"""What the pages below show as output is what their examples print.
 
 Each page has a server of its own, and its examples run in order, as a reader would run them. Ids,
 times, durations and sequences differ from run to run and are masked; a line `...` stands for any
@@ -17,13 +17,24 @@ import pytest
 from queueber.testing import running_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/cli.md", "docs/topics.md"]
+PAGES = [
+    "README.md",
+    "docs/cli.md",
+    "docs/security.md",
+    "docs/topics.md",
+    "docs/http.md",
+    "docs/http-topics.md",
+]
+HTTP = "127.0.0.1:9091"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 AFTER_COMMAND = "end of the output of a command"
 
 MASKS = {
+    r"\bqbr_[0-9a-f]{12}_[\w-]{43}": "TOKEN",
+    r"\b[0-9a-f]{12}\b": "ID",
     r"\b[0-9a-f]{32}\b": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z": "TIME",
+    r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ": "NAME",
     r"\b\d{13}\b": "MS",
     r'"sequence": \d+': "SEQUENCE",
     r"\b[0-9a-f]{64}\b": "DIGEST",
@@ -79,8 +90,13 @@ def console_outputs(code: str, address: str, folder: Path) -> Iterator[tuple[str
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
-    with running_server() as server:
-        for language, code, shown in BLOCK.findall((ROOT / page).read_text()):
+    http_file = tmp_path / "http-address"
+    flags = ("--http", "127.0.0.1:0", "--http-address-file", str(http_file))
+    text = (ROOT / page).read_text()
+    with running_server(*(flags if HTTP in text else ())) as server:
+        if http_file.exists():
+            text = text.replace(HTTP, http_file.read_text())
+        for language, code, shown in BLOCK.findall(text):
             if language == "console":
                 for command, expected, printed in console_outputs(code, server.address, tmp_path):
                     assert agree(expected, printed), f"{command} prints\n{printed}"

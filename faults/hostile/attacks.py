@@ -11,6 +11,7 @@ from typing import Any
 from faults.hostile.fuzz import KINDS, conversation
 from faults.hostile.messages import bootstrap, call, finish, framed
 from faults.hostile.raw import Raw
+from queueber.tls import TlsOptions
 
 MIB = 1 << 20
 LARGE_ITEM = 7 * MIB // 2
@@ -34,6 +35,10 @@ class Task:
     random: Random
     seconds: float
     """The time limit of an attack."""
+    tls: TlsOptions | None = None
+
+    def connect(self, *, receive_bytes: int = 0) -> Raw:
+        return Raw(self.address, receive_bytes=receive_bytes, tls=self.tls)
 
     def goes_on(self) -> Iterator[int]:
         """Yield rounds until the time is up."""
@@ -49,7 +54,7 @@ def _fuzz(make: Callable[[Random], bytes]) -> Callable[[Task], int]:
         count = 0
         for count in task.goes_on():  # noqa: B007  how many there were
             data = make(task.random)
-            with Raw(task.address) as raw:
+            with task.connect() as raw:
                 at = task.random.randrange(len(data)) if data else 0
                 if raw.send(data[:at]) and raw.send(data[at:]):
                     raw.is_hung_up_on(0.005)
@@ -64,7 +69,7 @@ def silent(task: Task) -> int:
     """Connections that send nothing, or half a word."""
     with ExitStack() as stack:
         for number in range(500):
-            raw = stack.enter_context(Raw(task.address))
+            raw = stack.enter_context(task.connect())
             raw.send(bootstrap()[: number % 30])
         time.sleep(task.seconds)
     return 500
@@ -74,7 +79,7 @@ def declared(task: Task) -> int:
     """Messages that declare the largest size, and of which little is sent."""
     with ExitStack() as stack:
         for _ in range(200):
-            raw = stack.enter_context(Raw(task.address))
+            raw = stack.enter_context(task.connect())
             raw.send(bootstrap() + framed(bytes(4096), declared=[16 * MIB]))
         time.sleep(task.seconds)
     return 200
@@ -84,7 +89,7 @@ def unfinished(task: Task) -> int:
     """Messages of the largest size, of which nearly all is sent: 3 GB together."""
     data = framed(bytes(100 * MIB), declared=[13 * MIB])
     with ExitStack() as stack:
-        streams = [stack.enter_context(Raw(task.address)) for _ in range(30)]
+        streams = [stack.enter_context(task.connect()) for _ in range(30)]
         for raw in streams:
             raw.send_some(data, max(0.2, task.seconds / len(streams)))
         time.sleep(task.seconds / 2)
@@ -94,7 +99,7 @@ def unfinished(task: Task) -> int:
 def never_reads(task: Task) -> int:
     """Requests 28 MB repeatedly, and reads nothing."""
     with ExitStack() as stack:
-        streams = [stack.enter_context(Raw(task.address, receive_bytes=4096)) for _ in range(4)]
+        streams = [stack.enter_context(task.connect(receive_bytes=4096)) for _ in range(4)]
         for raw in streams:
             raw.send(bootstrap() + call(1, "queue", name=BIG))
         asked = 0
@@ -109,7 +114,7 @@ def never_reads(task: Task) -> int:
 def reads_slowly(task: Task) -> int:
     """Reads a kilobyte of its 28 MB now and then."""
     with ExitStack() as stack:
-        streams = [stack.enter_context(Raw(task.address, receive_bytes=4096)) for _ in range(20)]
+        streams = [stack.enter_context(task.connect(receive_bytes=4096)) for _ in range(20)]
         for raw in streams:
             raw.send(bootstrap() + call(1, "queue", name=BIG))
             raw.send(b"".join(call(number, "peek", of=1) for number in range(2, 12)))
@@ -125,7 +130,7 @@ def cancelled(task: Task) -> int:
     count = 0
     for number in task.goes_on():
         data = conversation(task.random)
-        with Raw(task.address) as raw:
+        with task.connect() as raw:
             if number % 2:
                 raw.send(data[: number % (len(data) + 1)])
             else:
@@ -146,7 +151,7 @@ def many_connections(task: Task) -> int:
             if count >= 10_000:
                 time.sleep(0.05)
                 continue
-            raw = stack.enter_context(Raw(task.address))
+            raw = stack.enter_context(task.connect())
             raw.send(bootstrap() + call(1, "queue", name="hostile-empty"))
             raw.send(call(2, "poll", of=1, req=_WAIT))
             count += 1
@@ -157,7 +162,7 @@ def comes_and_goes(task: Task) -> int:
     """Connects and disconnects as fast as possible."""
     count = 0
     for count in task.goes_on():  # noqa: B007  how many there were
-        Raw(task.address).reset()
+        task.connect().reset()
     return count
 
 
@@ -166,7 +171,7 @@ def floods(task: Task) -> int:
     counts = [0] * 10
 
     def flood(at: int) -> None:
-        with Raw(task.address) as raw:
+        with task.connect() as raw:
             raw.send(bootstrap())
             _read_all(raw)
             question = 1
@@ -191,7 +196,7 @@ def waits_with_ballast(task: Task) -> int:
     empty = bytes(8 * MIB)
     count = 0
     with ExitStack() as stack:
-        streams = [stack.enter_context(Raw(task.address)) for _ in range(10)]
+        streams = [stack.enter_context(task.connect()) for _ in range(10)]
         for raw in streams:
             raw.send(bootstrap())
             for question in range(1, 31):
@@ -213,7 +218,7 @@ def hoards_queues(task: Task) -> int:
 
 def _ask_on(task: Task, ask: Callable[[int], bytes]) -> int:
     """Send calls, twenty at a time, and read their answers; returns how many."""
-    with Raw(task.address) as raw:
+    with task.connect() as raw:
         raw.send(bootstrap())
         _read_all(raw)
         question = 1
@@ -234,7 +239,7 @@ def never_takes(task: Task) -> int:
     wanted = {"credits": 1_000_000}
     count = 0
     with ExitStack() as stack:
-        streams = [stack.enter_context(Raw(task.address, receive_bytes=4096)) for _ in range(4)]
+        streams = [stack.enter_context(task.connect(receive_bytes=4096)) for _ in range(4)]
         for raw in streams:
             raw.send(bootstrap() + call(1, "topic", name=BIG))
         for number in task.goes_on():
@@ -273,7 +278,7 @@ def takes_over(task: Task) -> int:
 
 def keeps_answers(task: Task) -> int:
     """Makes the server keep answers of 28 MB instead of sending them, as the protocol allows."""
-    with Raw(task.address) as raw:
+    with task.connect() as raw:
         raw.send(bootstrap() + call(1, "queue", name=BIG))
         count = 0
         for number in task.goes_on():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from faults.hostile.attacks import ATTACKS, Task
+from faults.hostile.tls_attacks import TLS_ATTACKS
 from faults.hostile.witness import MemoryWatch, Witness, p99_ms
 from queueber.testing import ServerProcess
 
@@ -15,6 +16,7 @@ P99_RATIO_MAX = 3.0
 P99_MS_FREE = 25.0
 """A lower p99 counts as no harm, whatever it was before: it may be noise of the machine."""
 _SETTLE_SECONDS = 1.0
+_KNOWN = ATTACKS | TLS_ATTACKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Verdict:
 def _attack(result: "Connection[int, None]", name: str, task: Task) -> None:
     # The attack must harm the server, not take its processor time.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    result.send(ATTACKS[name].run(task))
+    result.send(_KNOWN[name].run(task))
 
 
 def attack(server: ServerProcess, witness: Witness, name: str, task: Task) -> Verdict:
@@ -64,7 +66,7 @@ def attack(server: ServerProcess, witness: Witness, name: str, task: Task) -> Ve
         wrong.append("the server has ended")
     if count < 0:
         wrong.append("the attack did not end")
-    if grown > ATTACKS[name].growth_mb_max:
+    if grown > _KNOWN[name].growth_mb_max:
         wrong.append(f"grew by {grown:.0f} MB")
     if harmed_ms > max(P99_MS_FREE, P99_RATIO_MAX * quiet_ms):
         wrong.append(f"p99 {harmed_ms / quiet_ms:.1f}x")

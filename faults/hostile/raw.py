@@ -5,20 +5,27 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
-from typing import Self
+from typing import Self, cast
 
 from faults.hostile.messages import rpc
+from faults.hostile.tls_socket import TlsSocket
+from queueber.tls import TlsOptions
 
 
 class Raw:
-    def __init__(self, address: str, *, receive_bytes: int = 0) -> None:
+    def __init__(
+        self, address: str, *, receive_bytes: int = 0, tls: TlsOptions | None = None
+    ) -> None:
         """`receive_bytes` is the size of the kernel's receive buffer."""
         host, port = address.rsplit(":", 1)
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_bytes:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-        self.socket.settimeout(10)
-        self.socket.connect((host, int(port)))
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        plain.settimeout(10)
+        plain.connect((host, int(port)))
+        self.socket = plain
+        if tls is not None:
+            self.socket = cast(socket.socket, TlsSocket(plain, tls, host))
         self._read = bytearray()
 
     def __enter__(self) -> Self:

@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 import queueber
 from bench.resident import resident_mb
 from queueber.testing import ServerProcess
+from queueber.tls import TlsOptions
 
 T = TypeVar("T")
 
@@ -41,10 +42,12 @@ def add_poll_remove(client: queueber.Client, timer: Timer) -> None:
     time.sleep(0.002)
 
 
-def _behave(orders: "Connection[list[float], None]", address: str, turn: Turn) -> None:
+def _behave(
+    orders: "Connection[list[float], None]", address: str, turn: Turn, tls: TlsOptions | None
+) -> None:
     """Run the loop, and send the durations of calls when asked."""
     timer = Timer()
-    with queueber.connect(address) as client:
+    with queueber.connect(address, tls=tls) as client:
         while True:
             turn(client, timer)
             if orders.poll():
@@ -59,10 +62,14 @@ def _behave(orders: "Connection[list[float], None]", address: str, turn: Turn) -
 class Witness:
     """Runs in its own process."""
 
-    def __init__(self, address: str, turn: Turn = add_poll_remove) -> None:
+    def __init__(
+        self, address: str, turn: Turn = add_poll_remove, tls: TlsOptions | None = None
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self._orders, theirs = context.Pipe()
-        self._process = context.Process(target=_behave, args=(theirs, address, turn), daemon=True)
+        self._process = context.Process(
+            target=_behave, args=(theirs, address, turn, tls), daemon=True
+        )
         self._process.start()
         theirs.close()
 

@@ -8,6 +8,10 @@ from typing import Any
 
 from queueber.gateway.problems import too_busy
 
+_LARGE_ANSWERS = 2
+"""Answers of megabytes that are asked for at a time, over the connection that others share: theirs
+would come after these."""
+
 STOPPING = "the gateway is stopping; retry"
 
 
@@ -45,6 +49,7 @@ class Bounds:
         """Without those that wait."""
         self.waits = Bound("requests wait", waits_max)
         self.bodies = Bound("bytes of bodies are being received", bodies_bytes_max)
+        self.large_answers = asyncio.Semaphore(_LARGE_ANSWERS)
         self._waiting: set[asyncio.Future[Any]] = set()
         self.is_stopping = False
 

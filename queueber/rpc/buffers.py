@@ -10,6 +10,7 @@ from typing import Any
 
 from queueber.limits import MIB
 from queueber.service.unread_answers import UnreadAnswers
+from queueber.wire.stream import GONE
 
 LONG_MESSAGES_BYTES_MAX = 1024 * MIB
 """Long messages of all connections that have begun to come in. Further ones wait."""
@@ -143,6 +144,7 @@ class UnsentAnswers:
         self._held.clear()
         self._held_bytes = 0
         self._answers.close()
+        self._transport = GONE
 
     def _send_held(self) -> None:
         while self._held and not self.is_full:

@@ -261,7 +261,7 @@ class Subscription:
         self._sent_at_ms = now_ms
         if not self._is_heart_beating and not self._under_way:
             self._is_heart_beating = True
-            sequence = self._shell.engine.topics.sequence
+            sequence = self._shell.engine.topics.sequences.last
             self._shell.loop.create_task(self._heartbeat(now_ms, sequence))
 
     async def _heartbeat(self, now_ms: int, sequence: int) -> None:

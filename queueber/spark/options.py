@@ -2,17 +2,20 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from queueber import Client, Queue, connect, limits
 from queueber.client.arguments.values import to_batch, to_reader, to_text
+from queueber.client.transport.identity import Token, TokenFile
 from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument, Unavailable
 from queueber.tls import TlsOptions
 
 TLS_FILES = ("tlsCa", "tlsCertificate", "tlsKey")
-COMMON = ("address", "queue", "batch", "tls", *TLS_FILES)
+CONNECTION = ("token", "tokenFile", "tls", *TLS_FILES)
+COMMON = ("address", "queue", "batch", *CONNECTION)
 READ_ONLY = ("table", "status", "splits", "push_filters", "reader", "start", "max_rows")
 STREAM_READ_ONLY = ("reader", "start", "max_rows")
 WRITE_ONLY = ("method", "write_id", "stage_timeout", "transfer")
@@ -39,18 +42,21 @@ class CommonOptions:
     queue: str
     batch: str | None
     tls: TlsOptions | None = None
+    token: Token | None = field(default=None, repr=False)
 
     @contextlib.contextmanager
     def connected(self, *, must_exist: bool = True) -> Iterator[Queue]:
         """The queue, on a connection that is closed at the end; each task has its own."""
-        with connected_client(self.address, self.tls) as client:
+        with connected_client(self.address, self.tls, self.token) as client:
             yield client.queue(self.queue, must_exist=must_exist)
 
 
 @contextlib.contextmanager
-def connected_client(address: str, tls: TlsOptions | None = None) -> Iterator[Client]:
+def connected_client(
+    address: str, tls: TlsOptions | None = None, token: Token | None = None
+) -> Iterator[Client]:
     try:
-        client = connect(address, tls=tls)
+        client = connect(address, tls=tls, token=token)
     except Unavailable as error:
         raise Unavailable(
             f"option 'address': no server answers at {address}; start one, or give its "
@@ -89,7 +95,7 @@ def check_options(options: Mapping[str, str]) -> None:
 
 def _common(
     options: Mapping[str, str],
-) -> tuple[dict[str, str], tuple[str, str, str | None, TlsOptions | None]]:
+) -> tuple[dict[str, str], tuple[str, str, str | None, TlsOptions | None, Token | None]]:
     """What is given, and `CommonOptions`."""
     given = given_options(options, (*COMMON, *READ_ONLY, *WRITE_ONLY))
     if not given.get("queue"):
@@ -98,7 +104,7 @@ def _common(
             "topic"
         )
     batch = checked(given, "batch", to_batch)
-    return given, (address_of(given), given["queue"], batch, tls_of(given))
+    return given, (address_of(given), given["queue"], batch, tls_of(given), token_of(given))
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool = False) -> ReadOptions:
@@ -186,6 +192,14 @@ def tls_of(given: Mapping[str, str]) -> TlsOptions | None:
         return TlsOptions(**files)
     except InvalidArgument as error:
         raise InvalidArgument(f"option 'tlsKey': {str(error).partition(': ')[2]}") from None
+
+
+def token_of(given: Mapping[str, str]) -> Token | None:
+    """The file is that of each machine that runs a task."""
+    token, file = given.get("token"), given.get("tokenfile")
+    if token and file:
+        raise InvalidArgument("option 'tokenFile': there is 'token' too; give one of the two")
+    return TokenFile(Path(file)) if file else token
 
 
 def refuse(given: Mapping[str, str], names: tuple[str, ...], why: str) -> None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from queueber import Topic, limits
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
+from queueber.client.transport.identity import Token
 from queueber.errors import InvalidArgument
 from queueber.spark.options import (
+    CONNECTION,
     SPLITS_DEFAULT,
-    TLS_FILES,
     address_of,
     checked,
     choice,
@@ -19,11 +20,12 @@ from queueber.spark.options import (
     refuse,
     tls_of,
     to_write_id,
+    token_of,
 )
 from queueber.spark.places import EARLIEST, LATEST, Places, to_places
 from queueber.tls import TlsOptions
 
-COMMON = ("address", "topic", "tls", *TLS_FILES)
+COMMON = ("address", "topic", *CONNECTION)
 BATCH_READ_ONLY = ("endingOffsets", "endingTimestamp", "push_filters")
 STREAM_READ_ONLY = ("maxOffsetsPerTrigger", "group")
 READ_ONLY = (
@@ -42,11 +44,12 @@ class TopicOptions:
     address: str
     topic: str
     tls: TlsOptions | None = None
+    token: Token | None = field(default=None, repr=False)
 
     @contextlib.contextmanager
     def connected(self, *, must_exist: bool = True) -> Iterator[Topic]:
         """The topic, on a connection that is closed at the end; each task has its own."""
-        with connected_client(self.address, self.tls) as client:
+        with connected_client(self.address, self.tls, self.token) as client:
             yield client.topic(self.topic, must_exist=must_exist)
 
 
@@ -85,10 +88,10 @@ def check_topic_options(options: Mapping[str, str]) -> None:
 
 def _common(
     options: Mapping[str, str],
-) -> tuple[dict[str, str], tuple[str, str, TlsOptions | None]]:
+) -> tuple[dict[str, str], tuple[str, str, TlsOptions | None, Token | None]]:
     given = given_options(options, (*COMMON, *READ_ONLY, *WRITE_ONLY))
     topic = checked(given, "topic", to_topic_name) or ""
-    return given, (address_of(given), topic, tls_of(given))
+    return given, (address_of(given), topic, tls_of(given), token_of(given))
 
 
 def topic_read_options(

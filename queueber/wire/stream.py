@@ -81,6 +81,7 @@ class Stream(asyncio.BufferedProtocol):
         self.flow = after(self.flow, Event.LOST)
         self._unread.clear()
         self._unsent.clear()
+        self._transport = GONE
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -162,3 +163,28 @@ class Stream(asyncio.BufferedProtocol):
 
 def is_tls(transport: Any) -> bool:
     return transport.get_extra_info("ssl_object") is not None
+
+
+class _Gone:
+    """In place of the transport of a connection that is over.
+
+    A transport of TLS and its stream refer to each other. It has a lot of memory, which would stay
+    until the garbage collector finds them.
+    """
+
+    def is_closing(self) -> bool:
+        return True
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def write(self, data: bytes) -> None:
+        """Nobody gets it."""
+
+    def resume_reading(self) -> None:
+        """Nothing comes."""
+
+    pause_reading = write_eof = close = abort = resume_reading
+
+
+GONE = _Gone()

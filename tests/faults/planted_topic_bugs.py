@@ -15,6 +15,7 @@ from queueber.engine.topics import bridge, forks, groups, publish
 from queueber.engine.topics.compaction import Compaction
 from queueber.engine.topics.group_fronts import UndeliveredFront
 from queueber.engine.topics.read import read, start_of
+from queueber.engine.topics.sequences import Sequences
 from queueber.engine.topics.shared_groups import SharedMessages
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
@@ -47,10 +48,10 @@ def let_cursors_go_back(patch: Patch) -> None:
 
 
 def use_sequences_again_after_a_restart(patch: Patch) -> None:
-    def kept(topics: Topics, tx: Transaction[Any], key: object) -> None:
-        tx.after_write(topics._take_sequence, tx.pending[key][0])
+    def kept(sequences: Sequences, tx: Transaction[Any]) -> None:
+        tx.after_write(sequences._written, tx.pending[sequences][0])
 
-    patch.setattr(Topics, "_write_sequence", kept)
+    patch.setattr(Sequences, "_write", kept)
 
 
 def let_forks_read_past_their_end(patch: Patch) -> None:

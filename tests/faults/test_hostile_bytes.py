@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -21,14 +22,27 @@ from faults.hostile.witness import MemoryWatch, Witness
 from queueber.limits import MIB
 from queueber.service.session import REFUSALS_MAX
 from queueber.testing import ServerProcess, running_server
+from queueber.tls import TlsOptions
+from tests.support.certificates import Authority, new_authority
+
+
+@pytest.fixture(params=["plain", "TLS"])
+def authority(request: pytest.FixtureRequest, tmp_path: Path) -> Authority | None:
+    """Of the certificates of server and clients; None: connections are plain."""
+    return new_authority(tmp_path / "certificates") if request.param == "TLS" else None
+
+
+def tls_of(authority: Authority | None) -> TlsOptions | None:
+    return None if authority is None else authority.trusted()
 
 
 @contextmanager
-def server_that_goes_on() -> Iterator[ServerProcess]:
+def server_that_goes_on(authority: Authority | None = None) -> Iterator[ServerProcess]:
     """A server that serves others at the end, stops when told, and has seen no bug of its own."""
-    with running_server() as server:
+    options = () if authority is None else authority.server_options()
+    with running_server(*options) as server:
         yield server
-        with queueber.connect(server.address) as client:
+        with queueber.connect(server.address, tls=tls_of(authority)) as client:
             assert len(client.queue("after").add(b"still here")) == 1
         assert server.stop() == 0
         lines = server.log_file.read_text().splitlines()
@@ -38,42 +52,49 @@ def server_that_goes_on() -> Iterator[ServerProcess]:
         assert not [event for event in events if event["event"] in wrong]
 
 
-def test_no_bytes_end_the_server() -> None:
-    with server_that_goes_on() as server:
+def test_no_bytes_end_the_server(authority: Authority | None) -> None:
+    tls = tls_of(authority)
+    with server_that_goes_on(authority) as server:
         for name, make in KINDS.items():
-            for seed in range(30):
-                with Raw(server.address) as raw:
+            for seed in range(30 if tls is None else 10):
+                with Raw(server.address, tls=tls) as raw:
                     if raw.send(make(Random(f"{name} {seed}"))):
                         raw.is_hung_up_on(0.003)
                     if seed % 3 == 0:
                         raw.reset()
 
 
-def test_connection_that_ends_at_any_point_of_its_calls_does_no_harm() -> None:
+def test_connection_that_ends_at_any_point_of_its_calls_does_no_harm(
+    authority: Authority | None,
+) -> None:
+    tls = tls_of(authority)
     wait = call(90, "poll", req={"leaseValidityMs": 60_000, "timeoutMs": 60_000, "bound": True})
     data = conversation(Random(1)) + wait
-    with server_that_goes_on() as server:
+    with server_that_goes_on(authority) as server:
         for end in range(0, len(data), 8):
-            with Raw(server.address) as raw:
+            with Raw(server.address, tls=tls) as raw:
                 raw.send(data[:end])
                 if end % 16:
                     raw.reset()
-        with queueber.connect(server.address) as client:
+        with queueber.connect(server.address, tls=tls) as client:
             queue = client.queue()
             while queue.stats().waiting_polls:
                 pass
             assert queue.stats().leases <= 1  # one is not bound, and stays until it expires
 
 
-def test_answers_that_are_never_read_are_bounded() -> None:
-    with server_that_goes_on() as server, ExitStack() as stack:
-        fill(server.address)
-        streams = [stack.enter_context(Raw(server.address, receive_bytes=4096)) for _ in range(2)]
+def test_answers_that_are_never_read_are_bounded(authority: Authority | None) -> None:
+    tls = tls_of(authority)
+    with server_that_goes_on(authority) as server, ExitStack() as stack:
+        fill(server.address, tls)
+        streams = [
+            stack.enter_context(Raw(server.address, receive_bytes=4096, tls=tls)) for _ in range(2)
+        ]
         with MemoryWatch(server) as memory:
             for raw in streams:
                 raw.send(bootstrap() + call(1, "queue", name=BIG))
                 raw.send(b"".join(call(number, "peek", of=1) for number in range(2, 62)))
-            with queueber.connect(server.address) as client:
+            with queueber.connect(server.address, tls=tls) as client:
                 for _ in range(300):
                     client.queue("other").add(b"x")
 
@@ -112,12 +133,19 @@ def test_refusals_that_their_caller_is_never_done_with_are_bounded() -> None:
     assert memory.most - memory.before < 200
 
 
-def test_message_takes_no_memory_for_what_it_only_declares_nor_while_its_call_waits() -> None:
-    with server_that_goes_on() as server, ExitStack() as stack, MemoryWatch(server) as memory:
+def test_message_takes_no_memory_for_what_it_only_declares_nor_while_its_call_waits(
+    authority: Authority | None,
+) -> None:
+    tls = tls_of(authority)
+    with (
+        server_that_goes_on(authority) as server,
+        ExitStack() as stack,
+        MemoryWatch(server) as memory,
+    ):
         for _ in range(20):
-            raw = stack.enter_context(Raw(server.address))
+            raw = stack.enter_context(Raw(server.address, tls=tls))
             raw.send(bootstrap() + framed(bytes(4096), declared=[16 * MIB]))
-        raw = stack.enter_context(Raw(server.address))
+        raw = stack.enter_context(Raw(server.address, tls=tls))
         raw.send(bootstrap())
         for number in range(40):
             wait = call(number + 1, "poll", req={"timeoutMs": 60_000})

@@ -7,6 +7,8 @@ from typing import Any
 
 import schemathesis
 
+from tests.gateway.topics.schemathesis_fixes import fix
+
 _WAIT_MS_MAX = 20
 _LIMIT_MS = 300_000
 
@@ -23,6 +25,7 @@ def before_call(context: Any, case: Any, **named: Any) -> None:
             case.body.setdefault("wait_ms", _WAIT_MS_MAX)
         elif not isinstance(case.body, str | bytes | int | list | float | bool):
             case.body = {"wait_ms": _WAIT_MS_MAX}
+    fix(case)
 
 
 def _is_long(value: object) -> bool:

@@ -46,9 +46,11 @@ def run_job(spark: SparkSettings, name: str, title: str, job: Callable[[Any], T]
 
 def connection_options(target: Target) -> dict[str, str | None]:
     """Options of the data source: how tasks reach the server of the command."""
-    tls = target.tls_options
+    tls, token = target.tls_options, target.token
     return {
         "address": target.address,
+        "token": token if isinstance(token, str) else None,
+        "tokenFile": _absolute(str(target.token_file)) if target.token_file else None,
         "tls": None if tls is None else "true",
         "tlsCa": _absolute(target.tls_ca),
         "tlsCertificate": _absolute(target.tls_certificate),

@@ -25,6 +25,8 @@ from queueber.tls import TlsOptions, client_context
 from queueber.wire.callers import write_credential
 from queueber.wire.queues import read_server_info
 
+_CLOSE_SECONDS_MAX = 1.0
+"""How long a connection whose credential was refused may take to close."""
 _TRAVERSAL_WORDS = 4 * MESSAGE_BYTES_CEILING // 8
 
 
@@ -173,6 +175,10 @@ async def open_link(target: Target) -> Link:
             await _say_name(link, target.name)
     except capnp.KjException as failure:
         link.close()
+        if tls is not None:
+            # Else the loop may end before the socket is closed, and leave it open.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(link.wait_closed(), _CLOSE_SECONDS_MAX)
         if failure.type == "DISCONNECTED":
             raise hung_up(address, is_tls=tls is not None, failure=socket.failure) from None
         raise _refusal(address, failure) from None

@@ -17,7 +17,8 @@ from queueber.engine.integrity.owners import LAST_KEY, Kind, Owners
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation, readable
 from queueber.engine.integrity.records import RecordsCheck
 from queueber.engine.kernel.transaction import NEXT_NUMBER_KEY
-from queueber.engine.topics.topics import PUBLISHED_KEY, TOPICS_KEY
+from queueber.engine.topics.sequences import PUBLISHED_KEY
+from queueber.engine.topics.topics import TOPICS_KEY
 from queueber.limits import ID_BYTES, TOPIC_PARTITIONS_MAX
 
 

@@ -14,7 +14,8 @@ from queueber.db.store.contract import Store
 from queueber.engine.integrity.message_logs import MessageLogCheck
 from queueber.engine.integrity.owners import LAST_KEY
 from queueber.engine.kernel.transaction import NEXT_NUMBER_KEY
-from queueber.engine.topics.topics import PUBLISHED_KEY, TOPICS_KEY
+from queueber.engine.topics.sequences import PUBLISHED_KEY
+from queueber.engine.topics.topics import TOPICS_KEY
 from queueber.limits import ID_BYTES
 from queueber.model import GroupKind
 

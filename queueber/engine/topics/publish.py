@@ -184,7 +184,7 @@ def _append(
     if not count:
         return Published(tx.now_ms, (), (), (), ())
     last = tx.ids.mint_last(count, tx.now_ms)
-    first_sequence = topics.take_sequences(tx, count, last)
+    first_sequence = topics.sequences.take(tx, count, last)
     partitions = only if only is not None else _partitions_of(topic, messages, last)
     if isinstance(partitions, int):
         offset = _append_to(tx, topic, partitions, messages, last, first_sequence)

@@ -20,14 +20,13 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.queues import Queues
 from queueber.engine.queue.sweep import first_due_ms
 from queueber.engine.topics.group import Group
+from queueber.engine.topics.sequences import Sequences
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import AlreadyExists, InvalidArgument, NotFound, StorageCorrupt
 from queueber.ids import QueueId
-from queueber.limits import ID_BYTES, TOPICS_LOADED_MAX
+from queueber.limits import TOPICS_LOADED_MAX
 from queueber.model import GroupKind, TopicSettings
 
-PUBLISHED_KEY = b"published"
-"""The last sequence (8 bytes), and the last id of a message."""
 TOPICS_KEY = b"topics"
 """How many topics there are, without those that are deleted."""
 
@@ -50,11 +49,8 @@ class Topics:
         self._evicted: dict[QueueId, None] = {}
         """Topics and groups that may have left memory, and may still be on the agenda."""
         self._groups: WeakValueDictionary[QueueId, QueueState] = WeakValueDictionary()
-        published = store.get(Family.DEFAULT, PUBLISHED_KEY) or bytes(8 + ID_BYTES)
-        self.sequence = int.from_bytes(published[:8])
-        """That of the last message that was published in any topic."""
-        self._last_id = published[8:]
-        kernel.ids.continue_after(self._last_id)
+        self.sequences = Sequences(store)
+        kernel.ids.continue_after(self.sequences.last_id)
         self.count = int.from_bytes(store.get(Family.DEFAULT, TOPICS_KEY) or b"")
 
     # --- finding ----------------------------------------------------------------------------------
@@ -156,18 +152,13 @@ class Topics:
                 self._evicted[number] = None  # somebody refers to it
 
     def names(self, prefix: str, after: str, limit: int, now_ms: int) -> list[str]:
-        """Up to `limit` names that begin with the prefix, in order, and come after another.
-
-        Without those of topics that have expired, whether or not they are deleted by now.
-        """
+        """Up to `limit` names of living topics with the prefix, in order, all after another."""
         start = max(prefix.encode(), after.encode() + b"\0" if after else b"")
         found: list[str] = []
         for key, number in self._store.walk(Family.TOPIC_NAMES, start, prefix.encode() + b"\xff"):
             topic = self.load(split_queue_prefix(number))
             name = key.decode()
-            if topic is None or topic.name != name:
-                continue
-            if not topic.record.is_deleted and topic.expires_at_ms > now_ms:
+            if topic is not None and topic.name == name and topic.is_alive(now_ms):
                 found.append(name)
             if len(found) == limit:
                 break
@@ -368,26 +359,6 @@ class Topics:
         self._loaded.pop(topic.queue_id, None)
         self._recent.pop(topic.queue_id, None)
         self._kernel.agenda.forget(topic.queue_id)
-
-    # --- sequences --------------------------------------------------------------------------------
-
-    def take_sequences(self, tx: Transaction[Any], count: int, last_id: bytes) -> int:
-        """The first of the next `count` sequences; `last_id` is that of their last message."""
-        key = (self, "sequence")
-        before: tuple[int, bytes] | None = tx.pending.get(key)
-        if before is None:
-            tx.before_write(self._write_sequence, tx, key)
-            before = (self.sequence, b"")
-        tx.pending[key] = (before[0] + count, last_id)
-        return before[0] + 1
-
-    def _write_sequence(self, tx: Transaction[Any], key: object) -> None:
-        sequence, last_id = tx.pending[key]
-        tx.batch.put(Family.DEFAULT, PUBLISHED_KEY, sequence.to_bytes(8) + last_id)
-        tx.after_write(self._take_sequence, sequence)
-
-    def _take_sequence(self, sequence: int) -> None:
-        self.sequence = sequence
 
     def __iter__(self) -> Iterator[TopicState]:
         """Those that are in memory."""

@@ -17,8 +17,10 @@ from queueber.gateway.problems import Problem, problem_of
 
 SECONDS = 1.0
 _PAUSE_AFTER_ERROR = 3.0
-_SHARE = 20
-"""A feed waits for so many times the time that the server took: it uses 5% of it at most."""
+_PAUSE_MAX = 5.0
+_SHARE = 10
+"""A feed waits for so many times the time that a look took: a server with many queues is asked less
+often."""
 
 Look = Callable[[], Awaitable[Mapping[str, msgspec.Struct]]]
 """Asks the server for the rows of a subject, by name."""
@@ -63,7 +65,8 @@ class Feed:
                 pause = _PAUSE_AFTER_ERROR
             else:
                 self._found(rows)
-            await asyncio.sleep(max(pause, _SHARE * (loop.time() - begun)))
+            took = loop.time() - begun
+            await asyncio.sleep(max(pause, min(_SHARE * took, _PAUSE_MAX)))
 
     def _found(self, rows: Mapping[str, msgspec.Struct]) -> None:
         version = self.version + 1

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from queueber.gateway.dashboard.rates import Rates
 from queueber.model import GroupInfo, Stats, TopicInfo
+from queueber.rates import Rates
 
 
 class QueueRow(msgspec.Struct, array_like=True, frozen=True):

@@ -11,9 +11,9 @@ from queueber.client import AsyncClient
 from queueber.errors import NotFound, PermissionDenied
 from queueber.gateway.dashboard.feeds import Look
 from queueber.gateway.dashboard.health import Health, HealthWatch
-from queueber.gateway.dashboard.rates import Rates
 from queueber.gateway.dashboard.rows import QueueRow, TopicRow, queue_row, topic_row
 from queueber.model import BatchInfo, GroupInfo, LeaseInfo
+from queueber.rates import Rates
 
 TOPICS_SHOWN = 50
 LISTED = 50

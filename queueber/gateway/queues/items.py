@@ -1,5 +1,6 @@
 """Adding items, leasing them, and looking at them."""
 
+from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -8,12 +9,13 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from queueber import errors
-from queueber.client import AddedIds, AsyncLease
+from queueber.client import AddedIds, AsyncLease, AsyncQueue
+from queueber.client.arguments.new_items import AddOptions
 from queueber.gateway.bodies import RAW_TYPE
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import invalid
 from queueber.gateway.queues import fields
-from queueber.gateway.queues.named_queue import new_queue, present_queue
+from queueber.gateway.queues.named_queue import in_new_queue, present_queue
 from queueber.gateway.routes import NoQuery, Route
 from queueber.gateway.settings import WAIT_MS, WAIT_MS_MAX
 from queueber.ids import made_at_ms
@@ -77,27 +79,27 @@ async def add(call: Call[NoQuery, AddRequest | AddHeaders]) -> AddAnswer:
     body = call.body
     if isinstance(body, AddHeaders):
         body = _request_of(body, call.raw or b"")
-    items, producer = body.items, body.producer
-    queue = new_queue(call)
-    contents = [item.contents for item in items]
-    added: AddedIds
-    if producer is None and not body.batch and items == [NewItem(each) for each in contents]:
-        added = await queue.add(contents)
-    else:
-        keys = [item.key for item in items]
-        options = {
-            "delay": [item.delay_ms / SECOND_MS for item in items],
-            "priority": [item.priority for item in items],
-            "key": keys if any(keys) else None,
-            "attributes": [item.attributes for item in items],
-            "batch": body.batch,
-        }
-        if producer is None:
-            added = await queue.add(contents, **options)  # type: ignore[arg-type]
-        else:
-            numbered = queue.producer(producer.id, producer.epoch)
-            added = await numbered.add(contents, sequence=producer.sequence, **options)  # type: ignore[arg-type]
+    added = await in_new_queue(call, partial(_add, body))
     return AddAnswer([each.hex() for each in added], list(added.duplicates), added.is_repeat)
+
+
+async def _add(body: AddRequest, queue: AsyncQueue) -> AddedIds:
+    items, producer = body.items, body.producer
+    contents = [item.contents for item in items]
+    if producer is None and not body.batch and items == [NewItem(each) for each in contents]:
+        return await queue.add(contents)
+    keys = [item.key for item in items]
+    options: AddOptions = {
+        "delay": [item.delay_ms / SECOND_MS for item in items],
+        "priority": [item.priority for item in items],
+        "key": keys if any(keys) else None,
+        "attributes": [item.attributes for item in items],
+        "batch": body.batch,
+    }
+    if producer is None:
+        return await queue.add(contents, **options)
+    numbered = queue.producer(producer.id, producer.epoch)
+    return await numbered.add(contents, sequence=producer.sequence, **options)
 
 
 def _request_of(headers: AddHeaders, contents: bytes) -> AddRequest:
@@ -150,19 +152,12 @@ class PollAnswer(msgspec.Struct):
 
 
 async def poll(call: Call[NoQuery, PollRequest]) -> PollAnswer | Response:
-    body = call.body
-    queue = new_queue(call)
-    polling = queue.poll(
-        body.items_max,
-        lease=None if body.lease_ms is None else body.lease_ms / SECOND_MS,
-        wait=body.wait_ms / SECOND_MS,
-    )
-    if body.wait_ms:
-        lease = await call.wait(polling, give_back=AsyncLease.release)
-    else:
-        lease = await polling
-    if call.headers.get(b"accept") == RAW_TYPE.encode():
-        return _raw_item(lease, body.items_max)
+    is_raw = call.headers.get(b"accept") == RAW_TYPE.encode()
+    if is_raw and call.body.items_max > 1:
+        raise invalid("items_max: raw bytes are one item; give 1, or accept application/json")
+    lease = await in_new_queue(call, partial(_poll, call))
+    if is_raw:
+        return _raw_item(lease)
     items = [
         LeasedItem(
             item.id.hex(),
@@ -178,7 +173,17 @@ async def poll(call: Call[NoQuery, PollRequest]) -> PollAnswer | Response:
     return PollAnswer(lease.id.hex() or None, items)
 
 
-def _raw_item(lease: AsyncLease, items_max: int) -> Response:
+async def _poll(call: Call[NoQuery, PollRequest], queue: AsyncQueue) -> AsyncLease:
+    body = call.body
+    polling = queue.poll(
+        body.items_max,
+        lease=None if body.lease_ms is None else body.lease_ms / SECOND_MS,
+        wait=body.wait_ms / SECOND_MS,
+    )
+    return await (call.wait(polling, give_back=AsyncLease.release) if body.wait_ms else polling)
+
+
+def _raw_item(lease: AsyncLease) -> Response:
     """One item as it was added; what else is known of it is in headers."""
     if not lease:
         return Response(status_code=204)
@@ -226,7 +231,8 @@ class PeekAnswer(msgspec.Struct):
 async def peek(call: Call[PeekQuery, None]) -> PeekAnswer:
     query = call.query
     queue = present_queue(call)
-    page = await queue.peek(query.state, limit=query.limit, after=bytes.fromhex(query.after))
+    async with call.bounds.large_answers:
+        page = await queue.peek(query.state, limit=query.limit, after=bytes.fromhex(query.after))
     items = [
         PeekedItem(
             item.id.hex(),

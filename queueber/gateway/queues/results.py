@@ -85,12 +85,12 @@ class AckRequest(msgspec.Struct, forbid_unknown_fields=True):
 async def receipt(call: Call[ReceiptQuery, None]) -> ReceiptAnswer:
     queue, batch = present_queue(call), call.names["batch"]
     if not call.query.wait_ms:
-        return _shown(await queue.receipt(batch))
+        return shown_receipt(await queue.receipt(batch))
     waiting = queue.wait_for_batch(batch, call.query.wait_ms / SECOND_MS)
-    return _shown(await call.wait(waiting))
+    return shown_receipt(await call.wait(waiting))
 
 
-def _shown(found: Receipt) -> ReceiptAnswer:
+def shown_receipt(found: Receipt) -> ReceiptAnswer:
     return ReceiptAnswer(
         found.batch,
         found.added,
@@ -113,7 +113,11 @@ async def read_results(call: Call[ResultsQuery, None]) -> ResultsAnswer:
         limit=query.limit,
         wait=query.wait_ms / SECOND_MS,
     )
-    page = await (call.wait(reading) if query.wait_ms else reading)
+    if query.wait_ms:
+        page = await call.wait(reading)
+    else:
+        async with call.bounds.large_answers:
+            page = await reading
     found = [
         ResultAnswer(
             each.offset,

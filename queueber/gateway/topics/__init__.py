@@ -1,8 +1,11 @@
 """Topics over HTTP: one file for each group of routes."""
 
-from queueber.gateway.topics import groups, operate, publish, read, tails, together, topic_list
+from dataclasses import replace
 
-ROUTES = (
+from queueber.gateway.topics import groups, operate, publish, read, tails, together, topic_list
+from queueber.gateway.topics.named_topic import asking_again
+
+_ROUTES = (
     *topic_list.ROUTES,
     *publish.ROUTES,
     *read.ROUTES,
@@ -11,3 +14,5 @@ ROUTES = (
     *groups.ROUTES,
     *together.ROUTES,
 )
+
+ROUTES = tuple(replace(route, handle=asking_again(route.handle)) for route in _ROUTES)

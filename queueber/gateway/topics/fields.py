@@ -1,10 +1,9 @@
 """Fields that the structs of several routes share, with their limits and what they mean."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
-from queueber.gateway.problems import invalid
 from queueber.gateway.queues import fields as queue_fields
 from queueber.gateway.settings import WAIT_MS_MAX
 from queueber.limits import (
@@ -19,14 +18,14 @@ from queueber.limits import (
 from queueber.model import Position, Start
 
 COUNT_MAX = queue_fields.COUNT_MAX
-TIME_MS_MAX = 10**15 - 1
+TIME_MS_MAX = (1 << 48) - 1
 
 TopicName = Annotated[
     str,
     Meta(pattern=f"^[A-Za-z0-9._/-]{{1,{TOPIC_NAME_BYTES_MAX}}}$", examples=["orders"]),
 ]
 GroupName = Annotated[str, Meta(min_length=1, max_length=GROUP_NAME_BYTES_MAX)]
-Payload = Annotated[bytes, Meta(description="Bytes, in base64.", examples=["aGVsbG8="])]
+Payload = queue_fields.Contents
 Key = Annotated[
     str,
     Meta(
@@ -56,38 +55,26 @@ Retention = Annotated[int, Meta(ge=0, le=RETENTION_MS_MAX)]
 Some = Annotated[int, Meta(ge=1, le=COUNT_MAX)]
 WaitMs = Annotated[int, Meta(ge=0, le=WAIT_MS_MAX)]
 
-Place = Annotated[
-    Annotated[int, Meta(ge=0, le=COUNT_MAX)] | Literal["earliest", "latest"],
-    Meta(description="An offset, `earliest` or `latest`."),
+_PLACES = "earliest|latest|[0-9]{1,18}|time:[0-9]{1,14}|last:[0-9]{1,18}"
+_PLACES_TEXT = (
+    "An offset, `earliest`, `latest`, `time:MS` (the first message that was published then, in "
+    "milliseconds since 1970, or later) or `last:N` (so many messages before the end){more}."
+)
+PlaceText = Annotated[str, Meta(pattern=f"^({_PLACES})$", description=_PLACES_TEXT.format(more=""))]
+Place = Annotated[int, Meta(ge=0, le=COUNT_MAX)] | PlaceText
+PlaceOrGroup = Annotated[
+    str,
+    Meta(
+        pattern=f"^({_PLACES}|group:.+)$",
+        max_length=len("group:") + GROUP_NAME_BYTES_MAX,
+        description=_PLACES_TEXT.format(more=" or `group:NAME` (where that group goes on)"),
+    ),
 ]
 
 
-def to_position(
-    field: str,
-    place: int | str | None,
-    time_ms: int | None,
-    last: int | None,
-    *,
-    moves: bool = False,
-) -> Position | None:
-    """The place that a request names in one of three ways, or None. `field` is what the request
-    calls the first of them."""
-    ways = ((field, place), ("time_ms", time_ms), ("last", last))
-    given = [name for name, value in ways if value is not None]
-    if len(given) > 1:
-        raise invalid(f"{given[1]}: {given[0]} was given, too; give one of them")
-    if time_ms is not None:
-        return Position(Start.TIME, time_ms, moves)
-    if last is not None:
-        return Position(Start.LAST, last, moves)
-    if isinstance(place, str):
-        return Position(Start(place), 0, moves)
-    return None if place is None else Position(Start.OFFSET, place, moves)
-
-
-def needed_position(to: int | str | None, time_ms: int | None, last: int | None) -> Position:
-    """As `to_position`, for a request that changes something: it must name the place."""
-    position = to_position("to", to, time_ms, last)
-    if position is None:
-        raise invalid("to: it is missing; give to, time_ms or last")
-    return position
+def to_position(place: int | str, *, moves: bool = False) -> Position:
+    """The place that a request names."""
+    if isinstance(place, int) or place.isdigit():
+        return Position(Start.OFFSET, int(place), moves)
+    word, _, value = place.partition(":")
+    return Position(Start(word), int(value or 0), moves)

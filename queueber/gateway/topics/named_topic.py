@@ -1,9 +1,12 @@
 """The topic and the group that the path of a request names."""
 
+from functools import wraps
 from typing import Any
 
 from queueber.client import AsyncQueue, AsyncTopic
+from queueber.errors import NotFound
 from queueber.gateway.calls import Call
+from queueber.gateway.routes import Handler
 
 
 def new_topic(call: Call[Any, Any]) -> AsyncTopic:
@@ -19,3 +22,20 @@ def present_topic(call: Call[Any, Any]) -> AsyncTopic:
 def shared_group(call: Call[Any, Any]) -> AsyncQueue:
     """The shared group, as a queue; topic and group must exist."""
     return present_topic(call).group(call.names["group"])
+
+
+def asking_again(handle: Handler) -> Handler:
+    """A handler that tries a second time if a topic or group is not there.
+
+    The client may know it from before somebody else deleted it and created it again. It is told so
+    once, and nothing has happened; the second time it asks for it anew.
+    """
+
+    @wraps(handle)
+    async def handle_again(call: Call[Any, Any]) -> Any:
+        try:
+            return await handle(call)
+        except NotFound:
+            return await handle(call)
+
+    return handle_again

@@ -6,7 +6,6 @@ import msgspec
 
 from queueber import errors
 from queueber.gateway.calls import Call
-from queueber.gateway.problems import invalid
 from queueber.gateway.routes import Answer, NoQuery, Route
 from queueber.gateway.topics import fields
 from queueber.gateway.topics.named_topic import present_topic
@@ -14,12 +13,8 @@ from queueber.gateway.topics.settings import Keeping, to_topic_arguments
 
 
 class TrimRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Messages before a place are deleted: `to`, `time_ms` or `last`."""
-
-    to: fields.Place | None = None
-    time_ms: fields.TimeMs | None = None
-    last: fields.Count | None = None
-    """So many messages are kept."""
+    to: fields.Place
+    """Messages before this place are deleted."""
     partition: fields.Partition | None = None
     """All partitions if it is left out."""
 
@@ -28,14 +23,17 @@ class TrimAnswer(msgspec.Struct):
     deleted: int
 
 
+class ForkPoint(msgspec.Struct, forbid_unknown_fields=True):
+    offset: fields.Offset
+    partition: fields.Partition = 0
+
+
 class ForkRequest(Keeping, forbid_unknown_fields=True, kw_only=True):
     """A topic that shares the messages of this one, and has settings of its own."""
 
     name: fields.TopicName
-    offset: fields.Offset | None = None
-    """It shares the messages before it; all that there are if it is left out."""
-    partition: fields.Partition | None = None
-    """That of the offset; 0 if it is left out."""
+    before: ForkPoint | None = None
+    """It shares the messages before this one; all that there are if it is left out."""
 
 
 class ForkAnswer(msgspec.Struct):
@@ -43,8 +41,7 @@ class ForkAnswer(msgspec.Struct):
 
 
 async def trim(call: Call[NoQuery, TrimRequest]) -> TrimAnswer:
-    body = call.body
-    to = fields.needed_position(body.to, body.time_ms, body.last)
+    body, to = call.body, fields.to_position(call.body.to)
     return TrimAnswer(await present_topic(call).trim(partition=body.partition, start=to))
 
 
@@ -54,10 +51,9 @@ async def close(call: Call[NoQuery, None]) -> None:
 
 async def fork(call: Call[NoQuery, ForkRequest]) -> Answer:
     body = call.body
-    if body.partition is not None and body.offset is None:
-        raise invalid("body: offset: a partition was given without one; give both")
-    settings = to_topic_arguments(body)
-    await present_topic(call).fork(body.name, body.offset, partition=body.partition, **settings)
+    settings, at = to_topic_arguments(body), body.before
+    offset, partition = (None, None) if at is None else (at.offset, at.partition)
+    await present_topic(call).fork(body.name, offset, partition=partition, **settings)
     where = f"/v1/topics/{quote(body.name, safe='')}"
     return Answer(ForkAnswer(body.name), 201, {"location": where})
 
@@ -68,7 +64,7 @@ ROUTES = (
     Route(
         "POST", "/v1/topics/{topic}/trim", trim, "Delete old messages", "topics",
         body=TrimRequest, answer=TrimAnswer, errors=(*_ERRORS, errors.OutOfRange),
-        body_example={"last": 1000}, answer_example={"deleted": 17},
+        body_example={"to": "last:1000"}, answer_example={"deleted": 17},
     ),
     Route(
         "POST", "/v1/topics/{topic}/close", close, "Take no more messages", "topics",
@@ -80,7 +76,7 @@ ROUTES = (
         "Create a topic that shares the messages of this one", "topics",
         body=ForkRequest, answer=ForkAnswer, status=201,
         errors=(*_ERRORS, errors.AlreadyExists, errors.OutOfRange, errors.ResourceExhausted),
-        body_example={"name": "orders-again", "offset": 17},
+        body_example={"name": "orders-again", "before": {"offset": 17}},
         answer_example={"name": "orders-again"},
     ),
 )  # fmt: skip

@@ -26,7 +26,7 @@ from queueber.limits import PUBLISH_MESSAGES_MAX, PUBLISH_TOPICS_MAX
 
 
 class PublishRequest(msgspec.Struct, forbid_unknown_fields=True):
-    messages: Annotated[list[MessageToPublish], Meta(max_length=PUBLISH_MESSAGES_MAX)]
+    messages: Annotated[list[MessageToPublish], Meta(min_length=1, max_length=PUBLISH_MESSAGES_MAX)]
     partition: fields.Partition | None = None
     """The partition of all messages; if it is left out, their keys decide."""
     producer: ProducerRef | None = None

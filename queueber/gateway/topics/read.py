@@ -21,20 +21,12 @@ from queueber.gateway.topics.messages import (
     shown_message,
 )
 from queueber.gateway.topics.named_topic import present_topic
-from queueber.limits import GROUP_NAME_BYTES_MAX, READ_ITEMS_MAX, SECOND_MS
+from queueber.limits import READ_ITEMS_MAX, SECOND_MS
 
 
 class MessagesQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to read: `from`, `time_ms`, `last` or `group`; the earliest message without."""
-
     partition: fields.Partition = 0
-    from_: fields.Place | None = msgspec.field(name="from", default=None)
-    time_ms: fields.TimeMs | None = None
-    """The first message that was published then or later."""
-    last: fields.Count | None = None
-    """So many messages before the end."""
-    group: Annotated[str, Meta(max_length=GROUP_NAME_BYTES_MAX)] = ""
-    """Where this group goes on."""
+    from_: fields.PlaceOrGroup = msgspec.field(name="from", default="earliest")
     moves: bool = False
     """Begin at the nearest message if the offset is not there, instead of 416; see `missed`."""
     messages_max: Annotated[int, Meta(ge=1, le=READ_ITEMS_MAX)] = 100
@@ -98,13 +90,11 @@ async def read(call: Call[MessagesQuery, None]) -> MessagesAnswer | Response:
 
 def _options(query: MessagesQuery, *, messages_max: int) -> dict[str, Any]:
     options: dict[str, Any] = {"limit": messages_max, "moves": query.moves}
-    position = fields.to_position("from", query.from_, query.time_ms, query.last, moves=query.moves)
-    if position is not None:
-        options["start"] = position
-    if query.group:
-        if position is not None:
-            raise invalid("query: group: a start was given, too; give one of the two")
-        options["group"] = query.group
+    word, _, name = query.from_.partition(":")
+    if word == "group":
+        options["group"] = name
+    else:
+        options["start"] = fields.to_position(query.from_, moves=query.moves)
     if query.bytes_max is not None:
         options["bytes"] = query.bytes_max
     if query.end_offset is not None:

@@ -1,5 +1,6 @@
 """Steps over queues and topics in one commit: consume, transform and produce."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
@@ -8,14 +9,15 @@ from msgspec import Meta
 from queueber import errors
 from queueber.client import AsyncTogether
 from queueber.gateway.calls import Call
-from queueber.gateway.problems import invalid
 from queueber.gateway.queues.fields import QUEUE_NAME_PATTERN, Batch, Contents, DelayMs, Id
 from queueber.gateway.queues.items import NewItem
 from queueber.gateway.routes import NoQuery, Route
 from queueber.gateway.topics import fields
 from queueber.gateway.topics.messages import PublishAnswer, new_messages, shown_published
 from queueber.gateway.topics.publish import TopicPublication, options_of
-from queueber.limits import ADD_ITEMS_MAX, MANY_MAX, PUBLISH_TOPICS_MAX, SECOND_MS
+from queueber.limits import ADD_ITEMS_MAX, MANY_MAX, PUBLISH_TOPICS_MAX, QUEUES_MAX, SECOND_MS
+
+_QueueName = Annotated[str, Meta(pattern=QUEUE_NAME_PATTERN)]
 
 
 class GroupStep(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,7 +47,6 @@ class FailedItem(msgspec.Struct, forbid_unknown_fields=True):
 class QueueStep(msgspec.Struct, forbid_unknown_fields=True):
     """What happens in one queue, which must exist."""
 
-    queue: Annotated[str, Meta(pattern=QUEUE_NAME_PATTERN)]
     add: Annotated[list[NewItem], Meta(max_length=ADD_ITEMS_MAX)] = []
     batch: Batch | None = None
     """Of the items that are added."""
@@ -56,11 +57,11 @@ class QueueStep(msgspec.Struct, forbid_unknown_fields=True):
 class TogetherRequest(msgspec.Struct, forbid_unknown_fields=True):
     publications: Annotated[list[TopicPublication], Meta(max_length=PUBLISH_TOPICS_MAX)] = []
     acks: Annotated[list[GroupStep], Meta(max_length=MANY_MAX)] = []
-    queues: Annotated[list[QueueStep], Meta(max_length=MANY_MAX)] = []
+    queues: Annotated[dict[_QueueName, QueueStep], Meta(max_length=QUEUES_MAX)] = {}
+    """By name."""
 
 
 class QueueDone(msgspec.Struct):
-    queue: str
     ids: list[Id]
     """Of the items that were added."""
     duplicates: list[bool]
@@ -72,16 +73,11 @@ class TogetherAnswer(msgspec.Struct):
     """The answers, in the order of the steps."""
 
     published: list[PublishAnswer]
-    queues: list[QueueDone]
+    queues: dict[str, QueueDone]
 
 
 async def together(call: Call[NoQuery, TogetherRequest]) -> TogetherAnswer:
     body = call.body
-    if not (body.publications or body.acks or body.queues):
-        raise invalid("body: there are no steps; give publications, acks or queues")
-    names = [each.queue for each in body.queues]
-    if len(set(names)) != len(names):
-        raise invalid("body: queues: one is named twice; join its steps")
     async with call.client.together() as step:
         for publication in body.publications:
             messages = new_messages(publication.messages)
@@ -90,16 +86,13 @@ async def together(call: Call[NoQuery, TogetherRequest]) -> TogetherAnswer:
             step.ack_offsets(
                 ack.topic, ack.group, ack.offsets, partition=ack.partition, lease=ack.lease
             )
-        for of_queue in body.queues:
-            _take(step, of_queue)
-    return _answer(step, names)
+        for name, steps in body.queues.items():
+            _take(step, name, steps)
+    return _answer(step, body.queues)
 
 
-def _take(step: AsyncTogether, steps: QueueStep) -> None:
-    queue, items = steps.queue, steps.add
-    if not (items or steps.complete or steps.fail):
-        raise invalid(f"body: queues: there are no steps for {queue}")
-    if items:
+def _take(step: AsyncTogether, queue: str, steps: QueueStep) -> None:
+    if items := steps.add:
         keys = [item.key for item in items]
         step.add(
             queue,
@@ -117,17 +110,14 @@ def _take(step: AsyncTogether, steps: QueueStep) -> None:
         step.fail(failed.id, failed.error, delay=delay, queue=queue, lease=failed.lease)
 
 
-def _answer(step: AsyncTogether, names: list[str]) -> TogetherAnswer:
-    done, queues = step.done, []
+def _answer(step: AsyncTogether, names: Iterable[str]) -> TogetherAnswer:
+    done, queues = step.done, {}
     for name in names:
         added = done.added.get(name)
-        queues.append(
-            QueueDone(
-                name,
-                [] if added is None else [each.hex() for each in added],
-                [] if added is None else list(added.duplicates),
-                [each.value for each in done.failed.get(name, [])],
-            )
+        queues[name] = QueueDone(
+            [] if added is None else [each.hex() for each in added],
+            [] if added is None else list(added.duplicates),
+            [each.value for each in done.failed.get(name, [])],
         )
     return TogetherAnswer([shown_published(each) for each in done.published], queues)
 
@@ -150,13 +140,12 @@ ROUTES = (
         body_example={
             "acks": [{"topic": "bought", "group": "packing", "offsets": [17]}],
             "publications": [{"topic": "packed", "messages": [{"payload": "aGVsbG8="}]}],
-            "queues": [
-                {
-                    "queue": "parcels",
+            "queues": {
+                "parcels": {
                     "add": [{"contents": "aGVsbG8="}],
                     "complete": [{"id": _ID, "lease": _LEASE, "result": "aGVsbG8="}],
                 }
-            ],
+            },
         },
     ),
 )  # fmt: skip

@@ -42,7 +42,7 @@ class TopicMeasures:
         self._named: dict[TopicState, None] = {}
         self._published: dict[TopicState, int] = {}
         """How many messages each named topic had at the last look."""
-        self._sequence = topics.sequence
+        self._sequence = topics.sequences.last
         self._others = 0
         """Messages that came to topics while they had no sample of their own."""
         self._groups: dict[TopicState, list[GroupInfo]] = {}
@@ -68,8 +68,8 @@ class TopicMeasures:
             self._ranking.forget(topic)
         if len(self._ranking) > KNOWN_MAX:
             self._ranking.keep(self._ranking.best(KNOWN_MAX))
-        came = self._topics.sequence - self._sequence
-        self._sequence = self._topics.sequence
+        came = self._topics.sequences.last - self._sequence
+        self._sequence = self._topics.sequences.last
         if len(self._ranking) > NAMED_MAX:
             came -= sum(_published(each)[0] - before for each, before in self._published.items())
             self._others += max(0, came)
@@ -98,7 +98,7 @@ class TopicMeasures:
             published.samples = [*published.samples, Sample((OTHER,), (self._others,))]
         return [
             MetricFamily(metrics.TOPICS, [Sample((), (self._topics.count,))]),
-            MetricFamily(metrics.PUBLISHED, [Sample((), (self._topics.sequence,))]),
+            MetricFamily(metrics.PUBLISHED, [Sample((), (self._topics.sequences.last,))]),
             published,
             per_topic(metrics.TOPIC_PUBLISHED_BYTES, lambda head: head.end_position),
             per_topic(metrics.TOPIC_MESSAGES, lambda head: head.next_offset - head.first_offset),

@@ -91,9 +91,13 @@ def test_steps_may_name_ids_and_offsets_instead_of_objects(
 def test_a_step_with_a_wrong_name_is_refused_and_nothing_is_sent(
     client: queueber.Client, take: Callable[[queueber.Together], None], text: str
 ) -> None:
-    with pytest.raises(queueber.InvalidArgument, match=text), client.together() as step:
-        step.publish("never-made", b"x")
-        take(step)
+    def run() -> None:
+        with client.together() as step:
+            step.publish("never-made", b"x")
+            take(step)
+
+    with pytest.raises(queueber.InvalidArgument, match=text):
+        run()
 
     assert list(client.topics("never-made")) == []
 

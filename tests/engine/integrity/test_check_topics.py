@@ -8,7 +8,8 @@ from queueber.db.records.topics import (
     Inherited,
 )
 from queueber.engine.integrity.check_store import check_store
-from queueber.engine.topics.topics import PUBLISHED_KEY, TOPICS_KEY
+from queueber.engine.topics.sequences import PUBLISHED_KEY
+from queueber.engine.topics.topics import TOPICS_KEY
 from tests.engine.topic_damage import TopicCase, TopicDamage
 
 CASES = [

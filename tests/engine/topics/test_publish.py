@@ -194,7 +194,7 @@ def test_messages_to_many_topics_are_published_all_or_none(rig: TopicRig) -> Non
         rig.run(publish, rig.topics, to)
 
     assert rig.dump() == before
-    assert rig.topics.sequence == 0
+    assert rig.topics.sequences.last == 0
 
 
 def test_the_partition_of_a_key_never_changes() -> None:

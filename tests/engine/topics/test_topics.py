@@ -261,7 +261,7 @@ class ModelRig:
 
     def check(self) -> None:
         assert check_store(self.store) == []
-        assert self.engine.topics.sequence == self.model.sequence
+        assert self.engine.topics.sequences.last == self.model.sequence
         alive = [
             topic for topic in self.model.by_name.values() if not topic.is_expired(self.now_ms)
         ]

@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 import queueber
+from queueber.client.transport.identity import Token, TokenFile
 from queueber.errors import InvalidArgument
 from queueber.spark.options import ReadOptions, read_options, write_options
 from queueber.spark.topic_options import topic_read_options, topic_write_options
@@ -25,6 +26,7 @@ GOOD = {"queue": "q"}
         ({**GOOD, "address": "nowhere"}, "option 'address': 'nowhere' is not host:port"),
         ({**GOOD, "tls": "yes"}, "option 'tls': 'yes' is none of true, false"),
         ({**GOOD, "tls": "false", "tlsCa": "/ca"}, "option 'tlsCa' needs the option 'tls' to be"),
+        ({**GOOD, "token": "t", "tokenFile": "/t"}, "option 'tokenFile': there is 'token' too"),
         ({**GOOD, "tlsKey": "/key"}, "option 'tlsKey': there is no certificate for it"),
         ({**GOOD, "batch": ""}, "option 'batch': it is empty"),
         ({**GOOD, "batch": "b" * 257}, "option 'batch': it has 257 bytes; the limit is 256"),
@@ -140,3 +142,17 @@ def test_stream_of_an_unknown_queue_is_told_when_it_starts(
 
     with pytest.raises(StreamingQueryException, match="option 'queue': there is no queue"):
         writing.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
+
+
+@pytest.mark.parametrize(
+    ("options", "token"),
+    [({}, None), ({"token": "t"}, "t"), ({"tokenFile": "/t"}, TokenFile(Path("/t")))],
+)
+def test_a_token_is_an_option_of_queues_and_of_topics_and_is_not_shown(
+    options: dict[str, str], token: Token | None
+) -> None:
+    of_queue = read_options({"queue": "q", **options})
+    of_topic = topic_read_options({"topic": "t", **options})
+
+    assert of_queue.token == of_topic.token == token
+    assert "token" not in repr(of_queue) + repr(of_topic)

@@ -1,74 +1,37 @@
 """The groups of a topic: list, show, create, delete, and operate them."""
 
-from typing import Annotated, Any, Literal
-
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
 
 from queueber import errors
-from queueber.client import Backoff
 from queueber.gateway.calls import Call
-from queueber.gateway.problems import invalid, problem_of
-from queueber.gateway.queues.fields import QUEUE_NAME_PATTERN, DelayMs, LeaseMs, LongMs
+from queueber.gateway.problems import problem_of
+from queueber.gateway.queues.fields import LongMs
 from queueber.gateway.routes import Answer, NoQuery, Route
 from queueber.gateway.topics import fields
+from queueber.gateway.topics.groups.settings import (
+    OrderedGroup,
+    QueueGroup,
+    SharedGroup,
+    shown_group_settings,
+    to_group_arguments,
+)
 from queueber.gateway.topics.named_topic import present_topic
-from queueber.limits import ATTEMPTS_CEILING, BACKOFF_STEPS_MAX, SECOND_MS
+from queueber.limits import SECOND_MS
 from queueber.model import GroupInfo
 
-_Kind = Literal["ordered", "shared", "queue"]
-_Attempts = Annotated[int, Meta(ge=0, le=ATTEMPTS_CEILING)]
-_Steps = Annotated[list[DelayMs], Meta(min_length=1, max_length=BACKOFF_STEPS_MAX)]
-_Factor = Annotated[float, Meta(ge=1, le=100)]
-_Jitter = Annotated[float, Meta(ge=0, le=1)]
-_DEFAULTS = Backoff()
+_GroupSettings = OrderedGroup | SharedGroup | QueueGroup
 
 
-class NewGroup(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How a group works, and where it begins: `from`, `time_ms` or `last`; with the earliest
-    message without. What follows `in_flight_max` is for shared groups, and so is that."""
+class NewGroup(msgspec.Struct, forbid_unknown_fields=True):
+    """How a group works, and where it begins."""
 
-    kind: _Kind = "ordered"
-    queue: Annotated[str, Meta(pattern=QUEUE_NAME_PATTERN)] | UnsetType = UNSET
-    """Of kind `queue`: the queue that the messages are added to."""
-    from_: fields.Place | None = msgspec.field(name="from", default=None)
-    time_ms: fields.TimeMs | None = None
-    last: fields.Count | None = None
-    in_flight_max: fields.Count | UnsetType = UNSET
-    """How many messages may be leased at once; 0: no limit."""
-    lease_ms: LeaseMs | UnsetType = UNSET
-    """The lease of a poll that names none."""
-    attempts_max: _Attempts | UnsetType = UNSET
-    isolation: bool | UnsetType = UNSET
-    backoff_ms: _Steps | UnsetType = UNSET
-    """The delays after the first failure, the second, and so on, of which the last one repeats."""
-    backoff_base_ms: DelayMs | UnsetType = UNSET
-    """Or the first delay, which grows by `backoff_factor` up to `backoff_cap_ms`."""
-    backoff_factor: _Factor | UnsetType = UNSET
-    backoff_cap_ms: DelayMs | UnsetType = UNSET
-    backoff_jitter: _Jitter | UnsetType = UNSET
-
-
-class LeaseSettings(msgspec.Struct):
-    """Of a shared group."""
-
-    in_flight_max: int
-    lease_ms: int
-    attempts_max: int
-    isolation: bool
-    backoff_ms: list[int]
-    backoff_base_ms: int
-    backoff_factor: float
-    backoff_cap_ms: int
-    backoff_jitter: float
+    settings: _GroupSettings = msgspec.field(default_factory=OrderedGroup)
+    from_: fields.Place = msgspec.field(name="from", default="earliest")
 
 
 class GroupAnswer(msgspec.Struct):
     name: str
-    kind: _Kind
-    queue: str | None
-    leases: LeaseSettings | None
-    """Null unless the group is shared."""
+    settings: _GroupSettings
     created_at_ms: int
     paused_until_ms: int
     """0: not paused; 18446744073709551615: until it is resumed."""
@@ -92,11 +55,8 @@ class CreateGroupAnswer(msgspec.Struct):
 
 
 class ResetRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Where the group goes on: `to`, `time_ms` or `last`."""
-
-    to: fields.Place | None = None
-    time_ms: fields.TimeMs | None = None
-    last: fields.Count | None = None
+    to: fields.Place
+    """Where the group goes on."""
     partition: fields.Partition | None = None
     """All partitions if it is left out."""
 
@@ -107,22 +67,9 @@ class PauseGroupRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def shown_group(info: GroupInfo) -> GroupAnswer:
-    settings = info.settings
-    kind: _Kind = settings.kind.value
-    leases = None
-    if kind == "shared":
-        own: dict[str, Any] = {
-            name: getattr(settings.leases, name)
-            for name in LeaseSettings.__struct_fields__
-            if name != "in_flight_max"
-        }
-        own["backoff_ms"] = list(own["backoff_ms"])
-        leases = LeaseSettings(in_flight_max=settings.in_flight_max, **own)
     return GroupAnswer(
         info.name,
-        kind,
-        settings.queue or None,
-        leases,
+        shown_group_settings(info.settings),
         info.created_at_ms,
         info.paused_until_ms,
         list(info.cursors),
@@ -143,38 +90,11 @@ async def show_group(call: Call[NoQuery, None]) -> GroupAnswer:
 
 
 async def create_group(call: Call[NoQuery, NewGroup]) -> Answer:
-    settings = _settings_of(call.body)
-    created = await present_topic(call).create_group(call.names["group"], **settings)
+    body, name = call.body, call.names["group"]
+    created = await present_topic(call).create_group(
+        name, start=fields.to_position(body.from_), **to_group_arguments(body.settings)
+    )
     return Answer(CreateGroupAnswer(created), 201 if created else 200)
-
-
-def _settings_of(body: NewGroup) -> dict[str, Any]:
-    settings: dict[str, Any] = {"kind": body.kind}
-    start = fields.to_position("from", body.from_, body.time_ms, body.last)
-    if start is not None:
-        settings["start"] = start
-    for name in ("queue", "in_flight_max", "attempts_max", "isolation"):
-        if (value := getattr(body, name)) is not UNSET:
-            settings[name] = value
-    if body.lease_ms is not UNSET:
-        settings["lease"] = body.lease_ms / SECOND_MS
-    grown = {
-        name: value
-        for name in ("base_ms", "factor", "cap_ms", "jitter")
-        if (value := getattr(body, f"backoff_{name}")) is not UNSET
-    }
-    if body.backoff_ms is not UNSET:
-        if grown:
-            raise invalid(f"body: backoff_{next(iter(grown))}: backoff_ms was given, too")
-        settings["backoff"] = [each / SECOND_MS for each in body.backoff_ms]
-    elif grown:
-        settings["backoff"] = Backoff(
-            base=grown["base_ms"] / SECOND_MS if "base_ms" in grown else _DEFAULTS.base,
-            factor=grown.get("factor", _DEFAULTS.factor),
-            cap=grown["cap_ms"] / SECOND_MS if "cap_ms" in grown else _DEFAULTS.cap,
-            jitter=grown.get("jitter", _DEFAULTS.jitter),
-        )
-    return settings
 
 
 async def delete_group(call: Call[NoQuery, None]) -> None:
@@ -184,8 +104,7 @@ async def delete_group(call: Call[NoQuery, None]) -> None:
 
 
 async def reset(call: Call[NoQuery, ResetRequest]) -> None:
-    body = call.body
-    to = fields.needed_position(body.to, body.time_ms, body.last)
+    body, to = call.body, fields.to_position(call.body.to)
     await present_topic(call).reset(call.names["group"], partition=body.partition, start=to)
 
 
@@ -219,7 +138,7 @@ ROUTES = (
             *_ERRORS, errors.AlreadyExists, errors.ResourceExhausted, errors.OutOfRange,
             errors.OutcomeUnknown,
         ),
-        body_example={"kind": "shared", "lease_ms": 30000, "attempts_max": 5},
+        body_example={"settings": {"kind": "shared", "lease_ms": 30000, "attempts_max": 5}},
         answer_example={"created": True},
     ),
     Route(

@@ -6,7 +6,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from queueber.gateway.problems import invalid
 from queueber.gateway.topics import fields
 
 _ID = Struct(">6xHQ")
@@ -27,8 +26,6 @@ def id_of(place: Reference) -> bytes:
 
 
 def ids_of(places: list[Reference]) -> list[bytes]:
-    if len(set(places)) != len(places):
-        raise invalid("body: messages: one is named twice")
     return [id_of(each) for each in places]
 
 

@@ -21,6 +21,8 @@ EVENTS_TYPE = "text/event-stream"
 _BEGIN = b"retry: 1000\n\n"
 """A caller that lost the connection comes back after a second."""
 _HEARTBEAT = b": heartbeat\n\n"
+_WAIT_SECONDS = 3600.0
+"""How long a call waits at a partition. The client divides it into shorter ones."""
 
 
 class EventStream(Response):
@@ -94,14 +96,13 @@ class EventStream(Response):
                 done, _ = await asyncio.wait(
                     waits, timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED
                 )
-                has_sent = False
+                if not done:
+                    await self._send(send, _HEARTBEAT)
                 for task in done:
                     each = waits.pop(task)
                     if task.result() and self._messages_left != 0:
-                        has_sent = await self._pass_on(send, each, 0) or has_sent
+                        await self._pass_on(send, each, 0)
                     self._wait(waits, each)
-                if waits and not has_sent:
-                    await self._send(send, _HEARTBEAT)
         finally:
             for task in waits:
                 task.cancel()
@@ -109,7 +110,7 @@ class EventStream(Response):
 
     def _wait(self, waits: dict["asyncio.Task[bool]", Followed], each: Followed) -> None:
         if not each.is_over:
-            waits[asyncio.ensure_future(each.wait(self._topic, self._heartbeat))] = each
+            waits[asyncio.ensure_future(each.wait(self._topic, _WAIT_SECONDS))] = each
 
     # --- events -----------------------------------------------------------------------------------
 

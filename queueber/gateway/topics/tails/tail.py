@@ -21,7 +21,6 @@ from queueber.gateway.topics.named_topic import present_topic
 from queueber.gateway.topics.tails.event_stream import EVENTS_TYPE, EventStream
 from queueber.gateway.topics.tails.followed import begin
 from queueber.limits import MIB, SECOND_MS, TOPIC_PARTITIONS_MAX
-from queueber.model import Position, Start
 
 _LAST_EVENT_ID = b"last-event-id"
 _UNSENT_BYTES_MAX = 128 * MIB
@@ -29,14 +28,9 @@ _UNSENT_BYTES_MAX = 128 * MIB
 
 
 class TailQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to begin: `from`, `time_ms` or `last`; at the end without, with what comes next."""
-
     partitions: Annotated[str, Meta(pattern=r"^([0-9]{1,3}(,[0-9]{1,3}){0,255})?$")] = ""
     """Numbers with commas between them; all if it is left out."""
-    from_: fields.Place | None = msgspec.field(name="from", default=None)
-    time_ms: fields.TimeMs | None = None
-    last: fields.Count | None = None
-    """So many messages before the end, of each partition."""
+    from_: fields.PlaceText = msgspec.field(name="from", default="latest")
     moves: bool = False
     """Begin at the nearest message if the offset is not there, instead of 416."""
     messages_max: fields.Some | None = None
@@ -47,8 +41,7 @@ class TailQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 async def tail(call: Call[TailQuery, None]) -> Response:
     query, topic = call.query, present_topic(call)
-    position = fields.to_position("from", query.from_, query.time_ms, query.last, moves=query.moves)
-    position = position or Position(Start.LATEST)
+    position = fields.to_position(query.from_, moves=query.moves)
     resumed = _resumed(call.headers.get(_LAST_EVENT_ID, b""))
     count = len((await topic.describe()).partitions)
     partitions = _partitions(query.partitions, count)

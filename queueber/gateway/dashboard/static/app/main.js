@@ -13,6 +13,7 @@ import { topic } from "../views/topic.js";
 const main = document.getElementById("main");
 let view = null; // { element, close(), tab?(name) }
 let shown = "";
+const NOT_ACCEPTED = "The server does not accept this, or no longer.";
 
 // "#/queues/a%2Fb/leases" is ["queues", "a/b", "leases"].
 function address() {
@@ -49,13 +50,17 @@ function open(next, title) {
 }
 
 function askForLogin() {
-  if (view?.isLogin) return;
   const had = authorization() !== "";
   forget();
+  if (view?.isLogin) {
+    if (had) view.refuse(NOT_ACCEPTED);
+    return;
+  }
   shown = "";
   showHealth("", "Log in to see the server");
   put(document.getElementById("bar"), topBar("", null));
-  open(login(had ? "The server does not accept that, or no longer." : ""), "Log in");
+  open(login(), "Log in");
+  if (had) view.refuse(NOT_ACCEPTED);
 }
 
 async function start() {

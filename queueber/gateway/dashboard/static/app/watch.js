@@ -5,7 +5,10 @@ import { stream } from "./live.js";
 import { duration } from "../parts/format.js";
 import { toast } from "../parts/dialog.js";
 
-// `on` has a function for each subject, and `refused` for an error that is final.
+const FINAL = new Set(["NOT_FOUND", "PERMISSION_DENIED"]);
+
+// `on` has a function for each subject, `gone` for what is not
+// there or not for this caller, and `refused` if there is no stream at all.
 export function watch(query, on) {
   const told = new Set();
   return stream("/live", query, {
@@ -16,7 +19,7 @@ export function watch(query, on) {
     },
     problem: ({ subject, problem }) => {
       if (problem.code === "UNAVAILABLE") showHealth("bad", "The server does not answer");
-      else if (problem.code === "NOT_FOUND") on.gone?.(problem.detail);
+      else if (on.gone && FINAL.has(problem.code)) on.gone(problem.detail);
       else if (!told.has(subject)) toast(problem.detail, { isBad: true });
       told.add(subject);
     },

@@ -9,6 +9,7 @@ export function toast(text, { isBad = false } = {}) {
   const place = document.getElementById("toasts");
   const note = h("div", { class: isBad ? "toast bad" : "toast" }, text);
   place.append(note);
+  place.dataset.told = String(Number(place.dataset.told ?? 0) + 1);
   while (place.childElementCount > TOASTS_MAX) place.firstElementChild.remove();
   setTimeout(() => note.remove(), TOAST_MS);
 }

@@ -86,7 +86,7 @@ export function listing({ noun, columns, perPage, onPage, onPrefix }) {
     empty.hidden = found.length > 0;
     setText(empty, filter.value ? `No ${noun} matches.` : `There is no ${noun} yet.`);
     const from = page * perPage;
-    const range = found.length > perPage && !onPrefix ? `${from + 1}–${Math.min(from + perPage, found.length)} of ` : "";
+    const range = found.length > perPage && !onPrefix ? `${from + 1} to ${Math.min(from + perPage, found.length)} of ` : "";
     setText(told, `${range}${counted(found.length, noun)}`);
     back.disabled = onPrefix ? before.length < 2 : page === 0;
     next.disabled = onPrefix ? found.length < perPage : page >= count - 1;

@@ -42,7 +42,6 @@ export function plot({ title, series, format = short, isBinary = false }) {
     place = { width, height, points, columns, x, y };
     put(chart, axes(place, top), columns.map((column, at) => lines(column, series[at].color, place, at === 0 && series.length < 3)), pointer(place));
     chart.setAttribute("aria-label", `${title}. ${summary(columns)}`);
-    if (points === 0) put(tip, "Nothing was recorded yet.");
   };
 
   const axes = ({ width, height, points, x, y }, top) => {

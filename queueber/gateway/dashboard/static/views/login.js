@@ -1,9 +1,9 @@
 // The login: a token, or a user and a password. Kept in this tab, and nowhere else.
 
 import { logInWithPassword, logInWithToken } from "../app/session.js";
-import { h } from "../parts/dom.js";
+import { h, setText } from "../parts/dom.js";
 
-export function login(problem) {
+export function login() {
   const token = h("input", { type: "password", name: "token", autocomplete: "off", spellcheck: "false" });
   const user = h("input", { name: "username", autocomplete: "username", spellcheck: "false" });
   const password = h("input", { type: "password", name: "password", autocomplete: "current-password" });
@@ -23,6 +23,7 @@ export function login(problem) {
     });
     chosen.querySelector("input").focus();
   };
+  const problem = h("div", { class: "notice bad", role: "alert", hidden: true });
   const form = h(
     "form",
     {
@@ -33,7 +34,7 @@ export function login(problem) {
       },
     },
     h("h1", {}, "Log in"),
-    problem && h("div", { class: "notice bad", role: "alert" }, problem),
+    problem,
     h("div", { class: "segments", role: "group", "aria-label": "Log in with" }, buttons),
     withToken,
     withPassword,
@@ -42,5 +43,9 @@ export function login(problem) {
   );
   const element = h("section", { class: "card login" }, form);
   queueMicrotask(() => token.focus());
-  return { element, close() {}, isLogin: true };
+  const refuse = (text) => {
+    problem.hidden = false;
+    setText(problem, text);
+  };
+  return { element, refuse, close() {}, isLogin: true };
 }

@@ -62,7 +62,7 @@ export function items(name, { states }) {
     entries = page.items.map((item) => shown(item));
     put(list, entries.length ? entries.map((each) => each.element) : h("div", { class: "empty" }, state === "dead" ? "There are no dead letters." : `Nothing is ${state}.`));
     const first = (starts.length - 1) * PER_PAGE;
-    setText(told, entries.length ? `${first + 1}–${first + entries.length}` : "");
+    setText(told, entries.length ? `${first + 1} to ${first + entries.length}` : "");
     back.disabled = starts.length < 2;
     next.disabled = !following;
     back.hidden = next.hidden = back.disabled && next.disabled;

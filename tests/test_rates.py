@@ -1,4 +1,4 @@
-from queueber.gateway.dashboard.rates import Rates
+from queueber.rates import Rates
 
 
 def test_a_rate_is_that_of_the_last_seconds() -> None:

@@ -1,0 +1,1 @@
+"""`queueber top`."""

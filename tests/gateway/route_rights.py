@@ -1,0 +1,89 @@
+"""The right that each route needs: a decision for every one that asks the server."""
+
+from queueber.auth.roles import Action
+
+Needed = tuple[frozenset[Action], ...]
+"""Of each set one action is enough; all sets are needed."""
+
+NOTHING: Needed = ()
+_ADD = frozenset({Action.ADD})
+_WORK = frozenset({Action.WORK})
+_READ = frozenset({Action.READ})
+_LOOK = frozenset({Action.READ, Action.WORK})
+_OPERATE = frozenset({Action.OPERATE})
+_ADMINISTER = frozenset({Action.ADMINISTER})
+
+_Q = "/v1/queues/{queue}"
+_T = "/v1/topics/{topic}"
+_G = "/v1/topics/{topic}/groups/{group}"
+
+STREAMS = {("GET", "/live"), ("GET", f"{_T}/tail")}
+"""Their answers do not end; their own tests read them."""
+
+RIGHTS: dict[tuple[str, str], Needed] = {
+    ("GET", "/v1"): NOTHING,
+    ("GET", "/v1/whoami"): NOTHING,
+    # These show only what the caller may read.
+    ("GET", "/v1/queues"): NOTHING,
+    ("GET", "/live"): NOTHING,
+    ("POST", "/live/histories"): NOTHING,
+    ("GET", f"{_Q}/history"): NOTHING,
+    ("GET", _Q): (_LOOK,),
+    ("PUT", _Q): (_ADMINISTER,),
+    ("PATCH", _Q): (_LOOK, _ADMINISTER),
+    ("DELETE", _Q): (_ADMINISTER,),
+    ("POST", f"{_Q}/items"): (_ADD,),
+    ("GET", f"{_Q}/items"): (_READ,),
+    ("POST", f"{_Q}/poll"): (_WORK,),
+    ("POST", f"{_Q}/complete"): (_WORK,),
+    ("POST", f"{_Q}/fail"): (_WORK,),
+    ("POST", f"{_Q}/release"): (_WORK,),
+    ("POST", f"{_Q}/remove"): (_WORK,),
+    ("POST", f"{_Q}/extend"): (_WORK,),
+    ("GET", f"{_Q}/leases"): (_READ,),
+    ("GET", f"{_Q}/batches"): (_READ,),
+    ("GET", f"{_Q}/batches/{{batch}}"): (_READ,),
+    ("GET", f"{_Q}/results"): (_READ,),
+    ("GET", f"{_Q}/results/readers"): (_READ,),
+    ("PUT", f"{_Q}/results/readers/{{reader}}"): (_WORK,),
+    ("DELETE", f"{_Q}/results/readers/{{reader}}"): (_OPERATE,),
+    ("POST", f"{_Q}/cancel"): (_OPERATE,),
+    # It asks how many there are first, so that it ends though others add.
+    ("POST", f"{_Q}/purge"): (_LOOK, _OPERATE),
+    ("POST", f"{_Q}/redrive"): (_LOOK, _OPERATE),
+    ("POST", f"{_Q}/pause"): (_OPERATE,),
+    ("POST", f"{_Q}/resume"): (_OPERATE,),
+    ("GET", "/v1/topics"): NOTHING,
+    ("GET", f"{_T}/history"): NOTHING,
+    ("GET", _T): (_READ,),
+    ("PUT", _T): (_ADMINISTER,),
+    ("PATCH", _T): (_READ, _ADMINISTER),
+    ("DELETE", _T): (_ADMINISTER,),
+    ("POST", f"{_T}/messages"): (_ADD,),
+    ("POST", "/v1/publish"): (_ADD,),
+    ("POST", "/v1/together"): (_ADD, _WORK),
+    ("GET", f"{_T}/messages"): (_READ,),
+    ("GET", f"{_T}/find"): (_READ,),
+    ("GET", f"{_T}/tail"): (_READ,),
+    ("POST", f"{_T}/trim"): (_OPERATE,),
+    ("POST", f"{_T}/close"): (_ADMINISTER,),
+    ("POST", f"{_T}/fork"): (_ADMINISTER,),
+    ("GET", f"{_T}/groups"): (_READ,),
+    ("GET", _G): (_READ,),
+    ("PUT", _G): (_WORK,),
+    ("DELETE", _G): (_OPERATE,),
+    ("POST", f"{_G}/reset"): (_OPERATE,),
+    ("POST", f"{_G}/pause"): (_OPERATE,),
+    ("POST", f"{_G}/resume"): (_OPERATE,),
+    ("POST", f"{_G}/poll"): (_WORK,),
+    ("POST", f"{_G}/ack"): (_WORK,),
+    ("POST", f"{_G}/fail"): (_WORK,),
+    ("POST", f"{_G}/release"): (_WORK,),
+    ("POST", f"{_G}/extend"): (_WORK,),
+    ("GET", f"{_G}/dead"): (_READ,),
+    ("POST", f"{_G}/redrive"): (_OPERATE,),
+}
+
+
+def may(actions: frozenset[Action], needed: Needed) -> bool:
+    return all(actions & some for some in needed)
