@@ -4,6 +4,7 @@ Only values that are right by themselves are changed; what is wrong is sent as i
 """
 
 from typing import Any
+from urllib.parse import unquote
 
 _LEASE = "0" * 32
 _PARTITIONS_MAX = 256
@@ -11,7 +12,7 @@ _PARTITIONS_MAX = 256
 
 def fix(case: Any) -> None:
     group = (case.path_parameters or {}).get("group")
-    if isinstance(group, str) and not group.isprintable():
+    if isinstance(group, str) and not unquote(group).isprintable():
         case.path_parameters["group"] = "billing"
     for fields in (case.body, case.query):
         _fix_fields(fields)
@@ -37,6 +38,8 @@ def _fix_fields(value: object) -> None:
         text = value.get(name)
         if isinstance(text, str) and not text.isprintable():
             value[name] = "billing" if name == "group" else "earliest"
+    if _is_number(value.get("partitions"), _PARTITIONS_MAX + 1) and value["partitions"]:
+        value["partitions"] = 1
     if value.get("keeps_last_per_key") is True:
         value["keeps_last_per_key"] = False
     if value.get("ttl_ms") and _is_number(value.get("expires_at_ms"), 1 << 48):
@@ -77,8 +80,6 @@ def _is_id(value: object) -> bool:
 
 
 def _is_number(value: object, end: int) -> bool:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return False
-    return number.is_integer() and 0 <= number < end
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).isdecimal() and int(str(value)) < end
