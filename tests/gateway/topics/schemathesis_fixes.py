@@ -4,6 +4,7 @@ Only values that are right by themselves are changed; what is wrong is sent as i
 """
 
 from typing import Any
+from urllib.parse import unquote
 
 _LEASE = "0" * 32
 _PARTITIONS_MAX = 256
@@ -11,7 +12,7 @@ _PARTITIONS_MAX = 256
 
 def fix(case: Any) -> None:
     group = (case.path_parameters or {}).get("group")
-    if isinstance(group, str) and not group.isprintable():
+    if isinstance(group, str) and not unquote(group).isprintable():
         case.path_parameters["group"] = "billing"
     for fields in (case.body, case.query):
         _fix_fields(fields)
@@ -31,21 +32,23 @@ def _fix_fields(value: object) -> None:
         return
     for each in value.values():
         _fix_fields(each)
-    if _is_number(value.get("partition"), _PARTITIONS_MAX):
+    if is_number(value.get("partition"), _PARTITIONS_MAX):
         value["partition"] = 0
     for name in ("group", "from"):
         text = value.get(name)
         if isinstance(text, str) and not text.isprintable():
             value[name] = "billing" if name == "group" else "earliest"
+    if is_number(value.get("partitions"), _PARTITIONS_MAX + 1) and value["partitions"]:
+        value["partitions"] = 1
     if value.get("keeps_last_per_key") is True:
         value["keeps_last_per_key"] = False
-    if value.get("ttl_ms") and _is_number(value.get("expires_at_ms"), 1 << 48):
+    if value.get("ttl_ms") and is_number(value.get("expires_at_ms"), 1 << 48):
         value["expires_at_ms"] = 0
 
 
 def _fix_find(query: dict[str, Any]) -> None:
     """One of the two."""
-    if "id" in query and _is_number(query.get("sequence"), 1 << 63):
+    if "id" in query and is_number(query.get("sequence"), 1 << 63):
         del query["sequence"]
     if "id" not in query:
         query.setdefault("sequence", 0)
@@ -54,8 +57,7 @@ def _fix_find(query: dict[str, Any]) -> None:
 def _fix_ack(body: dict[str, Any]) -> None:
     """Of one kind."""
     is_right = all(
-        body.get(name) is None or _is_number(body[name], 1 << 63)
-        for name in ("offset", "partition")
+        body.get(name) is None or is_number(body[name], 1 << 63) for name in ("offset", "partition")
     ) and set(body) <= {"offset", "partition", "lease", "messages"}
     lease, messages = body.get("lease"), body.get("messages")
     if not is_right:
@@ -76,9 +78,7 @@ def _is_id(value: object) -> bool:
     )
 
 
-def _is_number(value: object, end: int) -> bool:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return False
-    return number.is_integer() and 0 <= number < end
+def is_number(value: object, end: int) -> bool:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).isdecimal() and int(str(value)) < end
