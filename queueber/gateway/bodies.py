@@ -17,7 +17,7 @@ JSON_TYPE = "application/json"
 RAW_TYPE = "application/octet-stream"
 _QUERY_FIELDS_MAX = 50
 _LOOSE_BYTES_MAX = 64 * KIB
-"""A body in which 5.0 may stand for 5. Any JSON is read then, and takes up to 100 times its size."""
+"""A body in which 5.0 may stand for 5: it is read as any JSON, which takes 100 times its size."""
 
 encode = msgspec.json.Encoder().encode
 
