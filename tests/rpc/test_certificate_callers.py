@@ -5,13 +5,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import queueber
+from queueber.auth.callers import Caller
 from queueber.auth.token_file import Entry
 from queueber.errors import PermissionDenied, Unauthenticated
 from queueber.model import Grant
+from queueber.rpc.protection import ProtectedHandler
 from queueber.testing import ServerProcess, running_server
 from queueber.tls import TlsOptions
 from tests.support.callers import add_entry, add_token, remove_entries
@@ -92,3 +95,24 @@ def test_a_certificate_that_is_taken_out_ends_its_connections(
 
         with pytest.raises(Unauthenticated, match="authenticate first"):
             call_until_refused()
+
+
+def test_no_certificate_counts_while_a_password_is_being_checked() -> None:
+    """Else one connection would be two callers, of which a reload ends only the later one."""
+    known = Caller("ocr", (Grant("worker", ("*",), ()),))
+    session = SimpleNamespace(certificate_name="ocr-1", caller=None)
+    handler = ProtectedHandler.__new__(ProtectedHandler)
+    handler._session = session  # type: ignore[assignment]
+    handler._inner = None
+    handler._protection = SimpleNamespace(  # type: ignore[assignment]
+        authenticator=SimpleNamespace(by_certificate=lambda _name: known),
+        admit=lambda admitted, caller: setattr(admitted, "caller", caller),
+    )
+    handler._make = lambda _session: "the service"  # type: ignore[assignment,return-value]
+
+    handler._is_checking = True
+    assert handler._by_certificate() is None
+    assert session.caller is None
+    handler._is_checking = False
+    assert handler._by_certificate() == "the service"
+    assert session.caller is known
