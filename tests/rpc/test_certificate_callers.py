@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -100,19 +101,16 @@ def test_a_certificate_that_is_taken_out_ends_its_connections(
 def test_no_certificate_counts_while_a_password_is_being_checked() -> None:
     """Else one connection would be two callers, of which a reload ends only the later one."""
     known = Caller("ocr", (Grant("worker", ("*",), ()),))
-    session = SimpleNamespace(certificate_name="ocr-1", caller=None)
-    handler = ProtectedHandler.__new__(ProtectedHandler)
-    handler._session = session  # type: ignore[assignment]
-    handler._inner = None
-    handler._protection = SimpleNamespace(  # type: ignore[assignment]
-        authenticator=SimpleNamespace(by_certificate=lambda _name: known),
-        admit=lambda admitted, caller: setattr(admitted, "caller", caller),
+    authenticator = SimpleNamespace(by_certificate=lambda _name: known)
+    connection = SimpleNamespace(
+        _session=SimpleNamespace(certificate_name="ocr-1", caller=None),
+        _protection=SimpleNamespace(authenticator=authenticator),
+        _inner=None,
+        _is_checking=True,
+        _admitted=lambda caller: caller,
     )
-    handler._make = lambda _session: "the service"  # type: ignore[assignment,return-value]
+    found = cast(Any, ProtectedHandler._by_certificate)
 
-    handler._is_checking = True
-    assert handler._by_certificate() is None
-    assert session.caller is None
-    handler._is_checking = False
-    assert handler._by_certificate() == "the service"
-    assert session.caller is known
+    assert found(connection) is None
+    connection._is_checking = False
+    assert found(connection) is known
