@@ -223,16 +223,18 @@ def is_right(rows: list[Any], receipt: queueber.Receipt, count: int) -> bool:
 
 def go_on(server: ServerProcess, queue: queueber.Queue) -> None:
     """A few documents a second, and a worker for them, so that there is something to see."""
-    worker = start_worker(server.address)
+    workers: list[BaseProcess] = []
     try:
+        workers.append(start_worker(server.address))
         for number in count_up():
             queue.add([f"{TEXT} {number}".encode()] * (1 + number % 20))
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         console.print("the server stops")
     finally:
-        worker.kill()
-        worker.join()
+        for worker in workers:
+            worker.kill()
+            worker.join()
 
 
 class Laps:
