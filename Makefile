@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,6 +70,9 @@ faults-crashes:
 schemathesis: setup  ## Look for requests that the gateway does not answer as it says, in some minutes
 	QUEUEBER_TEST_SCHEMATHESIS_EXAMPLES=200 QUEUEBER_TEST_SCHEMATHESIS_SECONDS=1800 \
 		$(BIN)/python -m pytest -q --timeout 1900 -k schemathesis tests/gateway/test_openapi.py
+
+screenshots: setup  ## Take the pictures of docs/dashboard.md, in five minutes
+	$(BIN)/python -m scripts.screenshots
 
 audit: setup  ## Look up known vulnerabilities of the dependencies (needs the network)
 	@scripts/install-packages $(EXTRAS),audit

@@ -1,9 +1,10 @@
 """A run: faults in random order on a working fleet, then the check of its history."""
 
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -156,21 +157,34 @@ def _come_to_rest(target: Target) -> tuple[Mapping[str, FinalState], FinalTopics
 
 
 def _wait_until_all_is_consumed(target: Target, topic: queueber.Topic, group: str) -> None:
-    give_up_at = time.monotonic() + _WAIT_SECONDS_MAX
-    while (info := topic.describe_group(group)).lag:
-        if time.monotonic() > give_up_at:
-            stats = topic.group(group).stats()
-            failures = target.fleet.failures
-            raise AssertionError(f"{group} does not come to rest: {info}, {stats}, {failures}")
+    def left() -> int:
         target.fleet.look_after()
-        time.sleep(0.1)
+        return topic.describe_group(group).lag
+
+    def told() -> str:
+        info, stats = topic.describe_group(group), topic.group(group).stats()
+        return f"{group}: {info}, {stats}, {target.fleet.failures}"
+
+    _wait_until_none_is_left(left, told)
 
 
 def _wait_until_nothing_is_there(queue: queueber.Queue, *states: str) -> None:
-    give_up_at = time.monotonic() + _WAIT_SECONDS_MAX
-    while any(getattr(stats := queue.stats(), state) for state in states):
-        if time.monotonic() > give_up_at:
-            raise AssertionError(f"{queue.name} does not come to rest: {stats}")
+    def left() -> int:
+        stats = queue.stats()
+        return sum(getattr(stats, state) for state in states)
+
+    _wait_until_none_is_left(left, lambda: f"{queue.name}: {queue.stats()}")
+
+
+def _wait_until_none_is_left(left: Callable[[], int], told: Callable[[], str]) -> None:
+    """Wait as long as it becomes less: a busy machine is slow, but does not stand still."""
+    least, give_up_at = sys.maxsize, 0.0
+    while count := left():
+        now = time.monotonic()
+        if count < least:
+            least, give_up_at = count, now + _WAIT_SECONDS_MAX
+        if now > give_up_at:
+            raise AssertionError(f"does not come to rest: {told()}")
         time.sleep(0.1)
 
 

@@ -74,6 +74,9 @@ class Publishing:
             message_bytes_max=limits.message_bytes_max,
         )
         self.check_rights(session, [each for topic, each in to if topic is None])
+        for topic, each in to:
+            if topic is not None:
+                self._check_may_close(session, each, topic.name)
         call = Call((to,), sum([len(each.messages.payloads) for _, each in to]))
         call.future = shell.loop.create_future()
         if all(_is_plain(each) for _, each in to):
@@ -100,12 +103,17 @@ class Publishing:
             topic = self._shell.engine.topics.find(each.topic)
             name = each.topic if topic is None else topic.name
             check_right(session, Action.ADD, "topic", name)
+            self._check_may_close(session, each, name)
             if may_make and self.check_may_make(each.topic, session):
                 created.append(name)
             # The topic may be gone when the call is written.
             each.may_create = caller.may(Action.ADMINISTER, "topic", name)
         for name in dict.fromkeys(created):
             audit_creation(session, "topic", name)
+
+    def _check_may_close(self, session: Session, publication: Publication, name: str) -> None:
+        if publication.closes:
+            check_right(session, Action.ADMINISTER, "topic", name)
 
     def check_may_make(self, name: str, session: Session) -> bool:
         """Whether the topic does not exist. Refuse a caller that may not create it then."""

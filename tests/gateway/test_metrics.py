@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics.parser import (
@@ -16,6 +17,7 @@ from queueber.model import MetricFamily, Sample
 from queueber.service.measures import metrics
 from queueber.service.measures.metrics import METRICS
 from queueber.testing import ServerProcess, running_server
+from tests.support.callers import add_token
 from tests.support.http import GatewayProcess, running_gateway
 
 Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -127,12 +129,11 @@ def lonely() -> Iterator[tuple[GatewayProcess, ServerProcess]]:
     """A gateway whose server can be killed."""
     with (
         running_server() as server,
-        running_gateway(server.address) as running,
+        running_gateway(server.address, "--retry-timeout-ms=200") as running,
     ):
         yield running, server
 
 
-@pytest.mark.slow
 def test_gateway_tells_of_itself_while_the_server_is_away(
     lonely: tuple[GatewayProcess, ServerProcess],
 ) -> None:
@@ -144,6 +145,35 @@ def test_gateway_tells_of_itself_while_the_server_is_away(
 
     assert found["queueber_gateway_server_up", labels()] == 0
     assert not [name for name, _ in found if not name.startswith("queueber_gateway_")]
+
+
+def test_callers_of_a_protected_server_need_the_right_to_observe(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    reader, producer = add_token(file, "reader"), add_token(file, "producer")
+    with (
+        running_server("--tokens-file", str(file)) as server,
+        running_gateway(server.address) as gateway,
+    ):
+        answers = {
+            who: gateway.ask("GET", "/metrics", headers=headers)
+            for who, headers in {
+                "nobody": {},
+                "wrong": {"authorization": "Bearer wrong"},
+                "producer": {"authorization": f"Bearer {producer}"},
+                "reader": {"authorization": f"Bearer {reader}"},
+            }.items()
+        }
+
+    assert {who: answered.status for who, answered in answers.items()} == {
+        "nobody": 401,
+        "wrong": 401,
+        "producer": 403,
+        "reader": 200,
+    }
+    assert answers["nobody"].code == "UNAUTHENTICATED"
+    assert answers["producer"].code == "PERMISSION_DENIED"
+    refused = labels(method="Service.authenticate", code="UNAUTHENTICATED")
+    assert values_of(answers["reader"].body.decode())["queueber_calls_total", refused] >= 1
 
 
 def test_counter_keeps_its_suffix_and_labels() -> None:

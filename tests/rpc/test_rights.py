@@ -252,6 +252,20 @@ def test_a_publish_needs_the_right_on_every_topic(
     assert admin.topic("mine").describe().partitions[0].next_offset == 1
 
 
+def test_a_publish_that_closes_the_topic_needs_the_right_to_close(
+    protected: Protected, admin: queueber.Client
+) -> None:
+    with protected.client("producer") as client, protected.client("dba") as dba:
+        topic = client.topic("mine-2", must_exist=True)
+        refused = refused_by(lambda: topic.publish([b"last"], close=True))
+        dba.create_topic("mine-closing")
+        dba.topic("mine-closing").publish([b"last"], close=True)
+
+    assert refused == "caller 'producer' lacks 'administer' on topic 'mine-2'"
+    assert not admin.topic("mine-2").describe().is_closed
+    assert admin.topic("mine-closing").describe().is_closed
+
+
 def test_calls_together_need_every_right_and_else_do_nothing(
     protected: Protected, admin: queueber.Client
 ) -> None:

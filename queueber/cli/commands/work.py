@@ -151,4 +151,4 @@ def _check_exists(target: Target, topic: str | None, group: str) -> None:
             queue.stats()
     else:
         with target.connect() as client:
-            client.topic(topic, must_exist=True).describe_group(group)
+            client.topic(topic, must_exist=True).group(group).stats()

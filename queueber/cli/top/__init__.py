@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict
+from threading import Event
 
 import click
 
@@ -48,7 +49,7 @@ def top(target: Target, once: bool, sort: str, every: float, topics: int) -> Non
 def _show_once(target: Target, looker: Looker, every: float) -> None:
     # A rate needs two looks.
     looker.look()
-    looker.sleep(every)
+    Event().wait(every)
     picture = looker.look()
     if target.use_json:
         for kind, lines in (("queue", picture.queues), ("topic", picture.topics)):

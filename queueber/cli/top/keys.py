@@ -5,7 +5,6 @@ import os
 import select
 import sys
 import termios
-import time
 import tty
 from types import TracebackType
 from typing import Self
@@ -36,10 +35,9 @@ class Keys:
 
     def wait(self, seconds: float) -> str:
         """The key that is pressed within that time; empty if none is."""
-        if self._terminal is None:
-            time.sleep(seconds)
-            return ""
-        if not select.select([self._terminal], [], [], seconds)[0]:
+        terminal = self._terminal
+        pressed, _, _ = select.select([] if terminal is None else [terminal], [], [], seconds)
+        if terminal is None or not pressed:
             return ""
         # The end of the input is the end of the terminal.
-        return os.read(self._terminal, 1).decode("latin-1").lower() or "q"
+        return os.read(terminal, 1).decode("latin-1").lower() or "q"

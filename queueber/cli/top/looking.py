@@ -1,11 +1,12 @@
 """What `queueber top` shows: the numbers of queues and topics at one moment, and their rates."""
 
-import time
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from queueber import Client
+from queueber.clock import SystemClock
 from queueber.errors import NotFound, PermissionDenied
+from queueber.limits import SECOND_MS
 from queueber.model import ServerInfo, Stats
 from queueber.rates import Rates
 
@@ -58,12 +59,14 @@ class Looker:
         self._address = address
         self._topics_max = topics_max
         self._sort = sort
+        self._clock = SystemClock()
         self._queue_rates = Rates()
         self._topic_rates = Rates()
 
     def look(self) -> Picture:
         """Ask the server."""
-        server, at = self._client.server(), time.monotonic()
+        server, now_ms = self._client.server(), self._clock.now_ms()
+        at = now_ms / SECOND_MS
         stats = self._client.queues()
         self._queue_rates.keep({each.name for each in stats})
         names = list(islice(self._client.topics(), self._topics_max + 1))
@@ -72,7 +75,7 @@ class Looker:
         return Picture(
             self._address,
             server,
-            time.time_ns() // 1_000_000,
+            now_ms,
             self._sorted([self._queue(each, at) for each in stats]),
             tuple(each for each in topics if each is not None),
             SORTS[self._sort],
@@ -83,10 +86,6 @@ class Looker:
         """The same picture in another order."""
         self._sort = (self._sort + 1) % len(SORTS)
         return replace(picture, queues=self._sorted(list(picture.queues)), sort=SORTS[self._sort])
-
-    @staticmethod
-    def sleep(seconds: float) -> None:
-        time.sleep(seconds)
 
     def _sorted(self, lines: list[QueueLine]) -> tuple[QueueLine, ...]:
         word = SORTS[self._sort]
