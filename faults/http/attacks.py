@@ -9,7 +9,10 @@ from random import Random
 
 Address = tuple[str, int]
 
-_ADD = b"POST /v1/queues/hostile/items HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+_ADD = (
+    b"POST /v1/queues/hostile/items HTTP/1.1\r\nhost: localhost\r\n"
+    b"content-type: application/json\r\n"
+)
 _POLL = b"POST /v1/queues/hostile-empty/poll HTTP/1.1\r\nhost: localhost\r\n"
 _PEEK = b"GET /v1/queues/hostile-big/items HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
