@@ -44,6 +44,7 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "http": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
     "insecure": [("true", True), ("false", False), ("true", True)],
+    "http": [(each, each) for each in ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")],
     "tokens_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "jwt_keys_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "audit_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
@@ -449,3 +450,10 @@ def test_shown_names_every_option_in_plain_values() -> None:
     assert set(shown) == {option.name for option in OPTIONS}
     assert shown["data_dir"] == "/somewhere/data/queueber"
     assert all(isinstance(value, str | int | None) for value in shown.values())
+
+
+def test_a_gateway_that_other_machines_can_reach_needs_what_the_server_needs() -> None:
+    with pytest.raises(InvalidArgument, match=r"^--http: other machines can reach 0.0.0.0:9091, "):
+        load_config({"http": "0.0.0.0:9091"}, HOME)
+
+    assert load_config({"http": "0.0.0.0:9091", "insecure": "true"}, HOME).http == "0.0.0.0:9091"

@@ -75,8 +75,8 @@ class _HttpClient:
     async def _ask(self, verb: str, body: object) -> bytes:
         data = json.dumps(body).encode()
         self._writer.write(
-            f"POST {self._path}/{verb} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(data)}\r\n\r\n".encode()
+            f"POST {self._path}/{verb} HTTP/1.1\r\nhost: localhost\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n".encode()
             + data
         )
         head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
