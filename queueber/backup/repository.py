@@ -13,7 +13,7 @@ from queueber.backup.manifest import (
     sort_key,
 )
 from queueber.backup.storage import Storage
-from queueber.errors import InvalidArgument
+from queueber.errors import InvalidArgument, StorageCorrupt
 
 _BACKUPS, _FILES = "backups", "files"
 
@@ -114,7 +114,13 @@ class Repository:
     def _manifest(self, name: str) -> Manifest:
         path = _manifest_path(name)
         where = f"{path} of {self.address}"
-        return decode(b"".join(self.storage.read(path)), where)
+        manifest = decode(b"".join(self.storage.read(path)), where)
+        if manifest.name != name:  # what is deleted is named by it
+            raise StorageCorrupt(
+                f"{where} is that of the backup {manifest.name!r}; it was copied, or changed by "
+                "somebody: move it away"
+            )
+        return manifest
 
     def _found(self) -> tuple[Sequence[str], Sequence[str]]:
         """The names of backups that are complete, and of those that are not."""

@@ -11,10 +11,13 @@ from starlette.types import Receive
 from queueber.gateway.bounds import Bounds
 from queueber.gateway.problems import Problem, invalid, of_http
 from queueber.gateway.routes import Route
+from queueber.limits import KIB
 
 JSON_TYPE = "application/json"
 RAW_TYPE = "application/octet-stream"
 _QUERY_FIELDS_MAX = 50
+_LOOSE_BYTES_MAX = 64 * KIB
+"""A body in which 5.0 may stand for 5: it is read as any JSON, which takes 100 times its size."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -93,6 +96,8 @@ def decode_body(route: Route, kind: str, body: bytes) -> Any:
         try:
             return _decoder(route.body).decode(body)
         except msgspec.ValidationError:
+            if len(body) > _LOOSE_BYTES_MAX:
+                raise
             # JSON has one kind of number: 5.0 is 5. That is seldom sent, so it may cost more.
             return msgspec.convert(_with_integers(msgspec.json.decode(body)), route.body)
     except msgspec.ValidationError as error:

@@ -138,5 +138,6 @@ def _key(credential: Credential | None) -> bytes:
     """A digest: a dump of the table shows no secret."""
     if credential is None:
         return b""
-    parts = (credential.token, credential.user, credential.password)
-    return hashlib.sha256("\0".join(parts).encode()).digest()
+    # Quoted: no text of one part can be taken for two.
+    parts = repr((credential.token, credential.user, credential.password))
+    return hashlib.sha256(parts.encode()).digest()

@@ -23,7 +23,7 @@ from queueber.errors import PermissionDenied, QueueberError, Unauthenticated
 from queueber.gateway.bounds import Bounds
 from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
-from queueber.gateway.credentials import credential_of
+from queueber.gateway.origins import caller_of
 from queueber.gateway.routes import NoQuery, Route
 from queueber.model import MetricFamily, MetricKind
 
@@ -128,7 +128,7 @@ def shown_family(family: MetricFamily) -> ShownMetric:
 async def _server_families(call: Call[NoQuery, None]) -> list[MetricFamily] | None:
     pool = cast(ClientPool, call.state["pool"])
     try:
-        async with pool.client_for(credential_of(call.headers)) as client:
+        async with pool.client_for(caller_of(call.headers, call.settings)) as client:
             return await client.metrics()
     except (Unauthenticated, PermissionDenied):
         raise

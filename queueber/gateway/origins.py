@@ -1,12 +1,20 @@
 """Requests that a page of another site had a browser send are refused.
 
-A browser sends cookies, addresses on loopback and simple requests for any page. A program sends no
-`Origin`, and a page of the gateway itself sends the gateway's.
+A browser sends requests to any address for any page, also to loopback. A program sends no `Origin`,
+and a page of the gateway itself sends the gateway's. The owner of a name may let it point to
+loopback once its page is loaded: to the browser that page is then the gateway's own. So whoever has
+no credential must have asked for an address, or for `localhost`, which nobody can let point
+elsewhere.
 """
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 
+from queueber.errors import Unauthenticated
+from queueber.gateway.credentials import credential_of
 from queueber.gateway.problems import Problem
+from queueber.gateway.settings import GatewaySettings
+from queueber.model import Credential
 
 
 def check_origin(headers: Mapping[bytes, bytes]) -> None:
@@ -15,8 +23,40 @@ def check_origin(headers: Mapping[bytes, bytes]) -> None:
     if origin is None:
         return
     host = headers.get(b"host", b"")
-    if origin.partition(b"://")[2].lower() != host.lower():
+    _, scheme_ends, origin_host = origin.partition(b"://")
+    if not scheme_ends or origin_host.lower() != host.lower():
         shown = origin[:200].decode("latin-1")
         raise Problem(
             403, "PERMISSION_DENIED", f"origin: pages of {shown} may not use this gateway"
         )
+
+
+def caller_of(headers: Mapping[bytes, bytes], settings: GatewaySettings) -> Credential | None:
+    """The caller's credential; None if the request has none and needs none.
+
+    Raises `Unauthenticated` if it is wrong, or missing from a request for a name.
+    """
+    credential = credential_of(headers)
+    if credential is None and not settings.insecure and _is_name(headers.get(b"host", b"")):
+        shown = headers[b"host"][:200].decode("latin-1")
+        raise Unauthenticated(
+            f"host: a request for {shown!r} needs a credential, for any site may let a name point "
+            "here; ask for 127.0.0.1 or localhost, or start the gateway with --insecure"
+        )
+    return credential
+
+
+def _is_name(host: bytes) -> bool:
+    """Whether a host is a name that may point anywhere. Browsers never leave the host out."""
+    name = host.decode("latin-1").lower()
+    if name.startswith("["):
+        name = name[1:].partition("]")[0]
+    elif name.count(":") == 1:
+        name = name.partition(":")[0]
+    if not name or name == "localhost" or name.endswith(".localhost"):
+        return False
+    try:
+        ip_address(name)
+    except ValueError:
+        return True
+    return False

@@ -129,8 +129,6 @@ class RouteTable:
 
 
 def _decoded(part: bytes) -> str:
-    if b"%" not in part:
-        return part.decode()
     try:
         return unquote_to_bytes(part).decode()
     except UnicodeDecodeError:

@@ -136,9 +136,13 @@ class ProtectedHandler(Methods, wire.Service.Server):  # type: ignore[misc]  # c
     def _by_certificate(self) -> ServiceHandler | None:
         """The service of a client whose certificate is known."""
         session = self._session
-        if not session.certificate_name or (session.caller is not None and self._inner is None):
+        if not session.certificate_name:
             return None
         if self._inner is None:
+            # One caller for a connection: the credential that it gave counts, also while it is
+            # being checked.
+            if session.caller is not None or self._is_checking:
+                return None
             found = self._protection.authenticator.by_certificate(session.certificate_name)
             if found is None:
                 return None

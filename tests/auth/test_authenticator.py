@@ -130,6 +130,34 @@ def test_after_some_wrong_passwords_the_right_one_must_wait_too(rig: Rig) -> Non
     assert rig.caller(user="alice", password=PHRASE).name == "alice"
 
 
+def test_wrong_passwords_of_others_lock_nobody_out_who_was_here_before(rig: Rig) -> None:
+    """All callers of a gateway come from one address."""
+    assert rig.caller(user="alice", password=PHRASE).name == "alice"
+    for _ in range(5):
+        assert rig.refusal(user="alice", password="wrong") == WRONG
+    with pytest.raises(Unavailable):
+        rig.caller(user="alice", password="wrong")
+    checked = len(rig.checked)
+
+    assert rig.caller(user="alice", password=PHRASE).name == "alice"
+    assert len(rig.checked) == checked, "it takes no turn of those that are being checked"
+    rig.authenticator.reload()
+    assert rig.caller(user="alice", password=PHRASE).name == "alice"
+
+
+def test_a_password_that_was_changed_is_not_known_any_more(rig: Rig) -> None:
+    rig.caller(user="alice", password=PHRASE)
+    remove_entries(rig.file, "alice")
+    add_user(rig.file, "alice", PHRASE[::-1])
+    rig.authenticator.reload()
+
+    assert rig.refusal(user="alice", password=PHRASE) == WRONG
+    assert rig.caller(user="alice", password=PHRASE[::-1]).name == "alice"
+    remove_entries(rig.file, "alice")
+    rig.authenticator.reload()
+    assert rig.refusal(user="alice", password=PHRASE[::-1]) == WRONG
+
+
 def test_a_credential_ends_at_its_time(rig: Rig) -> None:
     soon_ms = rig.clock.now_ms() // 1000 * 1000 + 5000
     token = add_token(rig.file, "reader", name="short", expires_at_ms=soon_ms)

@@ -10,7 +10,7 @@ import pytest
 from queueber.testing import ServerProcess
 from tests.support.http import GatewayProcess, running_gateway, to_base64
 
-HEAD = b"POST /v1/queues/q/items HTTP/1.1\r\nhost: x\r\n"
+HEAD = b"POST /v1/queues/q/items HTTP/1.1\r\nhost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_sender_of_a_byte_now_and_then_is_hung_up_on(strict: GatewayProcess) -
 
 def test_an_idle_connection_is_closed(strict: GatewayProcess) -> None:
     with contextlib.closing(connect(strict)) as connection:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
         answer = told(connection)
 
     assert answer.count(b"HTTP/1.1 200 OK") == 1
@@ -104,7 +104,7 @@ def test_a_slow_reader_is_hung_up_on(strict: GatewayProcess) -> None:
         strict.ask("POST", "/v1/queues/large/items", large)
     with contextlib.closing(connect(strict)) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        connection.sendall(b"GET /v1/queues/large/items HTTP/1.1\r\nhost: x\r\n\r\n")
+        connection.sendall(b"GET /v1/queues/large/items HTTP/1.1\r\nhost: localhost\r\n\r\n")
         time.sleep(4)
         received = told(connection)
 
@@ -129,7 +129,7 @@ def test_polls_above_the_limit_are_told_to_come_back(strict: GatewayProcess, que
             connection = stack.enter_context(contextlib.closing(connect(strict)))
             body = b'{"wait_ms":20000}'
             connection.sendall(
-                b"POST %s/poll HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+                b"POST %s/poll HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
                 b"content-length: %d\r\n\r\n%s" % (queue.encode(), len(body), body)
             )
         time.sleep(1)

@@ -15,7 +15,7 @@ def send_poll(gateway: GatewayProcess, queue: str, wait_ms: int = 30_000) -> soc
     connection = socket.create_connection(gateway.host_port, timeout=30)
     body = b'{"wait_ms": %d}' % wait_ms
     connection.sendall(
-        b"POST %s/poll HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        b"POST %s/poll HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         b"content-length: %d\r\n\r\n%s" % (queue.encode(), len(body), body)
     )
     return connection
@@ -74,7 +74,7 @@ def test_a_second_request_before_the_answer_is_not_answered(
         added_to = client.queue(queue.rpartition("/")[2])
         with contextlib.closing(send_poll(gateway, queue)) as connection:
             wait_until_polls(added_to, 1)
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
             added_to.add(b"hello")
             received = b""
             while piece := connection.recv(65536):

@@ -5,13 +5,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import queueber
+from queueber.auth.callers import Caller
 from queueber.auth.token_file import Entry
 from queueber.errors import PermissionDenied, Unauthenticated
 from queueber.model import Grant
+from queueber.rpc.protection import ProtectedHandler
 from queueber.testing import ServerProcess, running_server
 from queueber.tls import TlsOptions
 from tests.support.callers import add_entry, add_token, remove_entries
@@ -92,3 +96,21 @@ def test_a_certificate_that_is_taken_out_ends_its_connections(
 
         with pytest.raises(Unauthenticated, match="authenticate first"):
             call_until_refused()
+
+
+def test_no_certificate_counts_while_a_password_is_being_checked() -> None:
+    """Else one connection would be two callers, of which a reload ends only the later one."""
+    known = Caller("ocr", (Grant("worker", ("*",), ()),))
+    authenticator = SimpleNamespace(by_certificate=lambda _name: known)
+    connection = SimpleNamespace(
+        _session=SimpleNamespace(certificate_name="ocr-1", caller=None),
+        _protection=SimpleNamespace(authenticator=authenticator),
+        _inner=None,
+        _is_checking=True,
+        _admitted=lambda caller: caller,
+    )
+    found = cast(Any, ProtectedHandler._by_certificate)
+
+    assert found(connection) is None
+    connection._is_checking = False
+    assert found(connection) is known

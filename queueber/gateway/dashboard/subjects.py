@@ -53,12 +53,11 @@ def topics(client: AsyncClient, prefix: str, after: str) -> Look:
 
 async def _topic_names(client: AsyncClient, prefix: str, after: str) -> list[str]:
     names: list[str] = []
-    async for name in client.topics(prefix):
-        if name > after:
-            names.append(name)
-        if len(names) > TOPICS_SHOWN:
+    async for name in client.topics(prefix, after=after):
+        names.append(name)
+        if len(names) == TOPICS_SHOWN:
             break
-    return names[:TOPICS_SHOWN]
+    return names
 
 
 async def _topic(client: AsyncClient, name: str, rates: Rates) -> TopicRow | None:

@@ -9,8 +9,8 @@ COUNTER, GAUGE, HISTOGRAM = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HIS
 
 NAMED_MAX = 100
 """Queues, topics and groups that have samples of their own; all others share one sample."""
-OTHER = "other"
-"""The label of what the others have together."""
+OTHER = "(other)"
+"""The label of what the others have together: no queue or topic can have this name."""
 
 CALL_SECONDS = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,

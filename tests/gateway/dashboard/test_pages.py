@@ -91,3 +91,11 @@ def test_the_roles_of_the_page_are_those_of_the_server() -> None:
     roles = {role: set(re.findall(r'"(\w+)"', actions)) for role, actions in listed}
 
     assert roles == {role: {each.value for each in actions} for role, actions in ROLES.items()}
+
+
+def test_the_browser_never_asks_for_a_password_of_its_own() -> None:
+    """It would go on sending that with each request, also after a logout."""
+    asking = {name: FILES[name].decode() for name in SCRIPTS if b"fetch(" in FILES[name]}
+    assert sorted(asking) == ["app/api.js", "app/live.js"]
+    for name, text in asking.items():
+        assert text.count('credentials: "omit"') == text.count("fetch("), name

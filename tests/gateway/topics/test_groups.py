@@ -196,7 +196,7 @@ def test_a_poll_whose_caller_hangs_up_takes_nothing(
     for _ in range(20):
         connection = socket.create_connection(gateway.host_port, timeout=30)
         with contextlib.closing(connection):
-            connection.sendall(f"POST {group}/poll HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+            connection.sendall(f"POST {group}/poll HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
             time.sleep(0.01)
             if how == "reset":
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")

@@ -26,7 +26,7 @@ class Caller:
         self.blocked_bytes = 0
         scope = {
             "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
-            "query_string": b"from=earliest", "headers": [(b"host", b"x")],
+            "query_string": b"from=earliest", "headers": [(b"host", b"localhost")],
         }  # fmt: skip
         self.task = asyncio.ensure_future(app(scope, self._receive, self._send))
 

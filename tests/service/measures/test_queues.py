@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import pytest
+
 from queueber.auth.callers import Caller
+from queueber.errors import InvalidArgument
 from queueber.limits import HOUR_MS, SAMPLE_EVERY_MS
 from queueber.model import Grant, History, HistorySpan
-from queueber.service.measures.metrics import NAMED_MAX
+from queueber.service.measures.metrics import NAMED_MAX, OTHER
 from queueber.service.measures.queues import SERIES, TRACKED_MAX
 from queueber.service.session import QueueHandle
+from queueber.service.validate.arguments import check_queue_name
+from queueber.service.validate.topics import check_new_topic_name
 from tests.support.service_rig import ServiceRig, on_service
 
 Values = dict[tuple[str, ...], float]
@@ -87,9 +92,9 @@ async def test_many_queues_have_as_many_samples_as_there_may_be(rig: ServiceRig)
 
     assert len({queue for queue, _ in ready}) == NAMED_MAX + 1
     busy = {handle.name for handle in handles[-NAMED_MAX:]}
-    assert {queue for queue, _ in ready} == {*busy, "other"}
-    assert ready["other", "ready"] == 20
-    assert added["other", "added"] == 20
+    assert {queue for queue, _ in ready} == {*busy, "(other)"}
+    assert ready["(other)", "ready"] == 20
+    assert added["(other)", "added"] == 20
 
 
 @on_service()
@@ -106,7 +111,7 @@ async def test_counters_of_the_others_never_fall(rig: ServiceRig) -> None:
     after = values_of(rig, "queueber_queue_operations_total")
 
     assert promoted[unnamed.name, "added"] == 51
-    others = [each["other", "added"] for each in (before, promoted, after)]
+    others = [each["(other)", "added"] for each in (before, promoted, after)]
     assert others == sorted(others)
 
 
@@ -235,3 +240,11 @@ async def test_so_many_queues_have_histories_and_no_more(rig: ServiceRig) -> Non
 
     assert len(tracked) == TRACKED_MAX
     assert "busy" in tracked
+
+
+def test_the_others_cannot_be_taken_for_a_queue_or_topic() -> None:
+    """Two samples with the same labels would be one that nobody understands."""
+    with pytest.raises(InvalidArgument):
+        check_queue_name(OTHER)
+    with pytest.raises(InvalidArgument):
+        check_new_topic_name(OTHER)

@@ -75,7 +75,7 @@ async def test_messages_of_topics_without_a_sample_are_counted_together(rig: Ser
 
     assert len(unnamed) == 5
     assert len(before) == NAMED_MAX + 1
-    assert after["other",] - before["other",] == 10
+    assert after["(other)",] - before["(other)",] == 10
     assert values_of(rig, "queueber_topics") == {(): NAMED_MAX + 5}
 
 

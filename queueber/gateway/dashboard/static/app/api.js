@@ -30,7 +30,8 @@ export async function request(method, path, { query, body, signal } = {}) {
     Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== ""),
   );
   const address = asked.size ? `${path}?${asked}` : path;
-  const options = { method, signal, headers: headers() };
+  // Without this, a browser asks for a password of its own, and goes on sending it.
+  const options = { method, signal, headers: headers(), credentials: "omit" };
   if (body !== undefined) {
     options.headers = headers({ "content-type": "application/json" });
     options.body = JSON.stringify(body);

@@ -18,7 +18,7 @@ async function follow(address, on, signal) {
   let failures = 0;
   while (!signal.aborted) {
     try {
-      const response = await fetch(address, { headers: headers({ accept: "text/event-stream" }), signal });
+      const response = await fetch(address, { headers: headers({ accept: "text/event-stream" }), credentials: "omit", signal });
       if (!response.ok) {
         const error = await errorOf(response);
         if (response.status < 500 && response.status !== 429) {
