@@ -182,7 +182,7 @@ def test_the_server_is_asked_only_while_somebody_looks(
     assert listed() == before > 0
 
 
-def test_a_server_that_goes_away_and_comes_back_is_told(tmp_path: Any) -> None:
+def test_a_server_that_goes_away_is_told(tmp_path: Any) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"

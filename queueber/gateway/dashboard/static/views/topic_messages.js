@@ -43,8 +43,8 @@ export function messages(name, shapeOf) {
   );
 
   async function load(offset = null) {
-    const starts = { last: { last: PER_PAGE }, earliest: { from: "earliest" }, hour: { time_ms: Date.now() - HOUR_MS } };
-    const place = offset === null ? starts[start.value] : { from: offset, moves: true };
+    const starts = { last: `last:${PER_PAGE}`, earliest: "earliest", hour: `time:${Date.now() - HOUR_MS}` };
+    const place = offset === null ? { from: starts[start.value] } : { from: offset, moves: true };
     let page;
     try {
       page = await request("GET", topicPath(name, "/messages"), { query: { partition: partition.value || 0, messages_max: PER_PAGE, ...place } });

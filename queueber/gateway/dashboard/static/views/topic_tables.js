@@ -83,7 +83,7 @@ function reset(topic, group) {
 
 // A place as requests name it.
 export function placeOf(start, number) {
-  if (start === "time") return { time_ms: Math.round(Date.now() - (number ?? 0) * 60_000) };
+  if (start === "time") return { to: `time:${Math.round(Date.now() - (number ?? 0) * 60_000)}` };
   return { to: start === "offset" ? Math.round(number ?? 0) : start };
 }
 
