@@ -25,8 +25,8 @@ $(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install
 	@touch $@
 	@echo "Ready. To use it: . $(VENV)/bin/activate"
 
-demo: setup  ## Run the whole story on a server in a temporary directory: Spark, workers, crashes
-	$(BIN)/python -m examples.demo
+demo: setup  ## Run the whole story: Spark, workers, crashes, a dashboard (KEEP=1: it stays up)
+	$(BIN)/python -m examples.demo $(if $(KEEP),--keep)
 
 # Two at a time: half of the tests wait for processes that start or are killed.
 test: setup  ## Run every test

@@ -7,6 +7,9 @@ back at once, and the server goes on where it was. A few documents are broken an
 they end as dead letters. Then Spark reads the results, joins them to the documents, and checks each
 against what it computes itself; the receipt of the batch accounts for every one.
 
+A gateway shows all of it in a browser meanwhile. With `--keep` it stays up when the story is over,
+and a little work goes on, until Ctrl-C.
+
 Run it with `make demo`, or `python -m examples.demo --help`.
 """
 
@@ -17,6 +20,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
+from itertools import count as count_up
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -25,6 +29,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import queueber
+from examples.dashboard import dashboard
 from queueber.logs import configure_logs
 from queueber.testing import ServerProcess, running_server
 
@@ -216,6 +221,22 @@ def is_right(rows: list[Any], receipt: queueber.Receipt, count: int) -> bool:
     )
 
 
+def go_on(server: ServerProcess, queue: queueber.Queue) -> None:
+    """A few documents a second, and a worker for them, so that there is something to see."""
+    workers: list[BaseProcess] = []
+    try:
+        workers.append(start_worker(server.address))
+        for number in count_up():
+            queue.add([f"{TEXT} {number}".encode()] * (1 + number % 20))
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        console.print("the server stops")
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.join()
+
+
 class Laps:
     """Says what was done, and how long it took since the last time."""
 
@@ -236,6 +257,9 @@ def main() -> int:
         "--documents", type=int, default=200_000, help="how many (default: %(default)s)"
     )
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
+    parser.add_argument(
+        "--keep", action="store_true", help="go on when it is over, until Ctrl-C; see the dashboard"
+    )
     arguments = parser.parse_args()
     count = arguments.documents
     from queueber.spark.jobs.session import spark_session
@@ -244,11 +268,13 @@ def main() -> int:
     laps = Laps()
     with (
         running_server() as server,
+        dashboard(server.address) as page,
         queueber.connect(server.address, retry_timeout=60) as client,
         # As many parts as fit this little: Spark would take 200 for the join.
         spark_session("demo", SparkSettings(conf={"spark.sql.shuffle.partitions": "4"})) as spark,
     ):
         laps.tell(f"a server listens on {server.address}, and Spark has started")
+        console.print(f"[bold]see it live at {page}[/bold]")
         client.create_queue(QUEUE, attempts_max=3, backoff=[0.1, 0.5])
         load(spark, server.address, count)
         laps.tell(f"Spark has loaded {count:,} documents")
@@ -262,6 +288,9 @@ def main() -> int:
         color = "green" if was_right else "red"
         seconds = time.monotonic() - laps.started
         console.print(f"{count:,} documents in {seconds:.1f} s: [{color}]{verdict}[/{color}]")
+        if arguments.keep:
+            console.print(f"[bold]the dashboard stays at {page}; Ctrl-C ends it[/bold]")
+            go_on(server, client.queue(QUEUE))
     return 0 if was_right else 1
 
 

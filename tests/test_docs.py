@@ -45,10 +45,12 @@ WORKER_LINE = re.compile(r"\[(info|warning) *\] (worker_(started|ended)|handler_
 """What a worker logs of itself on the standard error of a program that has set up no log."""
 
 
-def blocks(language: str) -> list[object]:
+def blocks(language: str, without: str | None = None) -> list[object]:
+    """Code in the pages; without what has a certain text in it."""
     found: list[object] = []
     for page in PAGES:
         codes = [code for name, code in BLOCK.findall(page.read_text()) if name == language]
+        codes = [code for code in codes if without is None or without not in code]
         found += [pytest.param(code, id=f"{page.name}-{at}") for at, code in enumerate(codes)]
     return found
 
@@ -111,7 +113,7 @@ def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -
     assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 
 
-@pytest.mark.parametrize("code", [code for code in blocks("console") if HTTP not in code])
+@pytest.mark.parametrize("code", blocks("console", without=HTTP))
 def test_console_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
     """Those of docs/http.md need a gateway: `test_docs_output.py` runs them."""
     lines = [line.removeprefix("$ ") for line in code.splitlines() if line.startswith("$ ")]

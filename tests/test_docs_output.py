@@ -17,7 +17,14 @@ import pytest
 from queueber.testing import running_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/cli.md", "docs/security.md", "docs/topics.md", "docs/http.md"]
+PAGES = [
+    "README.md",
+    "docs/cli.md",
+    "docs/security.md",
+    "docs/topics.md",
+    "docs/http.md",
+    "docs/http-topics.md",
+]
 HTTP = "127.0.0.1:9091"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 AFTER_COMMAND = "end of the output of a command"

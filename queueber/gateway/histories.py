@@ -7,7 +7,9 @@ from msgspec import Meta
 
 from queueber import errors
 from queueber.gateway.calls import Call
+from queueber.gateway.queues.named_queue import present_queue
 from queueber.gateway.routes import Route
+from queueber.gateway.topics.named_topic import present_topic
 from queueber.model import History
 
 _POINTS_MAX = 10_000
@@ -31,12 +33,14 @@ class HistoryAnswer(msgspec.Struct):
 
 
 async def show_queue_history(call: Call[HistoryQuery, None]) -> HistoryAnswer:
+    await present_queue(call).stats()  # `NotFound` if there is none
     name, query = call.names["queue"], call.query
     found = await call.client.histories(queues=[name], span=query.span, points=query.points)
     return _shown(found.queues[name])
 
 
 async def show_topic_history(call: Call[HistoryQuery, None]) -> HistoryAnswer:
+    await present_topic(call).describe()
     name, query = call.names["topic"], call.query
     found = await call.client.histories(topics=[name], span=query.span, points=query.points)
     return _shown(found.topics[name])

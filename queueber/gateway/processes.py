@@ -6,10 +6,12 @@ socket, so that connections that wait there are not lost.
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import uvloop
@@ -26,6 +28,8 @@ from queueber.sockets import address_of, listen
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _WATCHED = (*_STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD)
 _LOOK_SECONDS = 0.5
+_OTHER_FILES = 200
+"""Open files beside connections: the log, the loop, TLS handshakes, connections to be refused."""
 
 
 def run(
@@ -40,6 +44,7 @@ def run(
     `listening_fd` is a socket that listens already. With `stops_with_stdin` the end of standard
     input stops it, too: whoever started it is gone.
     """
+    settings = _with_files(settings)
     sockets = (
         _listen_all(settings)
         if listening_fd is None
@@ -51,6 +56,23 @@ def run(
         _serve(settings, sockets[0], stops_with_stdin=stops_with_stdin)
     else:
         _Children(settings, sockets).run()
+
+
+def _with_files(settings: GatewaySettings) -> GatewaySettings:
+    """Raise the soft limit of open files, often 1,024; fewer connections if that is not enough."""
+    others = settings.clients_max + _OTHER_FILES
+    wanted = settings.connections_max + others
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return settings
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed == wanted:
+        return settings
+    clients = min(settings.clients_max, max(1, allowed // 4))
+    connections = max(1, allowed - clients - _OTHER_FILES)
+    log.warning("open_files_limited", allowed=allowed, wanted=wanted, connections=connections)
+    return replace(settings, connections_max=connections, clients_max=clients)
 
 
 def _listen_all(settings: GatewaySettings) -> list[socket.socket]:

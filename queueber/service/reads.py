@@ -85,10 +85,11 @@ class Reads:
     def cut(self, bounds: Bounds) -> Bounds:
         """The bounds, and those of the server."""
         bytes_max = self._shell.limits.slice_bytes_max
-        return replace(
-            bounds,
-            messages=min(bounds.messages, READ_ITEMS_MAX) or READ_ITEMS_MAX,
-            bytes=min(bounds.bytes, bytes_max) or bytes_max,
+        return Bounds(
+            min(bounds.messages, READ_ITEMS_MAX) or READ_ITEMS_MAX,
+            min(bounds.bytes, bytes_max) or bytes_max,
+            bounds.end_offset,
+            bounds.end_ms,
         )
 
     def slice(self, state: TopicState, partition: int, offset: int, bounds: Bounds) -> MessageSlice:

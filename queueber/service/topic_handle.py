@@ -19,7 +19,7 @@ class TopicHandle:
 
 
 def check_topic_alive(topic: TopicState, now_ms: int) -> None:
-    if topic.record.is_deleted or topic.expires_at_ms <= now_ms:
+    if not topic.is_alive(now_ms):
         raise topic_deleted(topic)
 
 

@@ -18,6 +18,7 @@ from faults.history import Call, History, Outcome
 from faults.rules.leases import alive_until_ms
 from faults.simulation.faulty_server import QUEUES
 from faults.simulation.quiet import quiet_logs
+from faults.simulation.small_limits import small_limits
 from faults.simulation.world import SLACK_MS, simulate
 
 QUEUE = QUEUES[0]
@@ -27,7 +28,7 @@ T = TypeVar("T")
 
 @cache
 def _valid(seed: int) -> tuple[History, FinalState]:
-    with quiet_logs():
+    with quiet_logs(), small_limits():
         told = simulate(seed)
     assert told.wrong == []
     return told.history.of(QUEUE), told.final[QUEUE]

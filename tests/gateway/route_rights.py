@@ -17,6 +17,9 @@ _Q = "/v1/queues/{queue}"
 _T = "/v1/topics/{topic}"
 _G = "/v1/topics/{topic}/groups/{group}"
 
+STREAMS = {("GET", "/live"), ("GET", f"{_T}/tail")}
+"""Their answers do not end; their own tests read them."""
+
 RIGHTS: dict[tuple[str, str], Needed] = {
     ("GET", "/v1"): NOTHING,
     ("GET", "/v1/whoami"): NOTHING,
@@ -24,7 +27,7 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("GET", "/v1/queues"): NOTHING,
     ("GET", "/live"): NOTHING,
     ("POST", "/live/histories"): NOTHING,
-    ("GET", f"{_Q}/history"): NOTHING,
+    ("GET", f"{_Q}/history"): (_LOOK,),
     ("GET", _Q): (_LOOK,),
     ("PUT", _Q): (_ADMINISTER,),
     ("PATCH", _Q): (_LOOK, _ADMINISTER),
@@ -51,12 +54,14 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_Q}/pause"): (_OPERATE,),
     ("POST", f"{_Q}/resume"): (_OPERATE,),
     ("GET", "/v1/topics"): NOTHING,
-    ("GET", f"{_T}/history"): NOTHING,
+    ("GET", f"{_T}/history"): (_READ,),
     ("GET", _T): (_READ,),
     ("PUT", _T): (_ADMINISTER,),
     ("PATCH", _T): (_READ, _ADMINISTER),
     ("DELETE", _T): (_ADMINISTER,),
     ("POST", f"{_T}/messages"): (_ADD,),
+    ("POST", "/v1/publish"): (_ADD,),
+    ("POST", "/v1/together"): (_ADD, _WORK),
     ("GET", f"{_T}/messages"): (_READ,),
     ("GET", f"{_T}/find"): (_READ,),
     ("GET", f"{_T}/tail"): (_READ,),
@@ -77,8 +82,6 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_G}/extend"): (_WORK,),
     ("GET", f"{_G}/dead"): (_READ,),
     ("POST", f"{_G}/redrive"): (_OPERATE,),
-    ("POST", "/v1/publish"): (_ADD,),
-    ("POST", "/v1/together"): (_ADD, _WORK),
 }
 
 

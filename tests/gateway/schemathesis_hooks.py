@@ -7,6 +7,8 @@ from typing import Any
 
 import schemathesis
 
+from tests.gateway.topics.schemathesis_fixes import fix, is_number
+
 _WAIT_MS_MAX = 20
 _LIMIT_MS = 300_000
 
@@ -16,25 +18,19 @@ def before_call(context: Any, case: Any, **named: Any) -> None:
     for fields in (case.body, case.query):
         if isinstance(fields, dict) and _is_long(fields.get("wait_ms")):
             fields["wait_ms"] = _WAIT_MS_MAX
-        if isinstance(fields, dict) and _is_offset(fields.get("offset")):
+        if isinstance(fields, dict) and is_number(fields.get("offset"), 1 << 63):
             fields["offset"] = 0
     if case.path.endswith("/poll"):
         if isinstance(case.body, dict):
             case.body.setdefault("wait_ms", _WAIT_MS_MAX)
         elif not isinstance(case.body, str | bytes | int | list | float | bool):
             case.body = {"wait_ms": _WAIT_MS_MAX}
+    fix(case)
 
 
 def _is_long(value: object) -> bool:
     """Whether it is a wait that the gateway would accept; a wrong one is sent as it is."""
     try:
         return _WAIT_MS_MAX < float(str(value)) <= _LIMIT_MS
-    except ValueError:
-        return False
-
-
-def _is_offset(value: object) -> bool:
-    try:
-        return float(str(value)).is_integer() and 0 <= float(str(value)) < 1 << 63
     except ValueError:
         return False

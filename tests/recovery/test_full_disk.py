@@ -45,8 +45,13 @@ def test_a_full_disk_refuses_adds_keeps_what_was_acknowledged_and_recovers(tmp_p
                 with pytest.raises(queueber.Unavailable, match="data directory is full"):
                     queue.add([ITEM])
                 assert client.queue("full").stats().ready == len(added)
+                assert "data directory is full" in client.server().refuses_writes
 
-            grow(tmp_path)
+                grow(tmp_path)
+                give_up_at = time.monotonic() + 30
+                while client.server().refuses_writes:  # nobody writes, and it finds out itself
+                    assert time.monotonic() < give_up_at
+                    time.sleep(0.1)
             with queueber.connect(server.address, retry_timeout=60) as client:
                 queue = ObservedQueue(client.queue("full"), recorder, "after")
                 added += queue.add([b"there is room"])

@@ -436,3 +436,37 @@ def test_secrets_reach_no_log_no_error_and_no_process_list(tmp_path: Path) -> No
     for secret in secrets:
         assert secret not in everything
         assert secret.rpartition("_")[2] not in everything
+
+
+def test_quotas_hold_over_all_connections_of_a_caller_and_end_with_time(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    token, other = add_token(file, "admin", name="busy"), add_token(file, "admin", name="other")
+    options = ("--caller-calls-per-second-max", "20", "--caller-queues-max", "3")
+    with running_server("--tokens-file", str(file), *options) as server:
+
+        async def scenario(_: Any) -> None:
+            codes: list[str] = []
+            streams = []
+            for _ in range(2):
+                stream, bootstrap = await open_service(server.address)
+                service = (await authenticate(bootstrap, token)).service
+                streams.append((stream, bootstrap, service))
+                codes += [await code_of(service.whoAmI()) for _ in range(15)]
+            assert codes[:15] == [""] * 15
+            assert codes[-1] == "UNAVAILABLE"
+            stream, bootstrap = await open_service(server.address)
+            assert await code_of((await authenticate(bootstrap, other)).service.whoAmI()) == ""
+            await asyncio.sleep(0.2)
+            assert await code_of(streams[0][2].whoAmI()) == ""
+
+        with_service(server, scenario)
+        # A client of ours waits by itself.
+        with queueber.connect(server.address, token=token) as client:
+            for _ in range(40):
+                client.who_am_i()
+            time.sleep(1)
+            client.create_queue("a")
+            client.create_queue("b")
+            with pytest.raises(queueber.ResourceExhausted, match="its limit is 3, delete some"):
+                client.create_queue("c")
+            client.create_queue("b")

@@ -154,6 +154,8 @@ class Block:
 
     def fitting(self, at: int, count: int, bytes_max: int, *, extra: int) -> int:
         """How many of the items fit into the bytes, if each takes `extra` more than its own."""
+        if count and self.size(at, at + count) + count * extra <= bytes_max:
+            return count  # as mostly
         return bisect_right(
             range(1, count + 1), bytes_max, key=lambda n: self.size(at, at + n) + n * extra
         )

@@ -273,6 +273,9 @@ class TopicState:
             return settings.expires_at_ms
         return self.used_at_ms + settings.ttl_ms if settings.ttl_ms else NEVER_MS
 
+    def is_alive(self, now_ms: int) -> bool:
+        return not self.record.is_deleted and self.expires_at_ms > now_ms
+
     def use(self, now_ms: int) -> bool:
         """Somebody uses it now; whether that must be written (`note_use`)."""
         if not self.record.settings.ttl_ms:

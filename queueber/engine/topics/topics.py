@@ -152,18 +152,13 @@ class Topics:
                 self._evicted[number] = None  # somebody refers to it
 
     def names(self, prefix: str, after: str, limit: int, now_ms: int) -> list[str]:
-        """Up to `limit` names that begin with the prefix, in order, and come after another.
-
-        Without those of topics that have expired, whether or not they are deleted by now.
-        """
+        """Up to `limit` names of living topics with the prefix, in order, all after another."""
         start = max(prefix.encode(), after.encode() + b"\0" if after else b"")
         found: list[str] = []
         for key, number in self._store.walk(Family.TOPIC_NAMES, start, prefix.encode() + b"\xff"):
             topic = self.load(split_queue_prefix(number))
             name = key.decode()
-            if topic is None or topic.name != name:
-                continue
-            if not topic.record.is_deleted and topic.expires_at_ms > now_ms:
+            if topic is not None and topic.name == name and topic.is_alive(now_ms):
                 found.append(name)
             if len(found) == limit:
                 break

@@ -44,7 +44,7 @@ class Feed:
     """Why the server did not answer the last time."""
     _rows: dict[str, tuple[int, msgspec.Struct]] = field(default_factory=dict)
     _names_version: int = 0
-    """In which rows came or went."""
+    """In which rows came or went; 0 before the first look."""
     _task: "asyncio.Task[None] | None" = None
 
     def start(self) -> None:
@@ -75,7 +75,7 @@ class Feed:
         for name, row in rows.items():
             seen = known.get(name)
             self._rows[name] = seen if seen is not None and seen[1] == row else (version, row)
-        if self._rows.keys() != known.keys():
+        if self._rows.keys() != known.keys() or not self._names_version:
             self._names_version = version
         self.problem = None
         self._tell(version)

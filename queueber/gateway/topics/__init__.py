@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from queueber.gateway.topics import groups, operate, publish, read, tails, together, topic_list
-from queueber.gateway.topics.named_topic import asking_again
+from queueber.gateway.topics.named_topic import trying_twice
 
 _ROUTES = (
     *topic_list.ROUTES,
@@ -15,4 +15,4 @@ _ROUTES = (
     *together.ROUTES,
 )
 
-ROUTES = tuple(replace(route, handle=asking_again(route.handle)) for route in _ROUTES)
+ROUTES = tuple(replace(route, handle=trying_twice(route.handle)) for route in _ROUTES)

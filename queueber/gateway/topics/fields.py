@@ -45,7 +45,8 @@ DedupId = Annotated[
     ),
 ]
 Attributes = Annotated[
-    dict[str, str], Meta(max_length=ATTRIBUTES_MAX, description="Text that goes with a message.")
+    dict[Annotated[str, Meta(min_length=1)], str],
+    Meta(max_length=ATTRIBUTES_MAX, description="Text that goes with a message."),
 ]
 Partition = Annotated[int, Meta(ge=0, le=TOPIC_PARTITIONS_MAX - 1)]
 Count = queue_fields.Count

@@ -24,7 +24,7 @@ def shared_group(call: Call[Any, Any]) -> AsyncQueue:
     return present_topic(call).group(call.names["group"])
 
 
-def asking_again(handle: Handler) -> Handler:
+def trying_twice(handle: Handler) -> Handler:
     """A handler that tries a second time if a topic or group is not there.
 
     The client may know it from before somebody else deleted it and created it again. It is told so
@@ -32,10 +32,10 @@ def asking_again(handle: Handler) -> Handler:
     """
 
     @wraps(handle)
-    async def handle_again(call: Call[Any, Any]) -> Any:
+    async def handle_twice(call: Call[Any, Any]) -> Any:
         try:
             return await handle(call)
         except NotFound:
             return await handle(call)
 
-    return handle_again
+    return handle_twice

@@ -4,8 +4,8 @@ import pytest
 
 import queueber
 from queueber.limits import HISTORY_NAMES_MAX
-from queueber.rpc.calls import METHOD_NAMES
-from queueber.rpc.handlers import ServiceHandler
+from queueber.rpc import protection  # noqa: F401  all capabilities are known once it is imported
+from queueber.rpc.calls import METHOD_NAMES, Methods
 from queueber.schema import wire
 from queueber.service.measures.metrics import METRICS
 from queueber.testing import ServerProcess
@@ -84,10 +84,16 @@ def test_wrong_arguments_are_refused(server: ServerProcess) -> None:
             client.histories(["q"], points=-1)
 
 
+def capabilities(kind: type[Methods] = Methods) -> set[type[Methods]]:
+    return {kind}.union(*[capabilities(each) for each in kind.__subclasses__()])
+
+
 def test_every_method_is_measured_by_its_name_in_the_schema() -> None:
     named = {tuple(name.split(".")) for name in METHOD_NAMES.values()}
 
-    assert issubclass(ServiceHandler, wire.Service.Server)
     assert {interface for interface, _ in named} == set(INTERFACES)
     for interface, method in named:
         assert method in INTERFACES[interface].schema.method_names, (interface, method)
+    for kind in capabilities():
+        for name, method in vars(kind).items():
+            assert not name.endswith("_context") or method.__wrapped__ in METHOD_NAMES, name

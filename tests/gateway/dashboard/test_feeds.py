@@ -104,3 +104,15 @@ def test_a_look_that_fails_is_told_and_repeated() -> None:
             assert feed.since(0) == Change(("name", "number"), True, [Row("a", 1)])
 
     asyncio.run(main())
+
+
+def test_that_there_are_no_rows_is_told_once() -> None:
+    async def main() -> None:
+        feeds, source = Feeds(), Source()
+        with feeds.viewed("key", source.look, asyncio.Event()) as feed:
+            first = await looked(feed, source)
+            assert feed.since(0) == Change((), True, [])
+            await looked(feed, source)
+            assert feed.since(first) is None
+
+    asyncio.run(main())

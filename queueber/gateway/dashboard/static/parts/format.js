@@ -44,8 +44,8 @@ export function duration(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${pad(seconds % 60)}`;
-  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${pad((seconds % 3600) / 60)}`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${pad(seconds % 60)}s`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)}h ${pad((seconds % 3600) / 60)}m`;
   return `${Number((seconds / 86400).toFixed(1))} d`;
 }
 
