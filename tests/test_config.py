@@ -42,6 +42,7 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "tls_certificate": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "tls_key": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
+    "http": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
     "insecure": [("true", True), ("false", False), ("true", True)],
     "tokens_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "jwt_keys_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
