@@ -75,7 +75,8 @@ class _HttpClient:
     async def _ask(self, verb: str, body: object) -> bytes:
         data = json.dumps(body).encode()
         self._writer.write(
-            f"POST {self._path}/{verb} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+            f"POST {self._path}/{verb} HTTP/1.1\r\nhost: localhost\r\n"
+            "content-type: application/json\r\n"
             f"content-length: {len(data)}\r\n\r\n".encode()
             + data
         )

@@ -26,7 +26,7 @@ def _idle_polls(gateway: GatewayProcess, server_process_id: int) -> bool:
     """A thousand polls that wait: whether they cost next to nothing."""
     body = b'{"wait_ms":120000}'
     request = (
-        b"POST /v1/queues/hostile-empty/poll HTTP/1.1\r\nhost: x\r\n"
+        b"POST /v1/queues/hostile-empty/poll HTTP/1.1\r\nhost: localhost\r\n"
         b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
     )
     used = Usage(gateway.process.pid), Usage(server_process_id)

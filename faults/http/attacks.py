@@ -9,9 +9,12 @@ from random import Random
 
 Address = tuple[str, int]
 
-_ADD = b"POST /v1/queues/hostile/items HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-_POLL = b"POST /v1/queues/hostile-empty/poll HTTP/1.1\r\nhost: x\r\n"
-_PEEK = b"GET /v1/queues/hostile-big/items HTTP/1.1\r\nhost: x\r\n\r\n"
+_ADD = (
+    b"POST /v1/queues/hostile/items HTTP/1.1\r\nhost: localhost\r\n"
+    b"content-type: application/json\r\n"
+)
+_POLL = b"POST /v1/queues/hostile-empty/poll HTTP/1.1\r\nhost: localhost\r\n"
+_PEEK = b"GET /v1/queues/hostile-big/items HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 
 @dataclass
@@ -125,7 +128,7 @@ def half_requests(task: Task) -> int:
 
 def flood(task: Task) -> int:
     """Requests for what is not there, one behind the other, over 20 connections."""
-    count, request = 0, b"GET /v1/queues/nobody-has-this HTTP/1.1\r\nhost: x\r\n\r\n"
+    count, request = 0, b"GET /v1/queues/nobody-has-this HTTP/1.1\r\nhost: localhost\r\n\r\n"
     with task.connections(20) as opened:
         while not task.is_over():
             for connection in opened:
@@ -142,7 +145,7 @@ def pipelined_flood(task: Task) -> int:
     count = 0
     while not task.is_over():
         with contextlib.closing(task.connect()) as connection:
-            _send(connection, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n" * 1000)
+            _send(connection, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
             with contextlib.suppress(OSError):
                 connection.recv(1 << 20)
         count += 1
