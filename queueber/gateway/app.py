@@ -143,16 +143,22 @@ class Gateway:
             decoded, raw = decode_headers(route.raw_headers, headers), body
         else:
             decoded = decode_body(route, kind, body)
+        size = len(body)
         del body  # spaces make a small request long, and a poll may wait for minutes
         query = decode_query(route, scope["query_string"])
         call: Call[object, object] = Call(
             scope, receive, self.settings, self.bounds, headers, names, query, decoded, raw
         )
         call.state = self.state
+        with call.holding(size):
+            await self._answer(route, call, send)
+
+    async def _answer(self, route: Route, call: Call[object, object], send: Send) -> None:
+        scope, receive = call.scope, call.receive
         if not route.uses_client:
             await _send_answer(scope, receive, send, route, await route.handle(call))
             return
-        credential = caller_of(headers, self.settings)
+        credential = caller_of(call.headers, self.settings)
         async with self.pool.client_for(credential) as call.client_or_none:
             # Streams are sent while they use the client.
             await _send_answer(scope, receive, send, route, await route.handle(call))

@@ -48,7 +48,7 @@ class Bounds:
         self.requests = Bound("requests are under way", requests_max)
         """Without those that wait."""
         self.waits = Bound("requests wait", waits_max)
-        self.bodies = Bound("bytes of bodies are being received", bodies_bytes_max)
+        self.bodies = Bound("bytes of bodies are being handled", bodies_bytes_max)
         self.large_answers = asyncio.Semaphore(_LARGE_ANSWERS)
         self._waiting: set[asyncio.Future[Any]] = set()
         self.is_stopping = False

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -36,12 +36,27 @@ class Call(Generic[Query, Body]):
     client_or_none: AsyncClient | None = None
     state: dict[str, object] = field(default_factory=dict)
     """What rooms of the gateway keep as long as it runs."""
+    _held_bytes: int = 0
 
     @property
     def client(self) -> AsyncClient:
         """The client with the caller's credential."""
         assert self.client_or_none is not None, "the route says that it uses no client"
         return self.client_or_none
+
+    @contextlib.contextmanager
+    def holding(self, body_bytes: int) -> Iterator[None]:
+        """What came in its body counts until it is handled, or waits."""
+        self.bounds.bodies.take(body_bytes)
+        self._held_bytes = body_bytes
+        try:
+            yield
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.bounds.bodies.give_back(self._held_bytes)
+        self._held_bytes = 0
 
     async def wait(
         self, awaited: Awaitable[T], *, give_back: Callable[[T], Awaitable[object]] | None = None
@@ -51,6 +66,7 @@ class Call(Generic[Query, Body]):
         `give_back` gets what came in the same moment. Raises `HungUp`.
         """
         waiting = asyncio.ensure_future(awaited)
+        self._let_go()  # what waits has said little, however long it was
         with self.bounds.waiting(waiting):
             hang_up = asyncio.ensure_future(self._hang_up())
             try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from queueber.client import AsyncClient, connect_async
 from queueber.errors import QueueberError, Unauthenticated
+from queueber.gateway.bounds import Bound
 from queueber.gateway.problems import too_busy
 from queueber.gateway.settings import GatewaySettings
 from queueber.limits import SECOND_MS
@@ -44,6 +45,8 @@ class ClientPool:
         self._settings = settings
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
+        # Whoever sends wrong credentials must not use up the clients of those with right ones.
+        self._openings = Bound("callers are being connected", (settings.clients_max + 1) // 2)
 
     @property
     def count(self) -> int:
@@ -55,8 +58,7 @@ class ClientPool:
         key = _key(credential)
         entry = self._entries.get(key)
         if entry is None:
-            self._make_room()
-            entry = self._entries[key] = _Entry(asyncio.ensure_future(self._open(credential)))
+            entry = self._begin(key, credential)
         self._entries.move_to_end(key)
         entry.users += 1
         try:
@@ -69,6 +71,24 @@ class ClientPool:
             entry.users -= 1
             entry.unused_since = asyncio.get_running_loop().time()
             self._retire_if_worn(key, entry)
+
+    def _begin(self, key: bytes, credential: Credential | None) -> _Entry:
+        self._openings.take()
+        try:
+            self._make_room()
+        except BaseException:
+            self._openings.give_back()
+            raise
+        entry = self._entries[key] = _Entry(asyncio.ensure_future(self._open(credential)))
+
+        def opened(opening: "asyncio.Future[AsyncClient]") -> None:
+            self._openings.give_back()
+            # Nobody may wait for it any more; the next request must not get an old failure.
+            if self._entries.get(key) is entry:
+                self._retire_if_worn(key, entry)
+
+        entry.opening.add_done_callback(opened)
+        return entry
 
     async def _open(self, credential: Credential | None) -> AsyncClient:
         settings, given = self._settings, credential or Credential()

@@ -62,7 +62,7 @@ class GatewayMeasures:
         self._gauge("requests_waiting", "Requests that wait for items or messages.").labels(
             **labels
         ).set_function(lambda: bounds.waits.used)
-        self._gauge("bodies_bytes", "Bodies of requests that are being received.").labels(
+        self._gauge("bodies_bytes", "Bodies of requests that are received or handled.").labels(
             **labels
         ).set_function(lambda: bounds.bodies.used)
         self._gauge("clients", "Connections to the server: one for each caller.").labels(

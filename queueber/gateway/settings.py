@@ -29,7 +29,7 @@ class GatewaySettings:
     connection wait."""
     body_bytes_max: int = 16 * MIB
     bodies_bytes_max: int = 128 * MIB
-    """Bytes of all bodies that one process is receiving."""
+    """Bytes of all bodies that one process is receiving or handling."""
     answers_bytes_max: int = 256 * MIB
     """Bytes of answers that callers have not read yet, in one process."""
     header_bytes_max: int = 32 * KIB
@@ -106,7 +106,7 @@ NUMBERS = (
     Bounded("requests_max", 1, 100_000, "Most requests under way, without those that wait."),
     Bounded("waits_max", 0, 100_000, "Most requests that wait, such as long polls."),
     Bounded("body_bytes_max", KIB, 256 * MIB, "Largest body of a request, in bytes."),
-    Bounded("bodies_bytes_max", KIB, _GIB_64, "Bytes of all bodies that are being received."),
+    Bounded("bodies_bytes_max", KIB, _GIB_64, "Bytes of all bodies being received or handled."),
     Bounded("answers_bytes_max", MIB, _GIB_64, "Bytes of answers that callers have not read."),
     Bounded("header_bytes_max", KIB, MIB, "Largest head of a request, in bytes."),
     Bounded("header_timeout_ms", 100, 600_000, "How long the head of a request may take."),

@@ -6,7 +6,6 @@ from click.exceptions import Exit
 from queueber.backup.repository import Repository
 from queueber.backup.restore import verify as verify_backup
 from queueber.backup.take import take_backup
-from queueber.cli.backups.durations import duration
 from queueber.cli.backups.repositories import (
     at_flag,
     contents,
@@ -18,6 +17,7 @@ from queueber.cli.backups.repositories import (
     to_size,
 )
 from queueber.cli.backups.schedule import repeat
+from queueber.cli.durations import duration
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import count_flag
 from queueber.cli.output import counted, echo_json, echo_table, to_time

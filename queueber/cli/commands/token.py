@@ -1,6 +1,5 @@
 """`queueber token`: who may connect to a protected server, and what each may do."""
 
-import re
 import secrets
 import sys
 from dataclasses import replace
@@ -14,26 +13,13 @@ from queueber.auth.roles import ROLES
 from queueber.auth.token_file import Entry, check_name, read_token_file
 from queueber.auth.token_writing import change_token_file
 from queueber.auth.tokens import new_token
+from queueber.cli.durations import duration_ms
 from queueber.cli.flags import F, ListByDefault
 from queueber.cli.output import echo_json, echo_table, to_time
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument, NotFound
-from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from queueber.limits import SECOND_MS
 from queueber.model import Grant
-
-_UNITS = {"s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
-_LONGEST_MS = 100 * 366 * DAY_MS
-
-
-def _duration_ms(value: object) -> int:
-    found = re.fullmatch(r"(\d{1,12})([smhdw])", str(value), re.ASCII)
-    ms = int(found[1]) * _UNITS[found[2]] if found else 0
-    if not 0 < ms <= _LONGEST_MS:
-        raise click.BadParameter(f"{value!r} is not a time such as 12h, 30d or 8w.")
-    return ms
-
-
-_duration_ms.__name__ = "duration"
 
 _file_flag = click.option(
     "--file",
@@ -70,7 +56,7 @@ def _grant_flags(command: F) -> F:
             metavar="PATTERN",
             help="In which topics, as 'log/*'.",
         ),
-        click.option("--expires", type=_duration_ms, help="After this time, such as 30d or 12h."),
+        click.option("--expires", type=duration_ms, help="After this time, such as 30d or 12h."),
     )
     for flag in reversed(flags):
         command = flag(command)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import queueber
-from queueber.cli.backups.durations import duration
+from queueber.cli.durations import duration
 from tests.cli.conftest import Cli, run_on_terminal
 from tests.support.s3_server import s3_environment, s3_server
 
@@ -181,6 +181,6 @@ def test_backup_in_a_bucket(cli: Cli, queue: queueber.Queue, tmp_path: Path) -> 
 
 
 def test_lengths_of_time_are_read() -> None:
-    assert [duration(text) for text in ("30s", "10min", "1h", "7d", "2 h")] == [
-        30, 600, 3600, 604_800, 7200,
+    assert [duration(text) for text in ("30s", "10min", "10m", "1h", "7d", "2 h", "1w")] == [
+        30, 600, 600, 3600, 604_800, 7200, 604_800,
     ]  # fmt: skip
