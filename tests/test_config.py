@@ -44,7 +44,6 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "http": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
     "insecure": [("true", True), ("false", False), ("true", True)],
-    "http": [(each, each) for each in ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")],
     "tokens_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "jwt_keys_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "audit_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],

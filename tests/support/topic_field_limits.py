@@ -189,7 +189,7 @@ TOPIC_METHODS: dict[str, Method] = {
 
 _GROUP_METHODS = (
     "remove", "poll", "extend", "removeMany", "extendMany", "pollMany", "stats", "fail", "release",
-    "peek", "purge", "redrive", "pause", "resume", "withdrawPoll",
+    "peek", "purge", "redrive", "pause", "resume", "withdrawPoll", "listLeases",
 )  # fmt: skip
 GROUP_METHODS: dict[str, Method] = {name: METHODS[name] for name in _GROUP_METHODS}
 """The methods of a queue that a shared group has, with the same limits."""
