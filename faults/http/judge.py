@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import time
+from math import isinf
 from random import Random
 from typing import Any
 
@@ -60,7 +61,9 @@ def judge(gateway: GatewayProcess, caller: Caller, name: str, seconds: float, se
         wrong += caller.failures[failures:][:1]
     if (grown := peak.most - peak.before) > GROWTH_MB_MAX:
         wrong.append(f"grew by {grown:.0f} MB")
-    if harmed_ms > max(P99_MS_FREE, P99_RATIO_MAX * quiet_ms):
+    if isinf(quiet_ms):
+        wrong.append("nothing was answered in the quiet before the attack")
+    elif harmed_ms > max(P99_MS_FREE, P99_RATIO_MAX * quiet_ms):
         wrong.append(f"p99 {harmed_ms / quiet_ms:.1f}x")
     print(
         f"{name:18} {count:8} {peak.before:7.0f} {peak.most:7.0f} {quiet_ms:8.1f} "
