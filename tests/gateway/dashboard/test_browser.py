@@ -86,6 +86,24 @@ def test_topics_are_found_by_how_they_begin(
     assert row(page, "found/two").is_visible()
 
 
+def test_more_topics_than_a_page_are_paged_by_the_server(
+    gateway: GatewayProcess, open_page: Open, client: queueber.Client
+) -> None:
+    client.publish({f"paged/{number:03}": b"x" for number in range(60)})
+    page = open_page(gateway)
+    page.get_by_label("Filter topics").fill("paged/")
+    section = page.locator('section[aria-label="topics"]')
+    row(page, "paged/049").wait_for()
+    assert section.locator("td.name a").count() == 50
+
+    section.get_by_role("button", name="Next").click()
+    row(page, "paged/050").wait_for()
+    names = section.locator("td.name a").all_inner_texts()
+    assert names == [f"paged/{number:03}" for number in range(50, 60)]
+    section.get_by_role("button", name="Previous").click()
+    row(page, "paged/000").wait_for()
+
+
 # --- a queue --------------------------------------------------------------------------------------
 
 
