@@ -7,11 +7,11 @@ import structlog
 
 from queueber.logs import configure_logs
 
-SECRET = "qbr_0011_secret"
+PLANTED = "planted-in-a-local-variable"
 
 
 def fail() -> None:
-    token = SECRET
+    token = PLANTED
     raise ValueError(f"told of {len(token)} letters")
 
 
@@ -29,4 +29,4 @@ def test_an_error_is_logged_without_the_variables_of_its_functions(log_format: s
         structlog.configure(**before)
 
     assert "ValueError: told of 15 letters" in stream.getvalue()
-    assert SECRET not in stream.getvalue()
+    assert PLANTED not in stream.getvalue()

@@ -150,7 +150,7 @@ class Gateway:
             scope, receive, self.settings, self.bounds, headers, names, query, decoded, raw
         )
         call.state = self.state
-        with call.holding(size):
+        with call.counting(size):
             await self._answer(route, call, send)
 
     async def _answer(self, route: Route, call: Call[object, object], send: Send) -> None:

@@ -45,7 +45,7 @@ class Call(Generic[Query, Body]):
         return self.client_or_none
 
     @contextlib.contextmanager
-    def holding(self, body_bytes: int) -> Iterator[None]:
+    def counting(self, body_bytes: int) -> Iterator[None]:
         """What came in its body counts until it is handled, or waits."""
         self.bounds.bodies.take(body_bytes)
         self._held_bytes = body_bytes
