@@ -28,5 +28,5 @@ def test_an_error_is_logged_without_the_variables_of_its_functions(log_format: s
     finally:
         structlog.configure(**before)
 
-    assert "ValueError: told of 15 letters" in stream.getvalue()
+    assert "ValueError: told of 27 letters" in stream.getvalue()
     assert PLANTED not in stream.getvalue()
