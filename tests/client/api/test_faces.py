@@ -29,7 +29,7 @@ NOT_AWAITED = {
     "key", "lease", "offset", "partition", "payload", "reference", "timestamp", "timestamp_ms",
     "ack_soon",
 }  # fmt: skip
-STEPS = {"ack", "add", "complete", "fail", "publish"}
+STEPS = {"ack", "ack_offsets", "add", "complete", "fail", "publish"}
 """Of `together`: they are sent when the block ends."""
 
 
