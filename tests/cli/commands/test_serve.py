@@ -138,7 +138,7 @@ def test_serve_with_a_damaged_store_says_what_to_do(cli: Cli, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("listne = 'x'\n", "sets listne; known are auto_create_topics"),
+        ("listne = 'x'\n", "sets listne; known are audit_file"),
         ("poll_items_max = 'many'\n", "'many' is not a number"),
         ("poll_items_max = 0\n", "0 is outside 1 to 10000"),
         ("not toml", "cannot read"),
