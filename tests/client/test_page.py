@@ -12,7 +12,9 @@ from queueber.testing import ServerProcess, running_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
 SHOWN = re.findall(
-    r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
+    r"^```python\n((?:(?!```)[^\n]*\n)*)```\n\n```text\n(.*?)^```$",
+    PAGE.read_text(),
+    re.MULTILINE | re.DOTALL,
 )
 
 
