@@ -109,6 +109,8 @@ def test_tasks_of_spark_get_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert connection_options(target) == {
         "address": "h:1",
+        "token": None,
+        "tokenFile": None,
         "tls": "true",
         "tlsCa": str(tmp_path / "ca.pem"),
         "tlsCertificate": None,
