@@ -7,6 +7,8 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from tests.support.spark_driver import ROOT, spark_environment
 
 
@@ -28,6 +30,7 @@ def test_demo_accounts_for_every_document(tmp_path: Path) -> None:
     assert "see it live at http://127.0.0.1:" in ended.stdout
 
 
+@pytest.mark.long
 def test_demo_stays_up_if_asked(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "examples.demo", "--documents", "2000", "--keep"],
