@@ -147,31 +147,39 @@ class WebTokens:
         for key in self.keys:
             if key.algorithm != header.get("alg") or (named is not None and named != key.id):
                 continue
-            try:
-                claims = jwt.decode(
-                    token,
-                    key.key,
-                    algorithms=[key.algorithm],
-                    audience=self._audience,
-                    issuer=self._issuer,
-                    # Times are checked by the server's own clock.
-                    options={
-                        "require": ["exp", "aud", "iss", "sub"],
-                        "verify_exp": False,
-                        "verify_nbf": False,
-                        "verify_iat": False,
-                    },
-                )
-            except jwt.InvalidAudienceError:
-                raise Unauthenticated("the token is for another audience") from None
-            except jwt.InvalidIssuerError:
-                raise Unauthenticated("the token is from another issuer") from None
-            except jwt.MissingRequiredClaimError as error:
-                raise Unauthenticated(f"the token has no {error.claim!r}") from None
-            except Exception:  # noqa: BLE001  whatever is wrong with it; another key may fit
-                continue
-            return claims, key
+            claims = self._claims(token, key)
+            if claims is not None:
+                return claims, key
         raise Unauthenticated(wrong)
+
+    def _claims(self, token: str, key: Key) -> dict[str, Any] | None:
+        """What the token says, if this key has signed it; None if it has not."""
+        import jwt
+
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key.key,
+                algorithms=[key.algorithm],
+                audience=self._audience,
+                issuer=self._issuer,
+                # Times are checked by the server's own clock.
+                options={
+                    "require": ["exp", "aud", "iss", "sub"],
+                    "verify_exp": False,
+                    "verify_nbf": False,
+                    "verify_iat": False,
+                },
+            )
+        except jwt.InvalidAudienceError:
+            raise Unauthenticated("the token is for another audience") from None
+        except jwt.InvalidIssuerError:
+            raise Unauthenticated("the token is from another issuer") from None
+        except jwt.MissingRequiredClaimError as error:
+            raise Unauthenticated(f"the token has no {error.claim!r}") from None
+        except Exception:  # noqa: BLE001  whatever is wrong with it; another key may fit
+            return None
+        return claims
 
 
 def _time_ms(claims: dict[str, Any], name: str) -> int | None:
