@@ -29,7 +29,9 @@ def checked(store: Store) -> list[str]:
 def test_store_of_format_4_is_upgraded_and_goes_on(tmp_path: Path) -> None:
     """Items of every state, leases, a batch, a producer, keys, results, a reader and a load."""
     with tarfile.open(STORES / "format-4.tar.gz") as stored:
-        stored.extractall(tmp_path, filter="data")
+        # An argument of `extractall` since 3.11.4; Debian has 3.11.2.
+        stored.extraction_filter = getattr(tarfile, "data_filter", None)
+        stored.extractall(tmp_path)
 
     assert upgrade(tmp_path, Work(WRITTEN_AT_MS), checked) == Upgraded(
         [

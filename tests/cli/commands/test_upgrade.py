@@ -18,7 +18,9 @@ STORE = Path(__file__).parents[2] / "engine" / "stores" / "format-4.tar.gz"
 def data_dir(tmp_path: Path) -> Path:
     """A store of format 4 with 15 items and a load that is not committed."""
     with tarfile.open(STORE) as stored:
-        stored.extractall(tmp_path / "data", filter="data")
+        # An argument of `extractall` since 3.11.4; Debian has 3.11.2.
+        stored.extraction_filter = getattr(tarfile, "data_filter", None)
+        stored.extractall(tmp_path / "data")
     return tmp_path / "data"
 
 
