@@ -5,6 +5,7 @@ The stage is the directory of those that are not committed yet:
 
     loads/<load>/token             a secret: who can read it shares the server's disk
     loads/<load>/<part>/<file>
+    loads/<load>-<random>.scratch  links to files that are being read
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import zlib
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import rocksdict
@@ -30,9 +32,6 @@ CLAIMS = "claims"
 """The kind of files that list which item has which key, to find duplicates; not a family."""
 
 _READ_BYTES = MIB
-_SCRATCH = "scratch"
-"""A directory beside the files, in which they are opened."""
-
 
 class SstWriter:
     """Builds one file. Keys must come in order."""
@@ -91,10 +90,10 @@ def file_crc32(path: Path) -> int:
     return checksum
 
 
-def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
+def check_files(directory: Path, files: Sequence[StagedFile], scratch: Path) -> None:
     """Compare files with their descriptions; `InvalidArgument` names the first that differs.
 
-    Reads all of every file, so it takes long for large ones. May run in another thread.
+    `scratch` is a directory to create and remove. Reads all of every file, so it takes long for large ones. May run in another thread.
     """
     for file in files:
         path = directory / file.name
@@ -106,7 +105,7 @@ def check_files(directory: Path, files: Sequence[StagedFile]) -> None:
             )
         if file_crc32(path) != file.crc32:
             raise InvalidArgument(f"files: {file.name!r} does not have the announced checksum")
-    with _opened([directory / file.name for file in files], directory / _SCRATCH) as database:
+    with _opened([directory / file.name for file in files], scratch) as database:
         live = sorted(database.live_files(), key=lambda file: str(file["name"]))
     for file, found in zip(files, live, strict=True):
         entries = found["num_entries"] - found["num_deletions"]
@@ -216,7 +215,7 @@ class Stage:
         """
         directory = self.directory(load) / part_directory(ref)
         with _refusals():
-            check_files(directory, files)
+            check_files(directory, files, self._scratch(load))
             for file in files:
                 _sync(directory / file.name)
             if files:
@@ -231,7 +230,12 @@ class Stage:
         directory = self.directory(load) / part_directory(part.ref)
         paths = [directory / file.name for file in part.files if file.family == family.family_name]
         with _refusals():
-            yield from walk_files(paths, directory / _SCRATCH)
+            yield from walk_files(paths, self._scratch(load))
+
+    def _scratch(self, load: LoadRecord) -> Path:
+        # Not inside the load's own directory: RocksDB would create that again if it was removed
+        # meanwhile, and nobody would remove it a second time.
+        return self._path / f"{load.directory}-{token_hex(4)}.scratch"
 
     def remove(self, directory: str) -> None:
         """Remove the directory of a load that has ended. Late tasks may still write into it."""

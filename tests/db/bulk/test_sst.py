@@ -58,7 +58,7 @@ def test_writer_grows_with_what_it_is_given(folder: Path) -> None:
 def test_writer_of_any_family_makes_files_that_pass(folder: Path, family: str) -> None:
     file = write(folder / "a.sst", ENTRIES, family)
 
-    check_files(folder, [file])
+    check_files(folder, [file], folder / "scratch")
 
     assert file.family == family
 
@@ -96,10 +96,10 @@ def test_check_files_refuses_a_file_that_is_not_as_announced_and_leaves_it(
     before = contents_of(folder)
 
     with pytest.raises(InvalidArgument, match=message):
-        check_files(folder, [good, lie(file)])
+        check_files(folder, [good, lie(file)], folder / "scratch")
 
     assert contents_of(folder) == before
-    check_files(folder, [good, file])
+    check_files(folder, [good, file], folder / "scratch")
 
 
 def announce(path: Path, raw: bytes) -> StagedFile:
@@ -112,7 +112,7 @@ def test_check_files_refuses_what_is_no_sst_file(folder: Path, raw: bytes) -> No
     file = announce(folder / "a.sst", raw)
 
     with pytest.raises(InvalidArgument, match=r"'a.sst' cannot be read as an SST file"):
-        check_files(folder, [file])
+        check_files(folder, [file], folder / "scratch")
 
     assert [path.name for path in folder.iterdir()] == ["a.sst"]
 
@@ -123,18 +123,18 @@ def test_check_files_refuses_a_file_that_was_cut_short(folder: Path, cut: int) -
     file = announce(folder / "a.sst", (folder / "a.sst").read_bytes()[:-cut])
 
     with pytest.raises(InvalidArgument, match="cannot be read as an SST file"):
-        check_files(folder, [file])
+        check_files(folder, [file], folder / "scratch")
 
 
 def test_check_files_refuses_a_directory_in_place_of_a_file(folder: Path) -> None:
     (folder / "a.sst").mkdir()
 
     with pytest.raises(InvalidArgument, match="is not there"):
-        check_files(folder, [StagedFile("a.sst", "items", 1, 1, 1, b"a", b"a")])
+        check_files(folder, [StagedFile("a.sst", "items", 1, 1, 1, b"a", b"a")], folder / "scratch")
 
 
 def test_check_files_of_none_is_content(folder: Path) -> None:
-    check_files(folder, [])
+    check_files(folder, [], folder / "scratch")
 
     assert list(folder.iterdir()) == []
 
@@ -145,7 +145,7 @@ def test_check_files_of_files_that_overlap_may_be_repeated_and_changes_none(fold
     before = contents_of(folder)
 
     for _ in range(2):
-        check_files(folder, files)
+        check_files(folder, files, folder / "scratch")
 
     assert contents_of(folder) == before
 
@@ -155,7 +155,7 @@ def test_check_files_after_a_check_that_was_killed_clears_what_it_left(folder: P
     (folder / "scratch").mkdir()
     (folder / "scratch" / "0.link").write_bytes(b"left")
 
-    check_files(folder, [file])
+    check_files(folder, [file], folder / "scratch")
 
     assert [path.name for path in folder.iterdir()] == ["a.sst"]
 
@@ -204,7 +204,7 @@ def test_walk_over_no_files_finds_nothing(folder: Path) -> None:
 
 def test_file_that_was_checked_is_taken_in_and_goes(folder: Path) -> None:
     file = write(folder / "a.sst", ENTRIES)
-    check_files(folder, [file])
+    check_files(folder, [file], folder / "scratch")
 
     with RocksStore(folder / "data") as store:
         store.take_in(Family.ITEMS, [(folder / "a.sst", file.first_key)])

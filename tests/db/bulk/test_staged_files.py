@@ -7,8 +7,10 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import rocksdict
 
 from queueber.db.bulk.staged_files import SstWriter, Stage
 from queueber.db.records.loads import LoadRecord, part_directory
@@ -243,18 +245,26 @@ def test_checked_files_and_every_directory_above_them_are_synced(
     assert synced == [str(each) for each in expected]
 
 
-def test_directory_that_vanishes_under_the_check_is_no_crash(
-    stage: Stage, load: LoadRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("module", "name"), [(rocksdict, "Rdict"), (os, "link")])
+def test_directory_that_vanishes_under_the_check_is_no_crash_and_stays_away(
+    stage: Stage,
+    path: Path,
+    load: LoadRecord,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    name: str,
 ) -> None:
     file, held = build(tmp_path)
     stage.write(load, PART, NAME, 0, held)
-    link = os.link
+    call = getattr(module, name)
 
-    def vanish(source: Path, target: Path) -> None:
+    def vanish(*arguments: object) -> object:
         stage.remove(load.directory)
-        link(source, target)
+        return call(*arguments)
 
-    monkeypatch.setattr(os, "link", vanish)
+    monkeypatch.setattr(module, name, vanish)
 
     with pytest.raises(Unavailable, match="cannot be read or written"):
         stage.check(load, PART, [file])
+    assert list(path.iterdir()) == []
