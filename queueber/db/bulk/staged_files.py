@@ -33,6 +33,7 @@ CLAIMS = "claims"
 
 _READ_BYTES = MIB
 
+
 class SstWriter:
     """Builds one file. Keys must come in order."""
 
@@ -93,7 +94,8 @@ def file_crc32(path: Path) -> int:
 def check_files(directory: Path, files: Sequence[StagedFile], scratch: Path) -> None:
     """Compare files with their descriptions; `InvalidArgument` names the first that differs.
 
-    `scratch` is a directory to create and remove. Reads all of every file, so it takes long for large ones. May run in another thread.
+    `scratch` is a directory to create and remove. Reads all of every file, so it takes long for
+    large ones. May run in another thread.
     """
     for file in files:
         path = directory / file.name
