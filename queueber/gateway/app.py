@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from queueber.errors import QueueberError
 from queueber.gateway import (
@@ -25,7 +25,6 @@ from queueber.gateway.bodies import (
     decode_body,
     decode_headers,
     decode_query,
-    encode,
     media_type,
     read_body,
 )
@@ -36,6 +35,7 @@ from queueber.gateway.log import log
 from queueber.gateway.origins import caller_of, check_origin
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
 from queueber.gateway.routes import Answer, Route, RouteTable
+from queueber.gateway.sending import Piece, Sending, encode_pieces
 from queueber.gateway.settings import GatewaySettings
 
 ROOMS = (health, metrics, server_routes, queues, topics, openapi, histories, dashboard)
@@ -54,21 +54,6 @@ Observer = Callable[[Route | None, str, int, float], None]
 """Told of every answer: the route if there is one, the method, the status, the seconds."""
 
 
-class _Sending:
-    """Sends messages and knows the status of the answer; 0 until it has begun."""
-
-    __slots__ = ("_send", "status")
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.status = 0
-
-    async def __call__(self, message: Message) -> None:
-        if not self.status:
-            self.status = message["status"]
-        await self._send(message)
-
-
 class Gateway:
     """One process of the gateway. `make_app` makes one."""
 
@@ -80,6 +65,7 @@ class Gateway:
             requests_max=settings.requests_max,
             waits_max=settings.waits_max,
             bodies_bytes_max=settings.bodies_bytes_max,
+            answers_bytes_max=settings.answers_bytes_max,
         )
         measures = metrics.GatewayMeasures(self.bounds, self.pool)
         self.observers: list[Observer] = [measures.observe]
@@ -108,7 +94,7 @@ class Gateway:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         loop = asyncio.get_running_loop()
-        begun, route, sending = loop.time(), None, _Sending(send)
+        begun, route, sending = loop.time(), None, Sending(scope, send)
         try:
             headers = dict(scope["headers"])
             check_origin(headers)
@@ -134,7 +120,7 @@ class Gateway:
         headers: Mapping[bytes, bytes],
         scope: Scope,
         receive: Receive,
-        send: Send,
+        send: Sending,
     ) -> None:
         _check_accept(headers, route)
         body = await read_body(receive, headers, self.bounds, self.settings.body_bytes_max)
@@ -153,15 +139,14 @@ class Gateway:
         with call.counting(size):
             await self._answer(route, call, send)
 
-    async def _answer(self, route: Route, call: Call[object, object], send: Send) -> None:
-        scope, receive = call.scope, call.receive
+    async def _answer(self, route: Route, call: Call[object, object], send: Sending) -> None:
         if not route.uses_client:
-            await _send_answer(scope, receive, send, route, await route.handle(call))
+            await _send_answer(call, send, route, await route.handle(call))
             return
         credential = caller_of(call.headers, self.settings)
         async with self.pool.client_for(credential) as call.client_or_none:
             # Streams are sent while they use the client.
-            await _send_answer(scope, receive, send, route, await route.handle(call))
+            await _send_answer(call, send, route, await route.handle(call))
 
 
 def make_app(settings: GatewaySettings) -> Gateway:
@@ -183,45 +168,49 @@ def _check_accept(headers: Mapping[bytes, bytes], route: Route) -> None:
 
 
 async def _send_answer(
-    scope: Scope,
-    receive: Receive,
-    send: Send,
+    call: Call[object, object],
+    send: Sending,
     route: Route,
     answer: msgspec.Struct | Answer | Response | None,
 ) -> None:
+    status, headers = route.status, dict[str, str]()
     match answer:
         case Response():
-            for name, value in _EVERY_ANSWER:
-                answer.headers.setdefault(name.decode(), value.decode())
-            await answer(scope, receive, send)
+            for name, text in _EVERY_ANSWER:
+                answer.headers.setdefault(name.decode(), text.decode())
+            await answer(call.scope, call.receive, send)
+            return
         case Answer():
-            await _send_value(send, answer.status, answer.value, answer.headers)
-        case _:
-            await _send_value(send, route.status, answer, {})
+            status, headers, answer = answer.status, dict(answer.headers), answer.value
+    if answer is None:
+        await _send(send, status, None, [], headers)
+        return
+    pieces = await encode_pieces(answer)
+    del answer
+    call.end_turn()
+    await _send(send, status, JSON_TYPE, pieces, headers)
 
 
-async def _send_value(
-    send: Send, status: int, value: msgspec.Struct | None, headers: Mapping[str, str]
-) -> None:
-    if value is None:
-        await _send(send, status, None, b"", headers)
-    else:
-        await _send(send, status, JSON_TYPE, encode(value), headers)
-
-
-async def _send_problem(send: _Sending, problem: Problem) -> None:
+async def _send_problem(send: Sending, problem: Problem) -> None:
     if send.status:
         # The caller sees that the answer was cut short: uvicorn closes the connection.
         raise ConnectionAbortedError(problem.detail)
-    await _send(send, problem.status, PROBLEM_TYPE, problem.body(), problem.headers)
+    await _send(send, problem.status, PROBLEM_TYPE, [problem.body()], problem.headers)
 
 
 async def _send(
-    send: Send, status: int, kind: str | None, body: bytes, headers: Mapping[str, str]
+    send: Sending,
+    status: int,
+    kind: str | None,
+    pieces: list[Piece],
+    headers: Mapping[str, str],
 ) -> None:
     listed = [*_EVERY_ANSWER, *((n.encode(), v.encode("latin-1")) for n, v in headers.items())]
     if kind is not None:
         listed.append((b"content-type", kind.encode()))
-        listed.append((b"content-length", str(len(body)).encode()))
+        listed.append((b"content-length", str(sum(map(len, pieces))).encode()))
     await send({"type": "http.response.start", "status": status, "headers": listed})
-    await send({"type": "http.response.body", "body": body})
+    if len(pieces) > 1:
+        await send.send_pieces(pieces)
+    else:
+        await send({"type": "http.response.body", "body": pieces[0] if pieces else b""})
