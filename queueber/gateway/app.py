@@ -16,6 +16,7 @@ from queueber.gateway import (
     openapi,
     queues,
     server_routes,
+    streams,
     topics,
 )
 from queueber.gateway.bodies import (
@@ -32,13 +33,13 @@ from queueber.gateway.bounds import Bounds
 from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.log import log
-from queueber.gateway.origins import caller_of, check_origin
-from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
-from queueber.gateway.routes import Answer, Route, RouteTable
+from queueber.gateway.origins import caller_of, check_origin, page_headers
+from queueber.gateway.problems import PROBLEM_TYPE, Problem, invalid, of_http, problem_of
+from queueber.gateway.routes import Answer, PlainAnswer, Route, RouteTable
 from queueber.gateway.sending import Piece, Sending, encode_pieces
 from queueber.gateway.settings import GatewaySettings
 
-ROOMS = (health, metrics, server_routes, queues, topics, openapi, histories, dashboard)
+ROOMS = (health, metrics, server_routes, queues, topics, streams, openapi, histories, dashboard)
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
@@ -97,8 +98,8 @@ class Gateway:
         begun, route, sending = loop.time(), None, Sending(scope, send)
         try:
             headers = dict(scope["headers"])
-            check_origin(headers)
             route, names = self.table.find(scope["method"], scope["raw_path"])
+            self._check_page(route, headers, sending)
             with self.bounds.requests.taken():
                 await self._handle(route, names, headers, scope, receive, sending)
         except HungUp:
@@ -113,6 +114,13 @@ class Gateway:
         for observe in self.observers:
             observe(route, scope["method"], sending.status, loop.time() - begun)
 
+    def _check_page(self, route: Route, headers: Mapping[bytes, bytes], sending: Sending) -> None:
+        allowed = self.settings.allowed_origins if route.is_for_pages else ()
+        if route.is_for_pages:
+            sending.added = page_headers(headers, allowed)
+        if route.method != "OPTIONS":  # the question whether a page may ask does nothing itself
+            check_origin(headers, allowed)
+
     async def _handle(
         self,
         route: Route,
@@ -122,16 +130,22 @@ class Gateway:
         receive: Receive,
         send: Sending,
     ) -> None:
-        _check_accept(headers, route)
+        if not route.is_plain:
+            _check_accept(headers, route)
         body = await read_body(receive, headers, self.bounds, self.settings.body_bytes_max)
-        kind, raw = media_type(headers), None
-        if route.raw_headers is not None and kind == RAW_TYPE:
+        kind, raw, query, decoded = media_type(headers), None, None, None
+        if route.is_plain:
+            if body and not route.takes_bytes:
+                raise invalid("body: this request has none")
+            raw = body
+        elif route.raw_headers is not None and kind == RAW_TYPE:
             decoded, raw = decode_headers(route.raw_headers, headers), body
         else:
             decoded = decode_body(route, kind, body)
         size = len(body)
         del body  # spaces make a small request long, and a poll may wait for minutes
-        query = decode_query(route, scope["query_string"])
+        if not route.is_plain:
+            query = decode_query(route, scope["query_string"])
         call: Call[object, object] = Call(
             scope, receive, self.settings, self.bounds, headers, names, query, decoded, raw
         )
@@ -171,7 +185,7 @@ async def _send_answer(
     call: Call[object, object],
     send: Sending,
     route: Route,
-    answer: msgspec.Struct | Answer | Response | None,
+    answer: msgspec.Struct | Answer | PlainAnswer | Response | None,
 ) -> None:
     status, headers = route.status, dict[str, str]()
     match answer:
@@ -179,6 +193,12 @@ async def _send_answer(
             for name, text in _EVERY_ANSWER:
                 answer.headers.setdefault(name.decode(), text.decode())
             await answer(call.scope, call.receive, send)
+            return
+        case PlainAnswer():
+            await send(
+                {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+            )
+            await send({"type": "http.response.body", "body": answer.body})
             return
         case Answer():
             status, headers, answer = answer.status, dict(answer.headers), answer.value

@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 from starlette.types import Message, Scope, Send
 
+from queueber.gateway.origins import Headers
 from queueber.limits import KIB
 
 PIECE_BYTES = 128 * KIB
@@ -28,16 +29,20 @@ class Connection(Protocol):
 class Sending:
     """Sends messages and knows the status of the answer; 0 until it has begun."""
 
-    __slots__ = ("_connection", "_send", "status")
+    __slots__ = ("_connection", "_send", "added", "status")
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._connection: Connection | None = scope.get(CONNECTION)
         self._send = send
         self.status = 0
+        self.added: Headers = []
+        """Headers of every answer to this request, errors among them."""
 
     async def __call__(self, message: Message) -> None:
         if not self.status:
             self.status = message["status"]
+            if self.added:
+                message["headers"] = [*message["headers"], *self.added]
         body = message.get("body", b"")
         if len(body) > PIECE_BYTES:
             await self.send_pieces(_parts(body), more_body=message.get("more_body", False))
