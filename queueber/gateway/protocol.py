@@ -6,6 +6,7 @@ which costs less than a timer for each. A connection that misses its deadline is
 """
 
 import asyncio
+import socket
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -24,6 +25,8 @@ _WATCH_SECONDS = 1.0
 _URL_BYTES_MAX = 8 * KIB
 _BUFFER_BYTES_MAX = 16 * KIB
 """Bytes that a transport keeps for a caller that does not read, before they are counted."""
+_KERNEL_BYTES_MAX = 128 * KIB
+"""Bytes that the system takes before it has sent those that it took before."""
 _NOT_HTTP = Problem(400, "INVALID_ARGUMENT", "this is no request of HTTP/1.1")
 
 
@@ -66,6 +69,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_BUFFER_BYTES_MAX)
+        _keep_little_in_the_kernel(transport.get_extra_info("socket"))
         settings = self.gateway_settings
         self._expect(settings.header_timeout_ms)
         if len(self.connections) > settings.connections_max:
@@ -150,6 +154,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._count_buffered(0)
         self._has_read()
 
+    @property
+    def is_full(self) -> bool:
+        return bool(self.flow.write_paused)
+
     def hold(self, size: int) -> None:
         """So many bytes more, or fewer, of an answer are kept until the transport takes them."""
         self._held_bytes += size
@@ -195,6 +203,13 @@ class BoundedProtocol(HttpToolsProtocol):
         head += "".join(f"{name}: {value}\r\n" for name, value in problem.headers.items())
         self.transport.write(head.encode() + b"\r\n" + body)
         self.transport.close()
+
+
+def _keep_little_in_the_kernel(opened: socket.socket | None) -> None:
+    """Have the system take so much, and not megabytes, for a caller that does not read: nobody
+    could count those."""
+    if opened is not None and opened.family in (socket.AF_INET, socket.AF_INET6):
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _KERNEL_BYTES_MAX)
 
 
 class _ParserStopped(Exception):

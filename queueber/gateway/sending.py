@@ -22,6 +22,10 @@ Piece = bytes | memoryview
 
 
 class Connection(Protocol):
+    @property
+    def is_full(self) -> bool:
+        """Whether the caller has to read before more is sent."""
+
     def hold(self, size: int) -> None:
         """So many bytes more, or fewer, wait until the caller reads."""
 
@@ -44,7 +48,8 @@ class Sending:
             if self.added:
                 message["headers"] = [*message["headers"], *self.added]
         body = message.get("body", b"")
-        if len(body) > PIECE_BYTES:
+        is_waiting = self._connection is not None and self._connection.is_full
+        if len(body) > PIECE_BYTES or (is_waiting and body):
             await self.send_pieces(_parts(body), more_body=message.get("more_body", False))
         else:
             await self._send(message)

@@ -35,6 +35,8 @@ def item(size: int) -> LeasedItem:
 class Held:
     """A connection that counts."""
 
+    is_full = False
+
     def __init__(self) -> None:
         self.now = self.most = 0
 
@@ -142,3 +144,19 @@ async def test_what_could_not_be_sent_is_held_no_more() -> None:
         await Sending({CONNECTION: held}, send).send_pieces([b"x" * 100, b"y" * 100])
 
     assert (held.most, held.now) == (200, 0)
+
+
+@awaited
+async def test_a_small_part_of_a_stream_is_held_while_its_caller_does_not_read() -> None:
+    held, during = Held(), []
+
+    async def send(_: Message) -> None:
+        during.append(held.now)
+
+    sending = Sending({CONNECTION: held}, send)
+    await sending({"type": "http.response.start", "status": 200, "headers": []})
+    for held.is_full in (False, True, False):
+        await sending({"type": "http.response.body", "body": b"event", "more_body": True})
+
+    assert during == [0, 0, len(b"event"), 0]
+    assert held.now == 0
