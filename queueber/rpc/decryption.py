@@ -7,8 +7,11 @@ is as large as what the last read of the connection cost allows.
 
 from queueber.clock import seconds
 
-READ_SECONDS_MAX = 0.0005
-"""What a read should take at most. Whole records need a twentieth of it."""
+READ_SECONDS_MAX = 0.0002
+"""What a read of small records should take at most."""
+_BYTE_SECONDS_MAX = 20e-9
+"""What a byte may cost. In whole records it costs one nanosecond, in records of its own a
+thousand."""
 _BYTES_MIN = 64
 
 
@@ -28,7 +31,7 @@ class Decryption:
         """It was filled with so many bytes. Returns whether others should have their turns before
         the next read: there is more, and its bytes cost much."""
         spent, is_more = seconds() - self._began_at, nbytes >= self._bytes
-        if spent > READ_SECONDS_MAX:
+        if spent > READ_SECONDS_MAX and spent > nbytes * _BYTE_SECONDS_MAX:
             # No less than a quarter: the process may have waited for a processor.
             fitting = int(nbytes * READ_SECONDS_MAX / spent)
             self._bytes = max(_BYTES_MIN, self._bytes // 4, min(self._bytes, fitting))

@@ -31,7 +31,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 
 def test_whole_records_are_read_at_once(reads: Reads) -> None:
     for there in (100, len(BUFFER), 10 * len(BUFFER)):
-        assert reads.read(there, 1e-9) == (min(there, len(BUFFER)), False)
+        for cost in (1e-9, 10e-9):
+            assert reads.read(there, cost) == (min(there, len(BUFFER)), False)
 
 
 def test_tiny_records_are_read_a_little_at_a_time_and_others_have_turns(reads: Reads) -> None:
