@@ -37,8 +37,11 @@ from queueber.gateway.origins import caller_of, check_origin
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
 from queueber.gateway.routes import Answer, Route, RouteTable
 from queueber.gateway.settings import GatewaySettings
+from queueber.gateway.streams import subscriptions
 
-ROOMS = (health, metrics, server_routes, queues, topics, openapi, histories, dashboard)
+ROOMS = (
+    health, metrics, server_routes, queues, topics, subscriptions, openapi, histories, dashboard,
+)  # fmt: skip
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
@@ -88,6 +91,7 @@ class Gateway:
             "table": table,
             metrics.STATE: measures,
         }
+        self.subscriptions = subscriptions.join(self.state, settings, self.pool)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -98,9 +102,11 @@ class Gateway:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         sweeping = asyncio.ensure_future(self.pool.run())
+        watching = asyncio.ensure_future(self.subscriptions.run())
         await send({"type": "lifespan.startup.complete"})
         await receive()
         sweeping.cancel()
+        watching.cancel()
         await self.pool.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
