@@ -88,6 +88,11 @@ def _subscription_flags(command: F) -> F:
     help="Listen where other machines can reach it without TLS, or without a credential.",
 )  # fmt: skip
 @_subscription_flags
+@click.option(
+    "--allowed-origins", default="", envvar="QUEUEBER_GATEWAY_ALLOWED_ORIGINS", show_envvar=True,
+    metavar="ORIGIN,...",
+    help="Origins such as https://app.example whose pages may use streams; * is any.",
+)  # fmt: skip
 @_number_flags
 @click.option(
     "--address-file",
@@ -120,6 +125,8 @@ def gateway(
     """
     given["server_tls"] = _server_tls(given)
     given["subscriptions_token"] = _subscriptions_token(given.pop("subscriptions_token_file"))
+    origins = given["allowed_origins"].split(",")
+    given["allowed_origins"] = tuple(each.strip().lower() for each in origins if each.strip())
     settings = GatewaySettings(**given)
     try:
         from queueber.gateway.processes import run
