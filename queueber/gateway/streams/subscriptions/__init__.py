@@ -4,9 +4,7 @@ A subscription is a record in a topic of its own (`register.py`). Gateways keep 
 number of them may serve the same subscriptions.
 """
 
-from queueber.gateway.streams.subscriptions import jwks, manage, work
+from queueber.gateway.streams.subscriptions.routes import ROUTES
 from queueber.gateway.streams.subscriptions.state import join
-
-ROUTES = (*jwks.ROUTES, *manage.ROUTES, *work.ROUTES)
 
 __all__ = ["ROUTES", "join"]

@@ -5,11 +5,10 @@ from typing import Any
 
 import msgspec
 
-from queueber import errors
 from queueber.client import AsyncClient
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import too_busy
-from queueber.gateway.routes import Answer, NoQuery, Route
+from queueber.gateway.routes import Answer, NoQuery
 from queueber.gateway.streams.subscriptions import patterns, state, wakes
 from queueber.gateway.streams.subscriptions.positions import NOWHERE, tail_of, tails_of
 from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Config, Record
@@ -223,47 +222,3 @@ async def drop_stream(call: Call[NoQuery, None]) -> None:
 async def _change(call: Call[Any, Any], decide: Any) -> None:
     kept, _ = await change(Register(call.client), to_id(call.names["id"]), decide)
     state.of(call).watcher.changed(kept)
-
-
-_S = "/v1/stream/__ds/subscriptions/{id}"
-_ERRORS = (errors.PermissionDenied, errors.Unavailable)
-_EXAMPLE = {
-    "type": "pull-wake", "pattern": "events/*", "wake_stream": "wake/pool", "lease_ttl_ms": 30000,
-}  # fmt: skip
-_ANSWER = {
-    "id": "billing", "subscription_id": "billing", "type": "pull-wake", "pattern": "events/*",
-    "streams": [{
-        "path": "events/a", "link_type": "glob",
-        "acked_offset": "0000000000000017_0000000000000042",
-    }],
-    "webhook": None, "wake_stream": "wake/pool", "lease_ttl_ms": 30000,
-    "created_at": "2027-01-01T00:00:00.000Z", "status": "active", "description": None,
-}  # fmt: skip
-
-ROUTES = (
-    Route(
-        "PUT", _S, create, "Create a subscription", "subscriptions",
-        description="Streams that exist are linked at their ends; what comes later is pending.",
-        body=SubscriptionRequest, answer=SubscriptionAnswer, status=201,
-        other_statuses={200: "There is one like this already."}, errors=_ERRORS,
-        body_example=_EXAMPLE, answer_example=_ANSWER,
-    ),
-    Route(
-        "GET", _S, show, "Show a subscription", "subscriptions",
-        answer=SubscriptionAnswer, errors=_ERRORS, answer_example=_ANSWER,
-    ),
-    Route(
-        "DELETE", _S, delete, "Delete a subscription", "subscriptions",
-        description="May be repeated.", status=204, errors=_ERRORS,
-    ),
-    Route(
-        "POST", f"{_S}/streams", add_streams, "Link streams by name", "subscriptions",
-        body=StreamsRequest, status=204, errors=_ERRORS,
-        body_example={"streams": ["events/x"]},
-    ),
-    Route(
-        "DELETE", f"{_S}/streams/{{path}}", drop_stream, "Drop the link to a stream",
-        "subscriptions", description="What the pattern matches stays linked.",
-        status=204, errors=_ERRORS,
-    ),
-)  # fmt: skip

@@ -46,14 +46,13 @@ def to_position(token: str) -> Position | None:
 async def tail_of(client: AsyncClient, path: str) -> Tail | None:
     """None: there is no such stream. A topic with several partitions is none, either."""
     try:
-        info = await client.topic(path, must_exist=True).describe()
+        info = await client.describe_topic(path)
     except NotFound:
         return None
     if info.is_deleted or len(info.partitions) != 1:
         return None
-    origin = getattr(info, "origin", 0)
-    own = getattr(info, "fork_offset", 0) if info.parent else 0
-    return Tail(Position(origin, info.partitions[0].next_offset), Position(origin, own))
+    end, start = info.partitions[0].next_offset, info.fork_offset
+    return Tail(Position(info.origin, end), Position(info.origin, start))
 
 
 async def tails_of(client: AsyncClient, paths: Iterable[str]) -> Mapping[str, Tail | None]:

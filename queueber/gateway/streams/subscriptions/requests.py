@@ -1,12 +1,15 @@
 """What callers send about subscriptions, and what of it is refused."""
 
 import re
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Iterable
+from functools import wraps
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from queueber.gateway.calls import Call
+from queueber.gateway.routes import Handler
 from queueber.gateway.streams.subscriptions import patterns
 from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Config
 from queueber.gateway.streams.subscriptions.refusals import Refusal, invalid_request
@@ -76,6 +79,23 @@ class AckRequest(msgspec.Struct):
 class ReleaseRequest(msgspec.Struct):
     wake_id: str
     generation: int
+
+
+Asked = TypeVar("Asked", bound=msgspec.Struct)
+
+
+def taking(asked: type[Asked], handle: Callable[[Call[Any, Asked]], Awaitable[Any]]) -> Handler:
+    """A handler of a plain route whose body is JSON of that struct."""
+
+    @wraps(handle)
+    async def decode_and_handle(call: Call[Any, Any]) -> Any:
+        try:
+            call.body = msgspec.json.decode(call.raw or b"{}", type=asked)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise invalid_request(f"body: {error}") from None
+        return await handle(call)
+
+    return decode_and_handle
 
 
 def to_id(text: str) -> str:

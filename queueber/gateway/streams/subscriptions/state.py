@@ -1,6 +1,5 @@
 """What a gateway has for subscriptions: its own access to the server, keys, and a watcher."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -94,8 +93,3 @@ def join(state: dict[str, Any], settings: GatewaySettings, pool: ClientPool) -> 
     state[STATE] = found
     state.setdefault("stream_appended", []).append(found.watcher.appended)
     return found
-
-
-async def run_until_cancelled(found: Subscriptions) -> None:
-    with contextlib.suppress(asyncio.CancelledError):
-        await found.run()

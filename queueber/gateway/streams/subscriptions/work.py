@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
-from queueber import errors
 from queueber.gateway.calls import Call
-from queueber.gateway.routes import NoQuery, Route
+from queueber.gateway.routes import NoQuery
 from queueber.gateway.streams.subscriptions import state, wakes
 from queueber.gateway.streams.subscriptions.next_wake import settle
 from queueber.gateway.streams.subscriptions.positions import Position, tails_of, to_position
@@ -176,39 +175,3 @@ def _checked(record: Record, acks: list[Ack], tails: wakes.Tails) -> Mapping[str
 
 def _wrong(path: str, why: str) -> Refusal:
     return refusal("INVALID_OFFSET", f"acks: {path[:100]!r}: {why}")
-
-
-_S = "/v1/stream/__ds/subscriptions/{id}"
-_ERRORS = (errors.PermissionDenied, errors.Unavailable)
-_WAKE = {"wake_id": "w_0123456789abcdef01234567", "generation": 7}
-_ACK = {
-    **_WAKE,
-    "acks": [{"stream": "events/a", "offset": "0000000000000017_0000000000000084"}],
-    "done": True,
-}
-_ACKED = {"ok": True, "next_wake": False}
-
-ROUTES = (
-    Route(
-        "POST", f"{_S}/claim", claim, "Claim the work of a pull-wake subscription",
-        "subscriptions", body=ClaimRequest, answer=ClaimAnswer, errors=_ERRORS,
-        body_example={"worker": "worker-1"},
-    ),
-    Route(
-        "POST", f"{_S}/ack", ack, "Acknowledge streams, or extend a lease", "subscriptions",
-        description="With the token of the claim. Without `done` the lease is extended.",
-        body=AckRequest, answer=AckAnswer, errors=_ERRORS, uses_client=False,
-        body_example=_ACK, answer_example=_ACKED,
-    ),
-    Route(
-        "POST", f"{_S}/callback", callback, "Acknowledge streams of a webhook", "subscriptions",
-        description="With the token of the webhook. Without `done` the lease is extended.",
-        body=AckRequest, answer=AckAnswer, errors=_ERRORS, uses_client=False,
-        body_example=_ACK, answer_example=_ACKED,
-    ),
-    Route(
-        "POST", f"{_S}/release", release, "Give back a claim", "subscriptions",
-        description="With the token of the claim. What is pending wakes another worker.",
-        body=ReleaseRequest, status=204, errors=_ERRORS, uses_client=False, body_example=_WAKE,
-    ),
-)  # fmt: skip
