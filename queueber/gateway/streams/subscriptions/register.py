@@ -15,7 +15,7 @@ import msgspec
 
 from queueber.client import AsyncClient
 from queueber.errors import FailedPrecondition, NotFound, OutcomeUnknown
-from queueber.gateway.problems import too_busy
+from queueber.gateway.problems import Problem, too_busy
 from queueber.gateway.streams.subscriptions.record import Record, decode, encode
 from queueber.gateway.streams.subscriptions.refusals import not_found, refusal
 
@@ -64,14 +64,21 @@ class Register:
     async def read(self, id: str) -> Kept | None:
         """None: there is none."""
         topic = self._client.topic(PREFIX + id, must_exist=True)
-        try:
+        was_missing = False
+        for _ in range(_TRIES):
             try:
                 page = await topic.read(last=1)
-            except NotFound:  # it may have been created again, which a client is told once
-                page = await topic.read(last=1)
-        except NotFound:
-            return None
-        return Kept(decode(page.payloads[-1]), page.end_offset) if page.payloads else None
+            except NotFound:
+                if was_missing:
+                    return None
+                was_missing = True  # it may have been created again, which a client is told once
+                continue
+            if page.payloads:
+                return Kept(_decoded(id, page.payloads[-1]), page.end_offset)
+            if not page.end_offset:
+                return None
+            # The record was replaced between finding and reading it.
+        raise too_busy(f"subscription {id!r} is changed by others all the time; retry")
 
     async def create(self, record: Record) -> Kept:
         """Raises `Overtaken` if there is one."""
@@ -116,6 +123,16 @@ class Register:
             await topic.publish([b"-"], expected_offset=(1 << 62))
         except (FailedPrecondition, NotFound):
             return
+
+
+def _decoded(id: str, payload: bytes) -> Record:
+    try:
+        return decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Somebody has published to the topic of the register.
+        raise Problem(
+            500, "INTERNAL", f"the record of subscription {id!r} cannot be read; delete it"
+        ) from None
 
 
 async def change(

@@ -83,6 +83,8 @@ def to_target(url: str, *, allows_loopback: bool) -> Target:
         raise _rejected(f"{parts.scheme or 'no scheme'}: write https://")
     if "@" in parts.netloc:
         raise _rejected("it has a user or a password; the signature says who sent the request")
+    if "%" in parts.netloc:
+        raise _rejected("the host has a zone, or is percent-encoded")
     if parts.fragment or url.endswith("#"):
         raise _rejected("it has a fragment, which is not sent")
     host = (parts.hostname or "").rstrip(".")

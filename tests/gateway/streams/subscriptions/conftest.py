@@ -1,5 +1,6 @@
 """A subscription of each test's own, and streams that it matches."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -13,6 +14,7 @@ from tests.support.http import Answered, GatewayProcess
 
 _numbers = count()
 _WAIT_SECONDS = 20.0
+JSON = {"content-type": "application/json"}
 
 
 class Subscriber:
@@ -41,6 +43,13 @@ class Subscriber:
     def make_stream(self, name: str, *, at: str = "") -> str:
         path = at or f"{self.root}/{name}"
         self.client.create_topic(path, content_type="application/json")
+        return path
+
+    def put_stream(self, name: str, values: object = ()) -> str:
+        """Create a stream with these values, through the gateway."""
+        path = f"{self.root}/{name}"
+        created = self.gateway.ask("PUT", f"/v1/stream/{path}", values or None, headers=JSON)
+        assert created.status == 201, created
         return path
 
     def append(self, path: str, count: int = 1) -> None:
@@ -75,7 +84,7 @@ class Subscriber:
 
     def events(self) -> list[Any]:
         page = self.client.topic(self.wake_stream).read()
-        return [__import__("json").loads(each) for each in page.payloads]
+        return [json.loads(each) for each in page.payloads]
 
 
 def eventually(ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Any:
