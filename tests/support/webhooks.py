@@ -28,7 +28,7 @@ Answering = Callable[[Received], tuple[int, object]]
 
 
 class Receiver:
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: Answering, port: int) -> None:
         self.answering = answering
         self.received: queue.Queue[Received] = queue.Queue()
         receiver = self
@@ -54,7 +54,7 @@ class Receiver:
 
         self.headers: dict[str, str] = {}
         """Sent with every answer."""
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
 
     @property
@@ -77,8 +77,10 @@ class Receiver:
 
 
 @contextlib.contextmanager
-def running_receiver(answering: Answering = lambda got: (200, {})) -> Iterator[Receiver]:
-    receiver = Receiver(answering)
+def running_receiver(
+    answering: Answering = lambda got: (200, {}), *, port: int = 0
+) -> Iterator[Receiver]:
+    receiver = Receiver(answering, port)
     thread = threading.Thread(target=receiver.server.serve_forever, args=(0.05,))
     thread.start()
     try:
