@@ -15,6 +15,7 @@ _ADMINISTER = frozenset({Action.ADMINISTER})
 
 _Q = "/v1/queues/{queue}"
 _T = "/v1/topics/{topic}"
+_S = "/v1/stream/__ds/subscriptions/{id}"
 _G = "/v1/topics/{topic}/groups/{group}"
 
 STREAMS = {("GET", "/live"), ("GET", f"{_T}/tail")}
@@ -82,6 +83,13 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_G}/extend"): (_WORK,),
     ("GET", f"{_G}/dead"): (_READ,),
     ("POST", f"{_G}/redrive"): (_OPERATE,),
+    # A subscription is a topic. Its creator may read its streams, and write to its wake stream.
+    ("PUT", _S): (_READ, _ADD, _ADMINISTER),
+    ("GET", _S): (_READ,),
+    ("DELETE", _S): (_ADMINISTER,),
+    ("POST", f"{_S}/streams"): (_READ, _ADD),
+    ("DELETE", f"{_S}/streams/{{path*}}"): (_READ, _ADD),
+    ("POST", f"{_S}/claim"): (_READ, _ADD),
 }
 
 

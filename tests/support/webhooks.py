@@ -7,7 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 _WAIT_SECONDS = 20.0
 
@@ -89,3 +93,11 @@ def running_receiver(
         receiver.server.shutdown()
         receiver.server.server_close()
         thread.join()
+
+
+def write_key(file: Path, count: int = 1) -> Path:
+    """So many keys that sign webhooks, as openssl writes them."""
+    formats = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    keys = [Ed25519PrivateKey.generate().private_bytes(*formats) for _ in range(count)]
+    file.write_bytes(b"".join(keys))
+    return file

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import hmac
 import re
+from typing import NamedTuple
 
 from queueber.gateway.streams.subscriptions.record import Record
 from queueber.gateway.streams.subscriptions.refusals import refusal
@@ -25,22 +26,34 @@ def make_token(key: bytes, record: Record) -> str:
     return _token(key, record.id, record.generation, record.wake.begun_at_ms)
 
 
-def check_token(
-    key: bytes, record: Record, token: str, *, wake_id: str, generation: int, now_ms: int
-) -> None:
-    """Raise a `Refusal` unless the token, the wake and the generation are the present ones."""
-    match = _TOKEN.fullmatch(token)
+class WakeToken(NamedTuple):
+    """A token that this server has made."""
+
+    generation: int
+    begun_at_ms: int
+
+
+def to_wake_token(key: bytes, id: str, text: str, *, now_ms: int) -> WakeToken:
+    """The token, if it is of that subscription and not too old; else it raises a `Refusal`."""
+    match = _TOKEN.fullmatch(text)
     if match is None:
         raise refusal("TOKEN_INVALID", "authorization: this is not the token of a wake")
-    told, begun_at_ms = int(match[1]), int(match[2])
-    if not hmac.compare_digest(_token(key, record.id, told, begun_at_ms), token):
+    generation, begun_at_ms = int(match[1]), int(match[2])
+    if not hmac.compare_digest(_token(key, id, generation, begun_at_ms), text):
         raise refusal("TOKEN_INVALID", "authorization: the token is not of this subscription")
     if now_ms - begun_at_ms > TOKEN_MS_MAX:
         raise refusal("TOKEN_EXPIRED", "authorization: the wake began more than 24 hours ago")
+    return WakeToken(generation, begun_at_ms)
+
+
+def check_wake(
+    record: Record, token: WakeToken, *, wake_id: str, generation: int, now_ms: int
+) -> None:
+    """Raise a `Refusal` unless the token, the wake and the generation are the present ones."""
     wake = record.wake
     has_ended = (
         wake is None
-        or (told, begun_at_ms) != (record.generation, wake.begun_at_ms)
+        or token != (record.generation, wake.begun_at_ms)
         or (generation, wake_id) != (record.generation, wake.id)
         or 0 < wake.lease_until_ms <= now_ms
     )

@@ -23,6 +23,7 @@ from queueber.gateway.streams.subscriptions.lookout import Lookout
 from queueber.gateway.streams.subscriptions.next_wake import settle
 from queueber.gateway.streams.subscriptions.positions import tail_of, tails_of
 from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Record
+from queueber.gateway.streams.subscriptions.refusals import Refusal
 from queueber.gateway.streams.subscriptions.register import Kept, Overtaken, Register
 from queueber.gateway.streams.subscriptions.webhooks import attempt_ms
 from queueber.limits import SECOND_MS
@@ -32,6 +33,8 @@ SWEEP_SECONDS = 3.0
 _IDLE_SWEEP_SECONDS = 10.0
 """While there are none."""
 _FAILED_SECONDS = 5.0
+_OFF_SECONDS = 600.0
+"""After the server has refused the gateway, which an operator changes."""
 _LOOKS_MAX = 16
 """Subscriptions that are looked at at one time."""
 _QUIET_SECONDS = 0.05
@@ -112,7 +115,8 @@ class Watcher:
                 await self._find_streams(client)
         except (QueueberError, Problem, OSError) as error:
             log.debug("subscriptions_not_seen", reason=str(error)[:200])
-            return _FAILED_SECONDS
+            is_off = isinstance(error, Refusal) and error.code == "SUBSCRIPTIONS_OFF"
+            return _OFF_SECONDS if is_off else _FAILED_SECONDS
         for id in ids:
             if id not in self._looks:
                 self.look_soon(id)

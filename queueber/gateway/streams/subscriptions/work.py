@@ -22,7 +22,12 @@ from queueber.gateway.streams.subscriptions.requests import (
     to_id,
     to_worker,
 )
-from queueber.gateway.streams.subscriptions.wake_tokens import check_token, make_token
+from queueber.gateway.streams.subscriptions.wake_tokens import (
+    WakeToken,
+    check_wake,
+    make_token,
+    to_wake_token,
+)
 
 
 class ClaimAnswer(msgspec.Struct):
@@ -86,14 +91,14 @@ async def callback(call: Call[NoQuery, AckRequest]) -> AckAnswer:
 
 
 async def _acknowledge(call: Call[NoQuery, AckRequest], kind: Kind) -> AckAnswer:
-    token, body, own = _bearer(call), call.body, state.of(call)
+    body, own = call.body, state.of(call)
     check_acks(body.acks)
-    key = (await own.keys()).token_key
+    token = await _checked_token(call)
     async with own.own_client() as client:
 
         async def decide(record: Record) -> tuple[Record, Event | None, AckAnswer]:
             now_ms = own.clock.now_ms()
-            _check(key, record, kind, token, body, now_ms)
+            _check(record, kind, token, body, now_ms)
             paths = record.links if body.done else {each.of for each in body.acks} & {*record.links}
             tails = await tails_of(client, paths)
             record = wakes.follow(record, tails)
@@ -110,13 +115,13 @@ async def _acknowledge(call: Call[NoQuery, AckRequest], kind: Kind) -> AckAnswer
 
 
 async def release(call: Call[NoQuery, ReleaseRequest]) -> None:
-    token, body, own = _bearer(call), call.body, state.of(call)
-    key = (await own.keys()).token_key
+    body, own = call.body, state.of(call)
+    token = await _checked_token(call)
     async with own.own_client() as client:
 
         async def decide(record: Record) -> tuple[Record, Event | None, None]:
             now_ms = own.clock.now_ms()
-            _check(key, record, "pull-wake", token, body, now_ms)
+            _check(record, "pull-wake", token, body, now_ms)
             tails = await tails_of(client, record.links)
             return *await settle(client, record, tails, now_ms), None
 
@@ -127,23 +132,21 @@ async def release(call: Call[NoQuery, ReleaseRequest]) -> None:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _bearer(call: Call[Any, Any]) -> str:
+async def _checked_token(call: Call[Any, Any]) -> WakeToken:
+    """The token of the request. The server is not asked for a wrong one."""
     scheme, _, token = call.headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() != b"bearer" or not token.strip():
         raise refusal("TOKEN_INVALID", "authorization: send 'Bearer TOKEN', the token of the wake")
-    return token.strip().decode("latin-1")
+    own, text = state.of(call), token.strip().decode("latin-1")
+    key = (await own.keys()).token_key
+    return to_wake_token(key, to_id(call.names["id"]), text, now_ms=own.clock.now_ms())
 
 
 def _check(
-    key: bytes,
-    record: Record,
-    kind: Kind,
-    token: str,
-    body: AckRequest | ReleaseRequest,
-    now_ms: int,
+    record: Record, kind: Kind, token: WakeToken, body: AckRequest | ReleaseRequest, now_ms: int
 ) -> None:
     _check_kind(record, kind)
-    check_token(key, record, token, wake_id=body.wake_id, generation=body.generation, now_ms=now_ms)
+    check_wake(record, token, wake_id=body.wake_id, generation=body.generation, now_ms=now_ms)
 
 
 def _check_kind(record: Record, kind: Kind) -> None:

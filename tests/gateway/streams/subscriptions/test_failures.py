@@ -5,6 +5,7 @@ import json
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_two_gateways_serve_one_subscription(server: ServerProcess) -> None:
         assert [first.create().status, second.create().status] == [201, 200]
         path = first.put_stream("a", [1])
         for number in range(2, 6):
-            eventually(second.events, lambda each, n=number - 1: len(each) == n)
+            eventually(lambda: len(second.events()), lambda each: each == number - 1)
             with ThreadPoolExecutor(6) as pool:
                 asked = [(first, "a"), (second, "b")] * 3
                 claims = list(pool.map(lambda each: each[0].claim(each[1]), asked))
@@ -139,7 +140,7 @@ def test_two_gateways_send_a_webhook_once(server: ServerProcess) -> None:
         path = first.put_stream("a", [1])
         for number in range(1, 6):
             assert receiver.next().json["generation"] == number
-            eventually(lambda n=number: is_acknowledged(first, n), bool)
+            eventually(partial(is_acknowledged, first, number), bool)
             (second if number % 2 else first).append(path)
 
         assert receiver.next().json["generation"] == 6
