@@ -226,6 +226,19 @@ class ForkAt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class TopicSchema:
+    """A version of the schema of a topic. The server keeps the document, and does not read it."""
+
+    version: int
+    from_offset: int
+    """The offset of the first message that had to fit it."""
+    at_ms: int
+    """When it was set."""
+    document: bytes = b""
+    """Empty in a list."""
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionInfo:
     """How far a partition reaches."""
 

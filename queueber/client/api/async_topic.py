@@ -192,6 +192,35 @@ class AsyncTopic:
             )
         )
 
+    # --- schemas ----------------------------------------------------------------------------------
+
+    async def set_schema(
+        self,
+        document: bytes,
+        *,
+        expected_version: int | None = None,
+        expected_offset: int | None = None,
+    ) -> model.TopicSchema:
+        """Put a further version of the topic's schema in force: for all messages from here on.
+
+        The server keeps the document as it is, and refuses messages that do not come with the
+        number of the version in force (`publish(schema_version=...)`): so publishers check them.
+        `FailedPrecondition` if the version in force or the offset at which the topic goes on is not
+        the expected one. Only a topic of one partition can have schemas.
+        """
+        calls = self._calls.schemas
+        made = calls.set_schema(document, expected_version, expected_offset)
+        return await wait_for_async(made)
+
+    async def schema(self, version: int | None = None) -> model.TopicSchema:
+        """A version of the schema with its document, or the one in force; `NotFound` if there is
+        none."""
+        return await wait_for_async(self._calls.schemas.find(version))
+
+    async def schemas(self) -> list[model.TopicSchema]:
+        """All versions that were set, without their documents."""
+        return await wait_for_async(self._calls.schemas.all())
+
     # --- groups -----------------------------------------------------------------------------------
 
     async def create_group(self, name: str, **options: Unpack[NewGroupArguments]) -> bool:

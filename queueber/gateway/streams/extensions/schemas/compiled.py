@@ -1,4 +1,4 @@
-"""JSON Schemas, checked and compiled: no fetches, patterns in linear time, work that has a bound."""
+"""JSON Schemas, checked and compiled: no fetches, linear patterns, work that has a bound."""
 
 from typing import Any
 
@@ -86,9 +86,7 @@ def _compile(schema: dict[str, Any] | bool) -> jsonschema_rs.Validator:
     named = schema.get("$schema") if isinstance(schema, dict) else None
     draft = _DRAFTS.get(str(named).rstrip("#")) if named else jsonschema_rs.Draft202012Validator
     if draft is None:
-        raise invalid(
-            f"schema: $schema is {str(named)[:100]!r}; possible are {', '.join(_DRAFTS)}"
-        )
+        raise invalid(f"schema: $schema is {str(named)[:100]!r}; possible are {', '.join(_DRAFTS)}")
     try:
         return draft(
             schema,
