@@ -222,8 +222,8 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
     assert {line["event"] for line in lines} >= {
         "queue_created", "queue_configured", "queue_deleted", "paused", "resumed", "cancelled",
         "purged", "topic_created", "topic_configured", "topic_schema_set", "topic_closed",
-        "topic_trimmed", "topic_forked", "topic_deleted", "group_created", "group_paused", "group_resumed",
-        "group_reset", "group_deleted", "added", "polled",
+        "topic_trimmed", "topic_forked", "topic_deleted", "group_created", "group_paused",
+        "group_resumed", "group_reset", "group_deleted", "added", "polled",
     }  # fmt: skip
 
 

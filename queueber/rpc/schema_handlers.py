@@ -19,13 +19,13 @@ class SchemaMethods(Methods):
             read_expected(params.expectedVersion),
             read_expected(params.expectedOffset),
         )
-        return respond_with(context, "schema", made, write_topic_schema)
+        return respond_with(context, "topicSchema", made, write_topic_schema)
 
     @call
-    def schema_context(self, context: Any) -> Answer:
+    def readSchema_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         self._session.answers.check()
         found = self._service.schemas.find(self._topic, context.params.version)
-        return respond_with(context, "schema", found, write_topic_schema)
+        return respond_with(context, "topicSchema", found, write_topic_schema)
 
     @call
     def listSchemas_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name

@@ -54,7 +54,7 @@ class TopicsMethods(Methods):
         check_alias(self._session, config)
         first = _read_first(params, params.name)
         made = self._service.topics.create_topic(
-            params.name, config, self._session, first, bytes(params.schema)
+            params.name, config, self._session, first, bytes(params.firstSchema)
         )
         return _write_made(context, made)
 

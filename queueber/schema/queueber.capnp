@@ -203,12 +203,12 @@ interface Service extends(Queue) {
   # `mustExist`, or unless the server is set to create none by itself. The name `queue/NAME/results`
   # is that of the results of a queue, which can only be read.
 
-  createTopic @8 (name :Text, config :TopicConfig, first :Publication, schema :Data)
+  createTopic @8 (name :Text, config :TopicConfig, first :Publication, firstSchema :Data)
       -> (created :Bool, published :Published);
   # False if it exists with this configuration; an error if it exists with another. A new topic has
-  # the messages of `first`, or none of both exists; one that exists takes none of them. `schema`,
-  # if it is not empty, is the document of its first schema; `schemaVersion` of its settings must
-  # be 1 then.
+  # the messages of `first`, or none of both exists; one that exists takes none of them.
+  # `firstSchema`, if it is not empty, is the document of its first schema; `schemaVersion` of its
+  # settings must be 1 then.
 
   configureTopic @9 (name :Text, config :TopicConfig) -> ();
   # Replace the settings. `partitions` may grow (0: as it is); the content type stays.
@@ -693,12 +693,12 @@ interface Topic {
   subscribe @16 (req :SubscribeRequest, consumer :Consumer) -> (subscription :Subscription);
 
   setSchema @17 (document :Data, expectedVersion :Int64 = -1, expectedOffset :Int64 = -1)
-      -> (schema :TopicSchema);
+      -> (topicSchema :TopicSchema);
   # The next version of the topic's schema: in force for all messages after those that are stored.
   # It is set only if the version in force, and the offset at which the topic of one partition goes
   # on, are those expected (-1: any). `schemaVersion` of the settings becomes the new version.
 
-  schema @18 (version :UInt32) -> (schema :TopicSchema);
+  readSchema @18 (version :UInt32) -> (topicSchema :TopicSchema);
   # 0: the version in force.
 
   listSchemas @19 () -> (schemas :List(TopicSchema));

@@ -34,7 +34,7 @@ class SchemaCalls:
 
         return self._topic.ask(
             send,
-            lambda response: read_topic_schema(response.schema),
+            lambda response: read_topic_schema(response.topicSchema),
             is_repeatable=False,
         )
 
@@ -43,7 +43,7 @@ class SchemaCalls:
         if version is not None:
             number = values.to_number("version", version, least=1, limit=SCHEMA_VERSION_MAX)
         return self._topic.ask(
-            methodcaller("schema", number), lambda response: read_topic_schema(response.schema)
+            methodcaller("readSchema", number), lambda response: read_topic_schema(response.topicSchema)
         )
 
     def all(self) -> "Future[list[TopicSchema]]":

@@ -209,5 +209,5 @@ def _send_config(
     if first is not None:
         write_publication(request.init("first"), first)
     if schema:
-        request.schema = schema
+        request.firstSchema = schema
     return request.send()
