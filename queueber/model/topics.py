@@ -100,6 +100,8 @@ class Publication:
     """Whether a known number of the producer is a repeat, whatever the payloads are."""
     schema_version: int = 0
     """The schema that the messages were checked against."""
+    topic_number: int = 0
+    """If given, the topic must have this number: it was not deleted and created again."""
 
 
 @dataclass(slots=True)
@@ -238,6 +240,8 @@ class TopicSchema:
     """When it was set."""
     document: bytes = b""
     """Empty in a list."""
+    topic_number: int = 0
+    """Of the topic whose schema it is."""
 
 
 @dataclass(frozen=True, slots=True)

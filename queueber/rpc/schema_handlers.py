@@ -18,6 +18,7 @@ class SchemaMethods(Methods):
             bytes(params.document),
             read_expected(params.expectedVersion),
             read_expected(params.expectedOffset),
+            params.topicNumber,
         )
         return respond_with(context, "topicSchema", made, write_topic_schema)
 

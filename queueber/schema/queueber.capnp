@@ -692,11 +692,11 @@ interface Topic {
 
   subscribe @16 (req :SubscribeRequest, consumer :Consumer) -> (subscription :Subscription);
 
-  setSchema @17 (document :Data, expectedVersion :Int64 = -1, expectedOffset :Int64 = -1)
-      -> (topicSchema :TopicSchema);
+  setSchema @17 (document :Data, expectedVersion :Int64 = -1, expectedOffset :Int64 = -1,
+                 topicNumber :UInt64) -> (topicSchema :TopicSchema);
   # The next version of the topic's schema: in force for all messages after those that are stored.
   # It is set only if the version in force, and the offset at which the topic of one partition goes
-  # on, are those expected (-1: any). `schemaVersion` of the settings becomes the new version.
+  # on, are those expected (-1: any), and so is the number of the topic (0: any). `schemaVersion` of the settings becomes the new version.
 
   readSchema @18 (version :UInt32) -> (topicSchema :TopicSchema);
   # 0: the version in force.
@@ -710,6 +710,7 @@ struct TopicSchema {
   fromOffset @1 :UInt64;       # of the first message that had to fit it
   atMs @2 :UInt64;             # when it was set
   document @3 :Data;           # the server does not read it
+  topicNumber @4 :UInt64;      # of the topic whose schema it is
 }
 
 interface Consumer {
@@ -778,6 +779,7 @@ struct Publication {
   numberDecides @12 :Bool;     # a call of a producer with a number that is known is a repeat,
                                # whatever its payloads are
   schemaVersion @13 :UInt32;   # of the schema that the messages were checked against
+  topicNumber @14 :UInt64;     # if given, the topic must have this number: it was not created again
 }
 
 struct Published {

@@ -22,6 +22,7 @@ class Schemas:
         document: bytes,
         expected_version: int | None,
         expected_offset: int | None,
+        topic_number: int = 0,
     ) -> Awaitable[TopicSchema]:
         """The next version, in force for all messages that come after those that came before."""
         check_schema_document(document)
@@ -32,6 +33,7 @@ class Schemas:
             document=document,
             expected_version=expected_version,
             expected_offset=expected_offset,
+            topic_number=topic_number,
         )
         return self._topics.write(state, topic.session, change, "topic_schema_set", {})
 

@@ -17,19 +17,25 @@ class SchemaCalls:
         self._topic = topic
 
     def set_schema(
-        self, document: object, expected_version: int | None, expected_offset: int | None
+        self,
+        document: object,
+        expected_version: int | None,
+        expected_offset: int | None,
+        topic_number: int,
     ) -> "Future[TopicSchema]":
         content = to_document(document)
         if expected_version is not None:
             values.to_number("expected_version", expected_version, limit=SCHEMA_VERSION_MAX)
         if expected_offset is not None:
             values.to_number("expected_offset", expected_offset, what="an offset")
+        values.to_number("topic_number", topic_number)
 
         def send(topic: Any) -> Any:
             request = topic.setSchema_request()
             request.document = content
             request.expectedVersion = write_expected(expected_version)
             request.expectedOffset = write_expected(expected_offset)
+            request.topicNumber = topic_number
             return request.send()
 
         return self._topic.ask(
@@ -43,7 +49,8 @@ class SchemaCalls:
         if version is not None:
             number = values.to_number("version", version, least=1, limit=SCHEMA_VERSION_MAX)
         return self._topic.ask(
-            methodcaller("readSchema", number), lambda response: read_topic_schema(response.topicSchema)
+            methodcaller("readSchema", number),
+            lambda response: read_topic_schema(response.topicSchema),
         )
 
     def all(self) -> "Future[list[TopicSchema]]":

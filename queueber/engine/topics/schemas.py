@@ -21,6 +21,7 @@ from queueber.db.records.schemas import (
 )
 from queueber.db.store.contract import Reads
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.conditions import check_number
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import (
     FailedPrecondition,
@@ -39,6 +40,7 @@ def set_schema(
     *,
     expected_version: int | None = None,
     expected_offset: int | None = None,
+    topic_number: int = 0,
 ) -> TopicSchema:
     """Put the next version in force, for all messages that are published after this."""
     record = topic.record_in(tx)
@@ -48,6 +50,7 @@ def set_schema(
             f"schema: topic {topic.name!r} has {len(record.logs)} partitions; a schema holds from "
             "an offset on, so only a topic of one partition can have one"
         )
+    check_number(topic, topic_number)
     tail = topic.log(0).head_in(tx).next_offset
     if record.is_closed:
         raise FailedPrecondition(
@@ -68,7 +71,7 @@ def set_schema(
         raise ResourceExhausted(
             f"schema: topic {topic.name!r} has had {version} versions; the limit is {SCHEMAS_MAX}"
         )
-    schema = TopicSchema(version + 1, tail, tx.now_ms, document)
+    schema = TopicSchema(version + 1, tail, tx.now_ms, document, topic.queue_id)
     _put(tx, topic, schema)
     topic.change(tx, settings=replace(record.settings, schema_version=schema.version))
     return schema
@@ -96,7 +99,9 @@ def find_schema(reads: Reads, topic: TopicState, version: int) -> TopicSchema:
             if version
             else f"schema: topic {topic.name!r} has none"
         )
-    return replace(decode_schema_head(version, head), document=document)
+    return replace(
+        decode_schema_head(version, head), document=document, topic_number=topic.queue_id
+    )
 
 
 def list_schemas(reads: Reads, topic: TopicState) -> list[TopicSchema]:
