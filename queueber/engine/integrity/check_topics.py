@@ -12,6 +12,7 @@ from queueber.db.records.topics import TopicRecord, agenda_key, decode_topic
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_agenda import check_agenda, has_duty
 from queueber.engine.integrity.check_groups import GroupsCheck
+from queueber.engine.integrity.check_schemas import check_schemas
 from queueber.engine.integrity.message_logs import MessageLogCheck
 from queueber.engine.integrity.owners import LAST_KEY, Kind, Owners
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation, readable
@@ -98,6 +99,8 @@ class TopicsCheck:
             heads.append(check.head)
             self._last_id = max(self._last_id, check.last_id)
             self._last_sequence = max(self._last_sequence, check.last_sequence)
+        for text in check_schemas(self._store, number, record, heads):
+            yield Violation("I15", name, text)
         groups = GroupsCheck(self._store, name, number, record, heads)
         yield from groups.run()
         is_bridging = groups.has_to_move and not record.is_deleted

@@ -14,6 +14,7 @@ from queueber.db.records.log import LogHead, decode_log_head
 from queueber.db.records.queues import Counters, decode_counters, encode_counters
 from queueber.db.records.topics import Inherited, TopicRecord, decode_topic, encode_topic
 from queueber.db.store.contract import Store
+from queueber.engine.integrity.check_schemas import rebuild_schemas
 from queueber.engine.integrity.check_topics import is_kept, origin_of, topic_name
 from queueber.engine.integrity.owners import LAST_KEY
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
@@ -40,6 +41,8 @@ class TopicsRebuild:
             if is_everything or name in broken:
                 for what, count in self._rebuild(number, record).items():
                     yield f"{name}: {count} {what}"
+                end = self._head(record.logs[0]).next_offset if len(record.logs) == 1 else 0
+                self.records[number] = rebuild_schemas(self._store, number, record, end)
         yield from self._rebuild_sharing()
         yield from self._rebuild_names()
         batch = self._store.batch()
