@@ -132,5 +132,8 @@ def _read(contender: Contender, plan: Plan) -> None:
     for column, kind, readers in (
         (READ_ONE, "bytes", 1), (READ_TWO, "bytes", 2), (READ_JSON, "json", 1),
     ):  # fmt: skip
-        order = Order("read", f"filled-{kind}", 0, callers=readers, seconds=plan.seconds)
+        order = Order(
+            "read", f"filled-{kind}", 0,
+            callers=readers, seconds=plan.seconds, count=_FILL_BYTES,
+        )  # fmt: skip
         contender.add_round(column, contender.order(order).items_per_second)

@@ -7,7 +7,7 @@ from itertools import count
 from bench.peers.order import Order, Tally
 from bench.peers.peer import Program
 from bench.streams.callers import run_callers
-from bench.streams.catch_up import run_readers
+from bench.streams.catch_up import read_once, run_readers
 from bench.streams.fan_out import FanOut
 from bench.streams.requests import (
     BYTES,
@@ -32,7 +32,8 @@ class StreamDriver:
       With several items, it is a JSON array of them.
     - `fill`: append `count` times, one after the other.
     - `create many`: callers create streams, each call another one.
-    - `read`: as many readers as callers read the stream from its start; the items are bytes.
+    - `read`: as many readers as callers read the stream from its start; the items are bytes, and
+      the count says how many there are at least.
     - `fan-out`: readers get each message by server-sent events; see `FanOut`.
     """
 
@@ -87,6 +88,9 @@ class StreamDriver:
         run_callers(self._port, calls, order.seconds, 1, tally)
 
     def _read(self, order: Order, tally: Tally) -> None:
+        done, _ = read_once(self._port, order.name)
+        if done < order.count:
+            raise RuntimeError(f"{order.name} has {done} bytes; {order.count} were appended")
         run_readers(self._port, order.name, order.callers, order.seconds, tally)
 
     def _fan_out(self, order: Order, tally: Tally) -> None:

@@ -23,6 +23,9 @@ from bench.streams.programs import cargo_folder, npm_folder
 
 _NODE_VERSION, _RUST_VERSION = "0.3.7", "0.1.5"
 _PRISMA_VERSION, _BUN_VERSION = "0.1.11", "1.3.6"
+NODE_FOLDER = f"durable-streams-node-{_NODE_VERSION}"
+RUST_FOLDER = f"durable-streams-rust-{_RUST_VERSION}"
+PRISMA_FOLDER = f"prisma-streams-{_PRISMA_VERSION}"
 _BUN_MACHINES = {"x86_64": "x64", "aarch64": "aarch64"}
 
 
@@ -41,7 +44,7 @@ class NodeReference:
 
     def _folder(self) -> Path:
         package = f"@durable-streams/server@{_NODE_VERSION}"
-        return npm_folder(f"durable-streams-node-{_NODE_VERSION}", [package])
+        return npm_folder(NODE_FOLDER, [package])
 
     def running(self, folder: Path) -> AbstractContextManager[Server]:
         return running_on_a_port(folder, "node", self._command)
@@ -71,8 +74,8 @@ class RustServer:
         return _RUST_VERSION
 
     def _program(self) -> Path:
-        name = f"durable-streams-rust-{_RUST_VERSION}"
-        return cargo_folder(name, "durable-streams", _RUST_VERSION) / "bin/durable-streams-server"
+        folder = cargo_folder(RUST_FOLDER, "durable-streams", _RUST_VERSION)
+        return folder / "bin/durable-streams-server"
 
     def running(self, folder: Path) -> AbstractContextManager[Server]:
         return running_on_a_port(
@@ -103,7 +106,7 @@ class PrismaStreams:
 
     def _folder(self) -> Path:
         packages = [f"@prisma/streams-server@{_PRISMA_VERSION}", f"{self._bun()}@{_BUN_VERSION}"]
-        return npm_folder(f"prisma-streams-{_PRISMA_VERSION}", packages)
+        return npm_folder(PRISMA_FOLDER, packages)
 
     @contextmanager
     def running(self, folder: Path) -> Iterator[Server]:
