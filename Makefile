@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
 
-.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,15 @@ schemathesis: setup  ## Look for requests that the gateway does not answer as it
 	QUEUEBER_TEST_SCHEMATHESIS_EXAMPLES=200 QUEUEBER_TEST_SCHEMATHESIS_SECONDS=1800 \
 		$(BIN)/python -m pytest -q --timeout 1900 -k schemathesis tests/gateway/test_openapi.py
 
+CONFORMANCE_READY := conformance/node_modules/.ready
+
+$(CONFORMANCE_READY): conformance/package.json
+	cd conformance && npm install --no-package-lock --no-fund --no-audit --loglevel=error
+	@touch $@
+
+conformance: setup $(CONFORMANCE_READY)  ## Run the public suite of Durable Streams, in a minute (needs node 20)
+	$(BIN)/python -m conformance
+
 screenshots: setup  ## Take the pictures of docs/dashboard.md, in five minutes
 	$(BIN)/python -m scripts.screenshots
 
@@ -119,4 +128,4 @@ bench-spark: $(BENCH_READY)  ## Measure loads from Spark beside PostgreSQL's COP
 	$(BIN)/python -m bench.spark
 
 clean:  ## Remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .bench *.egg-info
+	rm -rf $(VENV) conformance/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .bench *.egg-info

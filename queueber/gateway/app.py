@@ -16,6 +16,7 @@ from queueber.gateway import (
     openapi,
     queues,
     server_routes,
+    streams,
     topics,
 )
 from queueber.gateway.bodies import (
@@ -33,12 +34,12 @@ from queueber.gateway.bounds import Bounds
 from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.log import log
-from queueber.gateway.origins import caller_of, check_origin
+from queueber.gateway.origins import Headers, caller_of, check_origin, page_headers
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
-from queueber.gateway.routes import Answer, Route, RouteTable
+from queueber.gateway.routes import Answer, PlainAnswer, Route, RouteTable
 from queueber.gateway.settings import GatewaySettings
 
-ROOMS = (health, metrics, server_routes, queues, topics, openapi, histories, dashboard)
+ROOMS = (health, metrics, server_routes, queues, topics, streams, openapi, histories, dashboard)
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
@@ -57,15 +58,19 @@ Observer = Callable[[Route | None, str, int, float], None]
 class _Sending:
     """Sends messages and knows the status of the answer; 0 until it has begun."""
 
-    __slots__ = ("_send", "status")
+    __slots__ = ("_send", "added", "status")
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0
+        self.added: Headers = []
+        """Headers of every answer to this request, errors among them."""
 
     async def __call__(self, message: Message) -> None:
         if not self.status:
             self.status = message["status"]
+            if self.added:
+                message["headers"] = [*message["headers"], *self.added]
         await self._send(message)
 
 
@@ -111,8 +116,8 @@ class Gateway:
         begun, route, sending = loop.time(), None, _Sending(send)
         try:
             headers = dict(scope["headers"])
-            check_origin(headers)
             route, names = self.table.find(scope["method"], scope["raw_path"])
+            self._check_page(route, headers, sending)
             with self.bounds.requests.taken():
                 await self._handle(route, names, headers, scope, receive, sending)
         except HungUp:
@@ -127,6 +132,13 @@ class Gateway:
         for observe in self.observers:
             observe(route, scope["method"], sending.status, loop.time() - begun)
 
+    def _check_page(self, route: Route, headers: Mapping[bytes, bytes], sending: _Sending) -> None:
+        allowed = self.settings.allowed_origins if route.is_for_pages else ()
+        if route.is_for_pages:
+            sending.added = page_headers(headers, allowed)
+        if route.method != "OPTIONS":  # the question whether a page may ask does nothing itself
+            check_origin(headers, allowed)
+
     async def _handle(
         self,
         route: Route,
@@ -136,16 +148,20 @@ class Gateway:
         receive: Receive,
         send: Send,
     ) -> None:
-        _check_accept(headers, route)
+        if not route.is_plain:
+            _check_accept(headers, route)
         body = await read_body(receive, headers, self.bounds, self.settings.body_bytes_max)
-        kind, raw = media_type(headers), None
-        if route.raw_headers is not None and kind == RAW_TYPE:
+        kind, raw, query, decoded = media_type(headers), None, None, None
+        if route.is_plain:
+            raw = body
+        elif route.raw_headers is not None and kind == RAW_TYPE:
             decoded, raw = decode_headers(route.raw_headers, headers), body
         else:
             decoded = decode_body(route, kind, body)
         size = len(body)
         del body  # spaces make a small request long, and a poll may wait for minutes
-        query = decode_query(route, scope["query_string"])
+        if not route.is_plain:
+            query = decode_query(route, scope["query_string"])
         call: Call[object, object] = Call(
             scope, receive, self.settings, self.bounds, headers, names, query, decoded, raw
         )
@@ -187,13 +203,18 @@ async def _send_answer(
     receive: Receive,
     send: Send,
     route: Route,
-    answer: msgspec.Struct | Answer | Response | None,
+    answer: msgspec.Struct | Answer | PlainAnswer | Response | None,
 ) -> None:
     match answer:
         case Response():
             for name, value in _EVERY_ANSWER:
                 answer.headers.setdefault(name.decode(), value.decode())
             await answer(scope, receive, send)
+        case PlainAnswer():
+            await send(
+                {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+            )
+            await send({"type": "http.response.body", "body": answer.body})
         case Answer():
             await _send_value(send, answer.status, answer.value, answer.headers)
         case _:

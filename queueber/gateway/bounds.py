@@ -54,13 +54,17 @@ class Bounds:
         self.is_stopping = False
 
     @contextlib.contextmanager
-    def waiting(self, awaited: "asyncio.Future[Any]") -> Iterator[None]:
-        """The request waits: it counts as one that waits, and no more as one under way."""
+    def waiting(self, awaited: "asyncio.Future[Any]", *, counts: bool = True) -> Iterator[None]:
+        """The request waits: it counts as one that waits, and no more as one under way.
+
+        One that shares the wait of others does not count: the limit of connections is its bound.
+        """
+        amount = 1 if counts else 0
         if self.is_stopping:
             awaited.cancel()
             raise too_busy(STOPPING)
         try:
-            self.waits.take()
+            self.waits.take(amount)
         except BaseException:
             awaited.cancel()
             raise
@@ -71,7 +75,7 @@ class Bounds:
         finally:
             # Not refused: it was admitted before, and has only its answer to send.
             self.requests.used += 1
-            self.waits.give_back()
+            self.waits.give_back(amount)
             self._waiting.discard(awaited)
 
     def stop_waiting(self) -> None:

@@ -59,15 +59,20 @@ class Call(Generic[Query, Body]):
         self._held_bytes = 0
 
     async def wait(
-        self, awaited: Awaitable[T], *, give_back: Callable[[T], Awaitable[object]] | None = None
+        self,
+        awaited: Awaitable[T],
+        *,
+        give_back: Callable[[T], Awaitable[object]] | None = None,
+        counts: bool = True,
     ) -> T:
         """Await something that may take long, unless the caller hangs up: then it is cancelled.
 
-        `give_back` gets what came in the same moment. Raises `HungUp`.
+        `give_back` gets what came in the same moment. `counts`: whether it is a wait of its own to
+        the server, of which there is a limit. Raises `HungUp`.
         """
         waiting = asyncio.ensure_future(awaited)
         self._let_go()  # what waits has said little, however long it was
-        with self.bounds.waiting(waiting):
+        with self.bounds.waiting(waiting, counts=counts):
             hang_up = asyncio.ensure_future(self._hang_up())
             try:
                 await asyncio.wait((waiting, hang_up), return_when=asyncio.FIRST_COMPLETED)

@@ -1,13 +1,15 @@
-"""Requests that a page of another site had a browser send are refused.
+"""Requests that a page of another site had a browser send are refused, unless it may use streams.
 
 A browser sends requests to any address for any page, also to loopback. A program sends no `Origin`,
 and a page of the gateway itself sends the gateway's. The owner of a name may let it point to
 loopback once its page is loaded: to the browser that page is then the gateway's own. So whoever has
 no credential must have asked for an address, or for `localhost`, which nobody can let point
 elsewhere.
+
+Streams are made for pages: an operator may name the origins whose pages use them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 
 from queueber.errors import Unauthenticated
@@ -16,11 +18,15 @@ from queueber.gateway.problems import Problem
 from queueber.gateway.settings import GatewaySettings
 from queueber.model import Credential
 
+ANY_ORIGIN = "*"
 
-def check_origin(headers: Mapping[bytes, bytes]) -> None:
-    """Raise a `Problem` if another site's page is behind the request."""
+Headers = list[tuple[bytes, bytes]]
+
+
+def check_origin(headers: Mapping[bytes, bytes], allowed: Sequence[str] = ()) -> None:
+    """Raise a `Problem` if the page of a site that is not allowed is behind the request."""
     origin = headers.get(b"origin")
-    if origin is None:
+    if origin is None or _is_allowed(origin, allowed):
         return
     host = headers.get(b"host", b"")
     _, scheme_ends, origin_host = origin.partition(b"://")
@@ -29,6 +35,24 @@ def check_origin(headers: Mapping[bytes, bytes]) -> None:
         raise Problem(
             403, "PERMISSION_DENIED", f"origin: pages of {shown} may not use this gateway"
         )
+
+
+def page_headers(headers: Mapping[bytes, bytes], allowed: Sequence[str]) -> Headers:
+    """What lets the browser show an answer to the page that asked, if its origin is allowed."""
+    policy = b"cross-origin" if allowed else b"same-origin"
+    found: Headers = [(b"cross-origin-resource-policy", policy)]
+    if ANY_ORIGIN in allowed:
+        found.append((b"access-control-allow-origin", b"*"))
+    elif allowed:
+        # Another origin gets another answer: caches must know.
+        found.append((b"vary", b"origin"))
+        if (origin := headers.get(b"origin")) is not None and _is_allowed(origin, allowed):
+            found.append((b"access-control-allow-origin", origin))
+    return found
+
+
+def _is_allowed(origin: bytes, allowed: Sequence[str]) -> bool:
+    return ANY_ORIGIN in allowed or origin.decode("latin-1").lower() in allowed
 
 
 def caller_of(headers: Mapping[bytes, bytes], settings: GatewaySettings) -> Credential | None:

@@ -1,7 +1,8 @@
 """Routes: one table of what the gateway answers, from which OpenAPI is made, too.
 
 Names in a path are percent-encoded single segments, so a path is split before it is decoded: the
-topic `a/b` is `/v1/topics/a%2Fb`.
+topic `a/b` is `/v1/topics/a%2Fb`. A name with a star, which is the last, takes the rest of the path
+with its slashes: the stream `a/b` is `/v1/stream/a/b`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -29,7 +30,16 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Handler = Callable[[Any], Awaitable[msgspec.Struct | Answer | Response | None]]
+@dataclass(frozen=True, slots=True)
+class PlainAnswer:
+    """An answer that is sent as it is: nothing is added to its headers."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes = b""
+
+
+Handler = Callable[[Any], Awaitable[msgspec.Struct | Answer | PlainAnswer | Response | None]]
 """Takes a `Call`. A struct is sent as JSON; None is an answer without a body."""
 
 
@@ -39,7 +49,7 @@ class Route:
 
     method: str
     path: str
-    """Such as `/v1/queues/{queue}/items`."""
+    """Such as `/v1/queues/{queue}/items`, or `/v1/stream/{path*}`."""
     handle: Handler
     summary: str
     tag: str
@@ -61,6 +71,10 @@ class Route:
     """Errors beyond those that every route may have."""
     body_example: object = None
     answer_example: object = None
+    is_plain: bool = False
+    """Whether its handler gets the body and the query as they came, of whatever type they are."""
+    is_for_pages: bool = False
+    """Whether pages of the origins that the settings allow may use it."""
     uses_client: bool = True
     """Whether it asks the server, as its caller."""
     is_shown: bool = True
@@ -69,15 +83,17 @@ class Route:
     @property
     def names(self) -> list[str]:
         """The names in its path, such as `queue`."""
-        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+        parts = self.path.split("/")
+        return [part[1:-1].rstrip("*") for part in parts if part.startswith("{")]
 
 
 class _Node:
-    __slots__ = ("methods", "name_child", "words")
+    __slots__ = ("methods", "name_child", "rest_child", "words")
 
     def __init__(self) -> None:
         self.words: dict[bytes, _Node] = {}
         self.name_child: _Node | None = None
+        self.rest_child: _Node | None = None
         self.methods: dict[str, Route] = {}
 
 
@@ -93,7 +109,9 @@ class RouteTable:
     def _put(self, route: Route) -> None:
         node = self._root
         for part in route.path.encode().split(b"/")[1:]:
-            if part.startswith(b"{"):
+            if part.endswith(b"*}"):
+                node.rest_child = node = node.rest_child or _Node()
+            elif part.startswith(b"{"):
                 node.name_child = node = node.name_child or _Node()
             else:
                 node = node.words.setdefault(part, _Node())
@@ -107,8 +125,10 @@ class RouteTable:
         if found is None:
             raise of_http(404, f"there is nothing at {_shown(raw_path)}; see /docs")
         node, encoded = found
-        # HEAD is a GET whose body is left out when it is sent.
-        route = node.methods.get("GET" if method == "HEAD" else method)
+        route = node.methods.get(method)
+        if route is None and method == "HEAD":
+            # It is a GET whose body is left out when it is sent.
+            route = node.methods.get("GET")
         if route is None:
             allowed = ", ".join(sorted(node.methods))
             raise of_http(405, f"{method} is not possible here; {allowed} is", allow=allowed)
@@ -117,14 +137,18 @@ class RouteTable:
     def _walk(
         self, node: _Node, parts: list[bytes], names: list[bytes]
     ) -> tuple[_Node, list[bytes]] | None:
-        """A word goes before a name."""
+        """A word goes before a name, and a name before the rest of the path."""
         if not parts:
             return (node, names) if node.methods else None
         first, rest = parts[0], parts[1:]
         if (child := node.words.get(first)) and (found := self._walk(child, rest, names)):
             return found
         if node.name_child is not None and first:
-            return self._walk(node.name_child, rest, [*names, first])
+            found = self._walk(node.name_child, rest, [*names, first])
+            if found is not None:
+                return found
+        if node.rest_child is not None:
+            return node.rest_child, [*names, b"/".join(parts)]
         return None
 
 

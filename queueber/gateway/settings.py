@@ -1,5 +1,6 @@
 """The options of a gateway, with their limits."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ DEFAULT_HTTP = "127.0.0.1:9091"
 WAIT_MS = 30 * SECOND_MS
 """How long a poll waits that does not say."""
 WAIT_MS_MAX = POLL_WAIT_MS_MAX
+_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[a-z0-9.\[\]:_-]+")
 _GIB_64 = 64 * 1024 * MIB
 
 
@@ -45,7 +47,11 @@ class GatewaySettings:
     """Connections of one process to the server: one for each credential in use."""
     retry_timeout_ms: int = 5 * SECOND_MS
     """How long a call is retried while the server is away, before the caller gets 503."""
+    stream_wait_ms: int = 30 * SECOND_MS
+    """How long a long poll of a stream waits for data; proxies give up after a minute or so."""
     shutdown_timeout_ms: int = 10 * SECOND_MS
+    allowed_origins: tuple[str, ...] = ()
+    """Origins such as `https://app.example` whose pages may use streams; `*` is any."""
     tls_certificate: Path | None = None
     """PEM file of the HTTP port's certificate; without one it speaks plain HTTP."""
     tls_key: Path | None = None
@@ -67,6 +73,12 @@ class GatewaySettings:
                 split_address(getattr(self, name))
             except InvalidArgument as error:
                 raise InvalidArgument(f"{name}: {error}") from None
+        for origin in self.allowed_origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise InvalidArgument(
+                    f"allowed-origins: {origin!r} is no origin in lower case such as "
+                    "https://app.example, nor *"
+                )
         if self.tls_key is not None and self.tls_certificate is None:
             raise InvalidArgument("tls-key: it needs a certificate; give tls-certificate, too")
         if self.tls_certificate is None and not (self.insecure or is_loopback(self.http)):
@@ -115,6 +127,7 @@ NUMBERS = (
     Bounded("idle_timeout_ms", 100, 3_600_000, "How long an idle connection is kept."),
     Bounded("clients_max", 1, 100_000, "Most connections to the server: one a credential."),
     Bounded("retry_timeout_ms", 0, 600_000, "How long to try while the server is away."),
+    Bounded("stream_wait_ms", 1, 600_000, "How long a long poll of a stream waits for data."),
     Bounded("shutdown_timeout_ms", 0, 600_000, "How long a shutdown waits for requests."),
 )
 """The numbers, with the lowest and the highest value of each."""

@@ -68,6 +68,11 @@ def _server_tls_flags(command: F) -> F:
     "--insecure", is_flag=True,
     help="Listen where other machines can reach it without TLS, or without a credential.",
 )  # fmt: skip
+@click.option(
+    "--allowed-origins", default="", envvar="QUEUEBER_GATEWAY_ALLOWED_ORIGINS", show_envvar=True,
+    metavar="ORIGIN,...",
+    help="Origins such as https://app.example whose pages may use streams; * is any.",
+)  # fmt: skip
 @_number_flags
 @click.option(
     "--address-file",
@@ -99,6 +104,8 @@ def gateway(
     The numbers can be set in the environment, too, such as QUEUEBER_GATEWAY_BODY_BYTES_MAX.
     """
     given["server_tls"] = _server_tls(given)
+    origins = given["allowed_origins"].split(",")
+    given["allowed_origins"] = tuple(each.strip().lower() for each in origins if each.strip())
     settings = GatewaySettings(**given)
     try:
         from queueber.gateway.processes import run

@@ -1,0 +1,1 @@
+"""The public conformance suite of Durable Streams: `python -m conformance` runs it."""

@@ -1,0 +1,152 @@
+"""PUT: create a stream, or say that it is there already as wanted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from queueber.errors import AlreadyExists
+from queueber.gateway.calls import Call
+from queueber.gateway.problems import Problem
+from queueber.gateway.routes import PlainAnswer
+from queueber.gateway.streams import answers, headers
+from queueber.gateway.streams.appended import tell_appended
+from queueber.gateway.streams.content import DEFAULT_TYPE, base_type, to_messages
+from queueber.gateway.streams.forks import ForkPoint, find_fork_point
+from queueber.gateway.streams.headers import Expiry
+from queueber.gateway.streams.paths import ROOT, stream_path
+from queueber.gateway.streams.stream_info import described, tail_headers, tail_of, type_of
+from queueber.limits import SECOND_MS
+from queueber.model import TopicInfo
+
+_AT_ONCE_MS = 1
+"""What a TTL of 0 seconds is to the server, to which 0 means that a topic stays."""
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """What the stream is to be."""
+
+    path: str
+    content_type: str
+    ttl_ms: int
+    expires_at_ms: int
+    closes: bool
+    fork: ForkPoint | None
+
+    def settings(self) -> dict[str, Any]:
+        """As the client takes them."""
+        found: dict[str, Any] = {}
+        if self.ttl_ms:
+            found["ttl"] = self.ttl_ms / SECOND_MS
+        if self.expires_at_ms:
+            found["expires_at"] = self.expires_at_ms / SECOND_MS
+        return found
+
+    def is_met_by(self, info: TopicInfo) -> bool:
+        settings = info.config.settings
+        return (
+            base_type(self.content_type) == base_type(type_of(info))
+            and self.ttl_ms == settings.ttl_ms
+            and self.expires_at_ms == settings.expires_at_ms
+            and self.closes == info.is_closed
+            and self._is_same_fork(info)
+        )
+
+    def _is_same_fork(self, info: TopicInfo) -> bool:
+        if self.fork is None:
+            return not info.parent
+        if self.fork.source != info.parent:
+            return False
+        place = (self.fork.offset, self.fork.cut_bytes)
+        return not self.fork.is_given or place == (info.fork_offset, info.cut_bytes)
+
+
+async def create(call: Call[Any, Any]) -> PlainAnswer:
+    path = stream_path(call.names)
+    expiry, asked = headers.expiry_of(call.headers), headers.fork_of(call.headers)
+    given_type = headers.content_type(call.headers)
+    closes = headers.closes(call.headers)
+    if asked is None:
+        kind = given_type or DEFAULT_TYPE
+        wanted = _Wanted(path, kind, *_times(expiry), closes, None)
+    else:
+        source = await _source(call, asked.source)
+        kind = given_type or type_of(source)
+        if base_type(kind) != base_type(type_of(source)):
+            raise _conflict(
+                f"content-type: it is {kind}, and that of {asked.source} is {type_of(source)}"
+            )
+        times = _times(expiry) if expiry != Expiry() else _inherited(source)
+        fork = await find_fork_point(call.client, source, asked)
+        wanted = _Wanted(path, kind, *times, closes, fork)
+    messages = to_messages(kind, call.raw or b"")
+    is_new = await _make(call, wanted, messages)
+    return await _answer(call, wanted, is_new=is_new, has_content=bool(messages))
+
+
+async def _make(call: Call[Any, Any], wanted: _Wanted, messages: list[bytes]) -> bool:
+    """True: it is new. One that exists with other settings is looked at afterwards."""
+    made: dict[str, Any] = {"messages": messages, "close": wanted.closes}
+    try:
+        if wanted.fork is None:
+            return await call.client.create_topic(
+                wanted.path, content_type=wanted.content_type, **wanted.settings(), **made
+            )
+        source = call.client.topic(wanted.fork.source, must_exist=True)
+        return await source.fork(
+            wanted.path,
+            wanted.fork.offset,
+            cut_bytes=wanted.fork.cut_bytes,
+            **wanted.settings(),
+            **made,
+        )
+    except AlreadyExists:
+        return False
+
+
+async def _answer(
+    call: Call[Any, Any], wanted: _Wanted, *, is_new: bool, has_content: bool
+) -> PlainAnswer:
+    try:
+        info = await described(call.client, wanted.path)
+    except Problem as problem:
+        if problem.status != 410:
+            raise
+        raise _conflict(f"{problem.detail}; choose another path") from None
+    if not is_new and not wanted.is_met_by(info):
+        raise _conflict(f"stream: {wanted.path} exists, and is not what is asked for here")
+    shown = [(b"content-type", type_of(info).encode()), *tail_headers(info)]
+    if is_new:
+        shown.append((b"location", _address(call, wanted.path)))
+        if has_content:
+            tell_appended(call, wanted.path, tail_of(info))
+    return answers.done(201 if is_new else 200, shown)
+
+
+def _address(call: Call[Any, Any], path: str) -> bytes:
+    host = call.headers.get(b"host") or b"localhost"
+    return f"{call.scope['scheme']}://".encode() + host + (ROOT + path).encode()
+
+
+def _times(expiry: Expiry) -> tuple[int, int]:
+    ttl_ms = 0
+    if expiry.ttl_seconds is not None:
+        ttl_ms = expiry.ttl_seconds * SECOND_MS or _AT_ONCE_MS
+    return ttl_ms, expiry.at_ms or 0
+
+
+def _inherited(source: TopicInfo) -> tuple[int, int]:
+    settings = source.config.settings
+    return settings.ttl_ms, settings.expires_at_ms
+
+
+async def _source(call: Call[Any, Any], path: str) -> TopicInfo:
+    try:
+        return await described(call.client, path)
+    except Problem as problem:
+        if problem.status != 410:
+            raise
+        raise _conflict(f"stream-forked-from: {path} is deleted") from None
+
+
+def _conflict(detail: str) -> Problem:
+    return Problem(409, "ALREADY_EXISTS", detail)

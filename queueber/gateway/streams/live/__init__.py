@@ -1,0 +1,1 @@
+"""Live readers of streams: one waiting call for all that wait at the same place."""
