@@ -119,6 +119,8 @@ TOPIC_NAME_BYTES_MAX = 255
 TOPIC_PARTITIONS_MAX = 256
 DEDUP_ID_BYTES_MAX = 256
 CONTENT_TYPE_BYTES_MAX = 255
+TEXT_SEQUENCE_BYTES_MAX = 1024
+SCHEMA_VERSION_MAX = (1 << 32) - 1
 GROUP_NAME_BYTES_MAX = 255
 GROUP_RESET_MAX = 100_000
 """Messages that are leased or to be retried, when a shared group is reset: one write drops them."""

@@ -13,6 +13,7 @@ from queueber.config import OPTIONS
 from queueber.events import EVENTS, WHO, Event
 from queueber.limits import MINUTE_MS
 from queueber.model import (
+    ForkAt,
     GroupKind,
     GroupSettings,
     ItemState,
@@ -210,7 +211,7 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         await service.groups.resume_group(topic, "g")
         await service.groups.reset_group(topic, "g", 0, Position())
         await service.topics.trim(topic, 0, Position())
-        await service.topics.fork(topic, "fork", TopicConfig(partitions=0), None, 0)
+        await service.topics.fork(topic, "fork", TopicConfig(partitions=0), ForkAt())
         await service.groups.delete_group(topic, "g")
         await service.topics.close(topic)
         await service.topics.delete_topic("fork", session)

@@ -11,6 +11,7 @@ from faults.simulation.contact import Contact
 from queueber.engine.topics.groups import cursor, get_group
 from queueber.model import (
     Bounds,
+    ForkAt,
     GroupAck,
     GroupSettings,
     MessageSlice,
@@ -106,7 +107,7 @@ class TopicCaller(Contact):
             topic,
             {"name": name, "partition": partition, "offset": offset},
             lambda service, found: service.topics.fork(
-                found, name, TopicConfig(partitions=0), partition, offset
+                found, name, TopicConfig(partitions=0), ForkAt(partition, offset)
             ),
         )
 

@@ -59,6 +59,7 @@ _SERVICE = (
     | _rules(Scope.EACH, "queue topic listQueues listTopics publish together histories")
     | _rules(Scope.QUEUE, "createQueue configureQueue deleteQueue", Action.ADMINISTER)
     | _rules(Scope.TOPIC, "createTopic configureTopic deleteTopic", Action.ADMINISTER)
+    | _rules(Scope.TOPIC, "describeTopic", Action.READ)
     | _rules(Scope.SERVER, "metrics", Action.OBSERVE)
     | _rules(Scope.SERVER, "beginBackup readBackup endBackup", Action.BACKUP)
 )

@@ -38,6 +38,8 @@ class TopicSettings:
     """The topic is deleted at this time, used or not."""
     dedup_window_ms: int = 2 * MINUTE_MS
     """For how long a second message with the same dedup id is recognised."""
+    schema_version: int = 0
+    """The schema that publications must say their messages were checked against; 0: none."""
 
 
 class GroupKind(Enum):
@@ -90,6 +92,14 @@ class Publication:
     """Whether the topic takes no message after these."""
     may_create: bool = True
     """Whether its caller may create the topic if there is none."""
+    content_type: str = ""
+    """If given, it must be that of the topic; parameters and letter case do not count."""
+    text_sequence: str = ""
+    """If given, it must be greater, byte by byte, than that of the last publication with one."""
+    number_decides: bool = False
+    """Whether a known number of the producer is a repeat, whatever the payloads are."""
+    schema_version: int = 0
+    """The schema that the messages were checked against."""
 
 
 @dataclass(slots=True)
@@ -105,6 +115,13 @@ class Published:
     """Which were published before, with the same dedup id; empty: none."""
     is_repeat: bool = False
     """Whether the whole call was published before, by the same producer."""
+    end_offset: int = 0
+    """Of a topic of one partition: where it goes on after these messages; of a repeat, or without
+    messages, where it goes on now."""
+    last_number: int = 0
+    """The highest number of a call of this producer and epoch."""
+    is_closed: bool = False
+    """Whether the topic takes no more messages."""
 
 
 class Start(Enum):
@@ -179,6 +196,10 @@ class MessageSlice:
     """Messages from the wanted offset on that were deleted before they were read."""
     is_closed: bool = False
     """Whether no further message will come after `end_offset`."""
+    content_type: str = ""
+    """These three are told if the read asks for them; see `TopicInfo`."""
+    origin: int = 0
+    number: int = 0
 
     @property
     def count(self) -> int:
@@ -193,6 +214,15 @@ class TopicConfig:
     partitions: int = 1
     content_type: str = ""
     alias: str = ""
+
+
+class ForkAt(NamedTuple):
+    """Where a fork begins: a partition and an offset in it, or where each partition ends."""
+
+    partition: int | None = None
+    offset: int = 0
+    cut_bytes: int = 0
+    """The fork's own first message has so many bytes of the message at the offset; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +254,16 @@ class TopicInfo:
     groups: Sequence[str]
     expires_at_ms: int
     """When it is deleted unless it is used; 0: never."""
+    origin: int = 0
+    """The same for a topic and its forks; another one for a topic that was created again."""
+    number: int = 0
+    """Of the topic; no other topic has had it, or will."""
+    fork_offset: int = 0
+    """Of a fork of one partition: the offset at which it began."""
+    cut_bytes: int = 0
+    """Of a fork: its own first message has so many bytes of the one at that offset; 0: none."""
+    text_sequence: str = ""
+    """That of the last publication that had one."""
 
 
 @dataclass(frozen=True, slots=True)

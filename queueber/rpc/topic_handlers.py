@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from queueber.auth.roles import Action
-from queueber.model import Published, TopicConfig
+from queueber.model import ForkAt, Publication, Published, TopicConfig
 from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, respond_with
 from queueber.rpc.group_handlers import GroupMethods
 from queueber.rpc.results_topic_handlers import ResultsTopicHandler
@@ -51,8 +51,9 @@ class TopicsMethods(Methods):
         params = context.params
         config = read_config(params.config)
         check_alias(self._session, config)
-        created = self._service.topics.create_topic(params.name, config, self._session)
-        return answer_with(context, "created", created)
+        first = _read_first(params, params.name)
+        made = self._service.topics.create_topic(params.name, config, self._session, first)
+        return _write_made(context, made)
 
     @call
     def configureTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
@@ -65,6 +66,12 @@ class TopicsMethods(Methods):
     def deleteTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
         deleted = self._service.topics.delete_topic(context.params.name, self._session)
         return answer_with(context, "deleted", deleted)
+
+    @call
+    def describeTopic_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        self._session.answers.check()
+        found = self._service.topics.describe_topic(context.params.name, self._session)
+        return respond_with(context, "topic", found, write_topic_info)
 
     @call
     async def listTopics_context(self, context: Any) -> None:  # noqa: N802  the schema's name
@@ -139,13 +146,10 @@ class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # ca
         config = read_config(request.config)
         check_right(self._session, Action.ADMINISTER, "topic", request.name)
         check_alias(self._session, config)
-        return self._service.topics.fork(
-            self._topic,
-            request.name,
-            config,
-            read_partition(request.partition),
-            request.offset,
-        )
+        at = ForkAt(read_partition(request.partition), request.offset, request.cutBytes)
+        first = _read_first(request, request.name)
+        made = self._service.topics.fork(self._topic, request.name, config, at, first)
+        return _write_made(context, made)
 
     @call
     def close_context(self, context: Any) -> Answer:
@@ -168,6 +172,22 @@ def check_alias(session: Session, config: TopicConfig) -> None:
 
 async def _give(context: Any, topic: object) -> None:
     context.results.topic = topic
+
+
+def _read_first(source: Any, name: str) -> Publication | None:
+    """What a new topic begins with."""
+    if not source._has("first"):
+        return None
+    first = read_publication(source.first)
+    first.topic = name
+    return first
+
+
+async def _write_made(context: Any, made: Awaitable[Published | None]) -> None:
+    published = await made
+    if published is not None:
+        context.results.created = True
+        write_published(context.results.init("published"), published)
 
 
 async def _write_first(context: Any, published: Awaitable[list[Published]]) -> None:

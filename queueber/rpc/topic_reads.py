@@ -16,6 +16,7 @@ _PARTITION, _FROM, _GROUP = (_FIELDS[name] for name in ("partition", "from", "gr
 _MESSAGES_MAX, _BYTES_MAX = _FIELDS["messagesMax"], _FIELDS["bytesMax"]
 _END_OFFSET, _END_MS = _FIELDS["endOffset"], _FIELDS["endMs"]
 _TIMEOUT_MS, _WITHOUT = _FIELDS["timeoutMs"], _FIELDS["without"]
+_TELLS_TOPIC, _GOES_ON = _FIELDS["tellsTopic"], _FIELDS["goesOn"]
 _NONE: frozenset[Column] = frozenset()
 
 
@@ -37,6 +38,8 @@ def answer_read(
         group=get(_GROUP),
         wait_ms=get(_TIMEOUT_MS),
         memory=memory,
+        tells_topic=get(_TELLS_TOPIC),
+        goes_on=get(_GOES_ON),
     )
 
     async def answer() -> None:

@@ -203,8 +203,10 @@ interface Service extends(Queue) {
   # `mustExist`, or unless the server is set to create none by itself. The name `queue/NAME/results`
   # is that of the results of a queue, which can only be read.
 
-  createTopic @8 (name :Text, config :TopicConfig) -> (created :Bool);
-  # False if it exists with this configuration; an error if it exists with another.
+  createTopic @8 (name :Text, config :TopicConfig, first :Publication)
+      -> (created :Bool, published :Published);
+  # False if it exists with this configuration; an error if it exists with another. A new topic has
+  # the messages of `first`, or none of both exists; one that exists takes none of them.
 
   configureTopic @9 (name :Text, config :TopicConfig) -> ();
   # Replace the settings. `partitions` may grow (0: as it is); the content type stays.
@@ -241,6 +243,9 @@ interface Service extends(Queue) {
   # if the server allows no more.
 
   endBackup @20 (id :Data) -> (ended :Bool);
+
+  describeTopic @21 (name :Text) -> (topic :TopicInfo);
+  # Does not count as use of the topic. Also describes one that is deleted, but kept for its forks.
 }
 
 struct RemoveManyRequest {
@@ -651,8 +656,9 @@ interface Topic {
   close @4 () -> ();
   # Take no more messages. Final; may be repeated.
 
-  fork @5 (req :ForkRequest) -> ();
-  # Create a topic that shares the messages of this one up to an offset, without a copy.
+  fork @5 (req :ForkRequest) -> (created :Bool, published :Published);
+  # Create a topic that shares the messages of this one up to an offset, without a copy. False if
+  # the same fork exists.
 
   find @6 (id :Data, sequence :UInt64) -> (found :Bool, partition :UInt32, offset :UInt64);
   # The message of an id; or with an empty id the first one of partition 0 with that sequence or a
@@ -730,6 +736,7 @@ struct TopicSettings {
   ttlMs @7 :UInt64;            # delete the topic once nobody has used it for so long; 0: never
   expiresAtMs @8 :UInt64;      # delete the topic at this time; 0: never
   dedupWindowMs @9 :UInt64 = 120000;  # of dedup ids
+  schemaVersion @10 :UInt32;   # every publication with messages must name this one; 0: none
 }
 
 struct Publication {
@@ -743,6 +750,13 @@ struct Publication {
   producer @7 :Producer;
   expectedOffset @8 :Int64 = -1;  # the offset that the first message must get; -1: any
   closes @9 :Bool;             # the topic takes no message after these
+  contentType @10 :Text;       # if given, it must be that of the topic; parameters and letter case
+                               # do not count
+  textSequence @11 :Text;      # if given, it must be greater, byte by byte, than that of the last
+                               # publication that had one
+  numberDecides @12 :Bool;     # a call of a producer with a number that is known is a repeat,
+                               # whatever its payloads are
+  schemaVersion @13 :UInt32;   # of the schema that the messages were checked against
 }
 
 struct Published {
@@ -755,6 +769,10 @@ struct Published {
   duplicates @5 :List(Bool);   # empty, or for each whether its dedup id was known
   isRepeat @6 :Bool;           # the producer repeated a call: this is about its messages
   count @7 :UInt32;
+  endOffset @8 :UInt64;        # of a topic of one partition: where it goes on after these messages;
+                               # of a repeat, or without messages: where it goes on now
+  lastNumber @9 :UInt64;       # the highest number of a call of this producer and epoch
+  isClosed @10 :Bool;          # the topic takes no more messages
 }
 
 struct Position {
@@ -781,6 +799,9 @@ struct TopicReadRequest {
   endMs @6 :UInt64;            # only messages that were published before it
   timeoutMs @7 :UInt64;        # how long to wait for the first message
   without @8 :Columns;         # columns to leave out: contents, keys, attributes
+  tellsTopic @9 :Bool;         # the answer has the last three fields of MessageSlice
+  goesOn @10 :Bool;            # the call goes on with the wait of an earlier one, and is no further
+                               # use of the topic
 }
 
 struct MessageColumns {
@@ -802,6 +823,9 @@ struct MessageSlice {
   endOffset @4 :UInt64;        # that the next message of the partition will get
   missed @5 :UInt64;           # messages from the wanted offset on that are deleted
   isClosed @6 :Bool;           # no message comes after `endOffset`
+  contentType @7 :Text;        # these three as in TopicInfo
+  origin @8 :UInt64;
+  number @9 :UInt64;
 }
 
 struct PartitionInfo {
@@ -823,6 +847,12 @@ struct TopicInfo {
   parent @7 :Text;             # of a fork
   groups @8 :List(Text);
   expiresAtMs @9 :UInt64;      # 0: never
+  origin @10 :UInt64;          # the same for a topic and its forks; another one for a topic that
+                               # was deleted and created again
+  number @11 :UInt64;          # of the topic; none that was or will be created has the same
+  forkOffset @12 :UInt64;      # of a fork of one partition: the offset at which it began
+  cutBytes @13 :UInt64;        # of a fork: see ForkRequest
+  textSequence @14 :Text;      # of the last publication that had one
 }
 
 struct ForkRequest {
@@ -830,6 +860,9 @@ struct ForkRequest {
   config @1 :TopicConfig;      # partitions and, if it is empty, content type are those of the topic
   partition @2 :Int32 = -1;    # with -1 the fork begins where each partition ends
   offset @3 :UInt64;           # of that partition: the fork shares the messages before it
+  cutBytes @4 :UInt64;         # the first message of the fork itself has so many bytes, less than
+                               # all, of the message at `offset`; 0: there is none
+  first @5 :Publication;       # what a new fork has after the messages that it shares
 }
 
 enum GroupKind {

@@ -139,6 +139,11 @@ struct TopicRecord {
   ttlMs @18 :UInt64;
   expiresAtMs @19 :UInt64;
   dedupWindowMs @20 :UInt64 = 120000;
+  schemaVersion @21 :UInt32;
+  origin @22 :UInt32;          # of a fork: the number of the topic that its oldest ancestor is
+  forkOffset @23 :UInt64;      # of a fork of one partition: the offset at which it began
+  cutBytes @24 :UInt64;        # of a fork: its first message has so many bytes of the one there
+  textSequence @25 :Text;      # of the last publication that had one
 }
 
 struct GroupRecord {

@@ -91,6 +91,19 @@ class Publishing:
         """Write the calls of the session that are gathered: what follows comes after them."""
         self._shell.write_gathered(self, session)
 
+    def check_first(self, session: Session, name: str, first: Publication | None) -> None:
+        """Refuse what a new topic cannot begin with. Who may create it may also close it."""
+        if first is None:
+            return
+        limits = self._shell.limits
+        check_publications(
+            [first],
+            payload_bytes_max=limits.payload_bytes_max,
+            message_bytes_max=limits.message_bytes_max,
+        )
+        if first.messages.payloads:
+            check_right(session, Action.ADD, "topic", name)
+
     # --- rights -----------------------------------------------------------------------------------
 
     def check_rights(self, session: Session, publications: Sequence[Publication]) -> None:
@@ -181,8 +194,7 @@ class Publishing:
                 topic = engine.get(publication.topic, tx.now_ms, tx)
         else:
             check_topic_alive(topic, tx.now_ms)
-        if topic.use(tx.now_ms):
-            topic.note_use(tx)
+        topic.use_in(tx)
         return topic
 
 
@@ -192,6 +204,7 @@ def _is_plain(publication: Publication) -> bool:
         publication.producer
         or publication.expected_offset is not None
         or publication.closes
+        or publication.text_sequence
         or any(publication.messages.dedup_ids)
     )
 
@@ -204,7 +217,8 @@ def check_once(topics: Sequence[TopicState], publications: Sequence[Publication]
         if topics.count(topic) > 1 and not _is_plain(publications[at]):
             raise InvalidArgument(
                 f"publications: topic {topic.name!r} is there twice; a call has one publication "
-                "to a topic if it has a producer, dedup ids or an expected offset, or closes it"
+                "to a topic if it has a producer, dedup ids, an expected offset or a text "
+                "sequence, or closes it"
             )
 
 
@@ -243,6 +257,15 @@ class _Open:
     parts: list[Publication]
 
 
+def _are_alike(opened: _Open, publication: Publication) -> bool:
+    """Whether they demand the same of the topic."""
+    first = opened.parts[0]
+    return (
+        first.content_type == publication.content_type
+        and first.schema_version == publication.schema_version
+    )
+
+
 class _Joined:
     """Publications of many calls, those to one topic joined as far as their order allows."""
 
@@ -256,7 +279,7 @@ class _Joined:
         if own and (None in own) != (partition is None):
             own.clear()  # they may have partitions in common: keep their order
         found = own.get(partition)
-        if found is None or not _is_plain(publication):
+        if found is None or not _is_plain(publication) or not _are_alike(found, publication):
             found = own[partition] = _Open(len(self._all), [])
             self._all.append((topic, found))
         found.parts.append(publication)
@@ -280,7 +303,11 @@ def _split(published: Published, counts: Sequence[int]) -> list[Published]:
         return [published]
     p: Any = published
     bounds = list(pairwise(accumulate(counts, initial=0)))
-    return [
+    split = [
         Published(p.at_ms, p.partitions[a:b], p.offsets[a:b], ids, p.sequences[a:b])
         for (a, b), ids in zip(bounds, split_ids(p.ids, counts), strict=True)
     ]
+    if p.end_offset:
+        for each in split:
+            each.end_offset = each.offsets[-1] + 1
+    return split

@@ -37,15 +37,20 @@ class Reads:
         group: str = "",
         wait_ms: int = 0,
         memory: AnswerMemory | None = None,
+        tells_topic: bool = False,
+        goes_on: bool = False,
     ) -> Awaitable[MessageSlice]:
         """Messages up to the bounds, and no more than the server allows.
+
+        A read is one use of its topic, when it begins: neither waiting nor a call that `goes_on`
+        with the wait of an earlier one is another.
 
         With none there it waits, unless none can come: at an end that the bounds set, or in a
         closed topic.
         """
         shell = self._shell
         self._publishing.written_first(topic.session)
-        state = self._topics.alive(topic)
+        state = topic.state if goes_on else self._topics.alive(topic)
         offset, missed = self._start(state, partition, position, group)
         cut = self.cut(bounds)
 
@@ -55,6 +60,10 @@ class Reads:
                 memory.check()
             found = self.slice(state, partition, offset, cut)
             found.missed += missed
+            if tells_topic:
+                found.content_type = state.record.content_type
+                found.origin = shell.engine.topics.origin(state)
+                found.number = state.queue_id
             if memory is not None:
                 memory.take(sum(len(each.payloads) for each in found.packed))
             is_over = found.is_closed or bool(cut.end_offset and offset >= cut.end_offset)

@@ -60,7 +60,10 @@ class ResultTopics:
         group: str = "",
         wait_ms: int = 0,
         memory: AnswerMemory | None = None,
+        tells_topic: bool = False,
+        goes_on: bool = False,
     ) -> Awaitable[MessageSlice]:
+        """Results have no content type and no origin, and reading them is no use of anything."""
         topic.queue.check_alive()
         _check_partition(topic, partition)
         check_no_group(position, group)

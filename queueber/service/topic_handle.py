@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from queueber.engine.topics.topic_state import TopicState
+from queueber.engine.topics.topics import not_found
 from queueber.errors import NotFound
 from queueber.service.session import Session
 
@@ -24,4 +25,6 @@ def check_topic_alive(topic: TopicState, now_ms: int) -> None:
 
 
 def topic_deleted(topic: TopicState) -> NotFound:
+    if topic.record.forks:
+        return not_found(topic.name, topic.record.forks)
     return NotFound(f"topic {topic.name!r} was deleted, or has expired; ask for it again")

@@ -8,14 +8,16 @@ from typing import Any, TypeVar
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.topics.describe import topic_info
 from queueber.engine.topics.forks import fork
+from queueber.engine.topics.publish import publish_first
 from queueber.engine.topics.read import find_id, find_sequence
 from queueber.engine.topics.topic_state import TopicState
+from queueber.engine.topics.topics import not_found
 from queueber.engine.topics.trim import trim_topic
 from queueber.errors import InvalidArgument
 from queueber.limits import TOPIC_LIST_MAX
-from queueber.model import Position, TopicConfig, TopicInfo
+from queueber.model import ForkAt, Position, Publication, Published, TopicConfig, TopicInfo
 from queueber.service.durable_ends import DurableEnds
-from queueber.service.publish import Publishing
+from queueber.service.publish import Publishing, starts_of
 from queueber.service.rights import audit_creation, check_any_right, seen_topics
 from queueber.service.session import Session
 from queueber.service.shell import Shell
@@ -69,31 +71,44 @@ class Topics:
         audit_creation(session, "topic", name)
         return self._create(name, config, session, lambda topic, _: TopicHandle(topic, session))
 
-    def create_topic(self, name: str, config: TopicConfig, session: Session) -> Awaitable[bool]:
-        """Whether it is new; one that exists must have the same configuration."""
+    def create_topic(
+        self,
+        name: str,
+        config: TopicConfig,
+        session: Session,
+        first: Publication | None = None,
+    ) -> Awaitable[Published | None]:
+        """Where its first messages are; None if it exists, with the same configuration."""
         config = replace(config, partitions=config.partitions or 1)
         check_config(config)
+        self._publishing.check_first(session, name, first)
         self._publishing.check_may_make(name, session)
-        return self._create(name, config, session, lambda _, is_new: is_new)
+        return self._create(name, config, session, lambda _, first: first, first)
 
     def _create(
         self,
         name: str,
         config: TopicConfig,
         session: Session,
-        answer: Callable[[TopicState, bool], T],
+        answer: Callable[[TopicState, Published | None], T],
+        first: Publication | None = None,
     ) -> Awaitable[T]:
         check_new_topic_name(name)
         shell = self._shell
         shell.write_gathered(self._publishing)
-        topic, is_new = shell.run(None, self._put, name, config)
-        if is_new:
+        topic, published = shell.run(None, self._put, name, config, first)
+        if published is not None:
             shell.log_topic(session, "topic_created", name, {"config": config})
+            self._wrote_first(topic, published)
         self._woken()
-        return shell.durable(answer(topic, is_new))
+        return shell.durable(answer(topic, published))
 
-    def _put(self, tx: Transaction[Any], name: str, config: TopicConfig) -> tuple[TopicState, bool]:
-        return self._shell.engine.topics.create(
+    def _put(
+        self, tx: Transaction[Any], name: str, config: TopicConfig, first: Publication | None
+    ) -> tuple[TopicState, Published | None]:
+        """The topic, and if it is new where its first messages are."""
+        topics = self._shell.engine.topics
+        topic, is_new = topics.create(
             tx,
             name,
             config.settings,
@@ -101,6 +116,11 @@ class Topics:
             content_type=config.content_type,
             alias=config.alias,
         )
+        return topic, publish_first(tx, topics, topic, first) if is_new else None
+
+    def _wrote_first(self, topic: TopicState, published: Published) -> None:
+        """Nobody reads the messages of a new topic before they are durable."""
+        self._ends.written(starts_of([[topic]], [[published]]))
 
     def configure_topic(self, name: str, config: TopicConfig, session: Session) -> Awaitable[None]:
         """Replace settings and alias; `partitions` may grow, and 0 leaves them as they are."""
@@ -119,7 +139,7 @@ class Topics:
         check_topic_name(name)
         shell = self._shell
         topic = shell.engine.topics.find(name)
-        if topic is None or topic.record.is_deleted:
+        if topic is None or not topic.is_alive(shell.clock.now_ms()):
             return shell.durable(False)
         engine = shell.engine.topics
         done = self._write(topic, session, lambda tx: engine.delete(tx, topic), "topic_deleted", {})
@@ -149,6 +169,17 @@ class Topics:
     def _find(self, name: str) -> TopicState:
         check_topic_name(name)
         return self._shell.engine.topics.get(name, self._shell.clock.now_ms())
+
+    def describe_topic(self, name: str, session: Session) -> Awaitable[TopicInfo]:
+        """What there is of a topic, also of one that only its forks keep. No use of it: one that is
+        deleted when nobody uses it is not kept by this."""
+        check_topic_name(name)
+        self._publishing.written_first(session)
+        shell, topics = self._shell, self._shell.engine.topics
+        now_ms, topic = shell.clock.now_ms(), topics.find(name)
+        if topic is None or not (topic.is_alive(now_ms) or topic.record.forks):
+            raise not_found(name, 0)
+        return shell.durable(topic_info(topic, topics, now_ms))
 
     # --- one of them ------------------------------------------------------------------------------
 
@@ -188,15 +219,24 @@ class Topics:
         )
 
     def fork(
-        self, topic: TopicHandle, name: str, config: TopicConfig, partition: int | None, offset: int
-    ) -> Awaitable[None]:
-        """Create a topic that shares the messages of this one up to an offset."""
+        self,
+        topic: TopicHandle,
+        name: str,
+        config: TopicConfig,
+        at: ForkAt,
+        first: Publication | None = None,
+    ) -> Awaitable[Published | None]:
+        """Create a topic that shares the messages of this one up to an offset. Answers where its
+        first messages are; None if the same fork exists."""
         check_new_topic_name(name)
         check_config(config, is_new=False)
-        if partition is None and offset:
-            raise InvalidArgument(
-                f"offset: {offset} is given without a partition; name the partition that it is of"
-            )
+        for field, value in (("offset", at.offset), ("cutBytes", at.cut_bytes)):
+            if at.partition is None and value:
+                raise InvalidArgument(
+                    f"{field}: {value} is given without a partition; name the partition that it "
+                    "is of"
+                )
+        self._publishing.check_first(topic.session, name, first)
         state, engine = self.alive(topic), self._shell.engine.topics
         if config.partitions not in (0, state.partitions):
             raise InvalidArgument(
@@ -206,10 +246,20 @@ class Topics:
 
         self._publishing.check_may_make(name, topic.session)
 
-        def make(tx: Transaction[Any]) -> None:
-            fork(tx, engine, state, name, config, partition, offset)
+        def make(tx: Transaction[Any]) -> tuple[TopicState, Published | None]:
+            made, is_new = fork(tx, engine, state, name, config, at)
+            return made, publish_first(tx, engine, made, first) if is_new else None
 
-        return self._write(state, topic.session, make, "topic_forked", {"fork": name})
+        shell = self._shell
+        shell.write_gathered(self._publishing)  # those calls came before
+        made, published = shell.run(None, make)
+        shell.log_topic(topic.session, "topic_forked", state.name, {"fork": name})
+        if published is not None:
+            if at.cut_bytes:
+                self._ends.written([(made, at.partition or 0, at.offset)])
+            self._wrote_first(made, published)
+        self._woken()
+        return shell.durable(published)
 
     def find(self, topic: TopicHandle, message_id: bytes, sequence: int) -> tuple[int, int] | None:
         """Partition and offset of a message, by its id or else by its sequence."""

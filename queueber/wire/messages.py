@@ -31,7 +31,11 @@ _PACKED, _KEYS, _ATTRIBUTES = (_PUBLICATION[name] for name in ("packed", "keys",
 _TOPIC, _PAYLOADS, _CLOSES = (_PUBLICATION[name] for name in ("topic", "payloads", "closes"))
 _INTO, _EXPECTED = _PUBLICATION["partition"], _PUBLICATION["expectedOffset"]
 _DEDUP_IDS, _PRODUCER = _PUBLICATION["dedupIds"], _PUBLICATION["producer"]
-_DUPLICATES = wire.Published.schema.fields["duplicates"]
+_CONTENT_TYPE, _TEXT_SEQUENCE = _PUBLICATION["contentType"], _PUBLICATION["textSequence"]
+_NUMBER_DECIDES, _SCHEMA_VERSION = _PUBLICATION["numberDecides"], _PUBLICATION["schemaVersion"]
+_PUBLISHED = wire.Published.schema.fields
+_DUPLICATES, _AT_MS, _COUNT = (_PUBLISHED[name] for name in ("duplicates", "atMs", "count"))
+_ID_RUNS, _PUBLISHED_END = _PUBLISHED["idRuns"], _PUBLISHED["endOffset"]
 _SLICE = wire.MessageSlice.schema.fields
 _PARTITION, _MISSED, _IS_CLOSED = (_SLICE[name] for name in ("partition", "missed", "isClosed"))
 _NEXT_OFFSET, _END_OFFSET = _SLICE["nextOffset"], _SLICE["endOffset"]
@@ -76,6 +80,10 @@ def read_publication(source: Any) -> Publication:
         read_producer(source.producer) if has(_PRODUCER) else None,
         read_optional("expectedOffset", get(_EXPECTED)),
         get(_CLOSES),
+        content_type=get(_CONTENT_TYPE) if has(_CONTENT_TYPE) else "",
+        text_sequence=get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
+        number_decides=get(_NUMBER_DECIDES),
+        schema_version=get(_SCHEMA_VERSION),
     )
 
 
@@ -104,21 +112,35 @@ def write_publication(target: Any, publication: Publication) -> None:
         target.expectedOffset = publication.expected_offset
     if publication.closes:
         target.closes = True
+    if publication.content_type:
+        target.contentType = publication.content_type
+    if publication.text_sequence:
+        target.textSequence = publication.text_sequence
+    if publication.number_decides:
+        target.numberDecides = True
+    if publication.schema_version:
+        target.schemaVersion = publication.schema_version
 
 
 def write_published(target: Any, published: Published) -> None:
-    target.atMs = published.at_ms
-    target.count = len(published.offsets)
+    put = target._set_by_field  # a name takes four times as long
+    put(_AT_MS, published.at_ms)
+    put(_COUNT, len(published.offsets))
+    put(_PUBLISHED_END, published.end_offset)
     target.partitions = _one_if_same(published.partitions)
     target.offsets = _one_if_consecutive(published.offsets)
     target.sequences = _one_if_consecutive(published.sequences)
     ids = published.ids
     runs = ids if isinstance(ids, IdRuns) else IdRuns([(each, 1) for each in ids])  # type: ignore[misc]
-    target.idRuns = runs.packed
+    put(_ID_RUNS, runs.packed)
     if published.duplicates:
         target.duplicates = list(published.duplicates)
     if published.is_repeat:
         target.isRepeat = True
+    if published.last_number:
+        target.lastNumber = published.last_number
+    if published.is_closed:
+        target.isClosed = True
 
 
 def read_published(source: Any) -> Published:
@@ -132,6 +154,9 @@ def read_published(source: Any) -> Published:
         _consecutive(source.sequences, count),
         list(source.duplicates) if source._has_by_field(_DUPLICATES) else (),
         source.isRepeat,
+        source.endOffset,
+        source.lastNumber,
+        source.isClosed,
     )
 
 
@@ -166,6 +191,10 @@ def write_slice(target: Any, found: MessageSlice, without: frozenset[Column] = f
         put(_MISSED, found.missed)
     if found.is_closed:
         put(_IS_CLOSED, True)
+    if found.number:
+        target.contentType = found.content_type
+        target.origin = found.origin
+        target.number = found.number
     if found.packed:
         write_columns(target.init("messages"), found.packed, without)
 
@@ -179,6 +208,9 @@ def read_slice(source: Any) -> MessageSlice:
         source.endOffset,
         source.missed,
         source.isClosed,
+        source.contentType,
+        source.origin,
+        source.number,
     )
 
 

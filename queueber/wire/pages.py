@@ -10,7 +10,7 @@ from struct import Struct, unpack_from
 from typing import Any, NamedTuple
 
 from queueber.ids import ItemId, shifted
-from queueber.model import PackedContents
+from queueber.model import PackedContents, PackedMessages
 from queueber.schema import wire
 
 _PIECE = Struct(">IQQ16sQ")
@@ -54,6 +54,31 @@ class Columns:
         part.keys = self.keys and self.keys[start:stop]
         part.attributes = self.attributes and self.attributes[start:stop]
         return part
+
+    def packed(self) -> list[PackedMessages]:
+        """The pieces, each with its payloads as one run of bytes."""
+        payloads = self.payloads
+        if not isinstance(payloads, PackedContents):
+            payloads = PackedContents.pack(payloads)
+        at, pieces = 0, list[PackedMessages]()
+        for piece in self.pieces:
+            end = at + piece.count
+            own = payloads[at:end]
+            pieces.append(
+                PackedMessages(
+                    piece.offset,
+                    piece.count,
+                    piece.at_ms,
+                    piece.id,
+                    piece.sequence,
+                    own.ends_from_zero,
+                    bytes(own.values),
+                    list(self.keys[at:end]) if self.keys else (),
+                    list(self.attributes[at:end]) if self.attributes else (),
+                )
+            )
+            at = end
+        return pieces
 
     @property
     def next_offset(self) -> int:

@@ -32,6 +32,7 @@ from queueber.engine.topics.trim import trim_topic
 from queueber.ids import IdSource
 from queueber.limits import HOUR_MS, MIB, MINUTE_MS
 from queueber.model import (
+    ForkAt,
     GroupKind,
     GroupSettings,
     NewMessages,
@@ -149,7 +150,7 @@ class TopicDamage:
         self._publish("parent", ["a", "b"])
         self._publish("parent", ["c", "d"])
         tx = self.tx()
-        fork(tx, self.engine.topics, self.topic("parent"), "child", TopicConfig(), 0, 3)
+        fork(tx, self.engine.topics, self.topic("parent"), "child", TopicConfig(), ForkAt(0, 3))
         tx.commit()
         self._publish("child", ["e"])
 

@@ -11,7 +11,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append_block
 from queueber.engine.records.dedup_keys import DedupKeys, KeyLookup
 from queueber.engine.records.producers import ProducerCall
-from queueber.engine.topics import bridge, forks, groups, publish
+from queueber.engine.topics import append, bridge, conditions, forks, groups, publish
 from queueber.engine.topics.compaction import Compaction
 from queueber.engine.topics.group_fronts import UndeliveredFront
 from queueber.engine.topics.read import read, start_of
@@ -84,9 +84,9 @@ def forget_dedup_ids_early(patch: Patch) -> None:
 def accept_gaps_of_producers(patch: Patch) -> None:
     check = ProducerCall._check
 
-    def lax(turn: ProducerCall, tx: Any, items: int) -> None:
+    def lax(turn: ProducerCall, tx: Any, items: int, decides: bool) -> None:
         try:
-            check(turn, tx, items)
+            check(turn, tx, items, decides)
         except Aborted as error:
             if "leaves a gap" not in str(error) or not isinstance(tx.queue, TopicState):
                 raise
@@ -161,22 +161,22 @@ def lose_messages_on_a_bridge(patch: Patch) -> None:
 
 
 def ignore_the_expected_offset(patch: Patch) -> None:
-    patch.setattr(publish, "_check_expected", lambda *_: None)
+    patch.setattr(publish, "check_expected", lambda *_: None)
 
 
 def publish_to_closed_topics(patch: Patch) -> None:
-    patch.setattr(publish, "_check_open", lambda *_: None)
+    patch.setattr(conditions, "_check_open", lambda *_: None)
 
 
 def mix_up_the_offsets_of_partitions(patch: Patch) -> None:
-    spread = publish._spread
+    spread = append._spread
 
     def mixed_up(*arguments: Any) -> Published:
         found = spread(*arguments)
         found.offsets = list(reversed(found.offsets))
         return found
 
-    patch.setattr(publish, "_spread", mixed_up)
+    patch.setattr(append, "_spread", mixed_up)
 
 
 def take_a_topic_for_the_one_before_it(patch: Patch) -> None:

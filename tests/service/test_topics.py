@@ -118,7 +118,7 @@ def test_a_publish_that_is_refused_fails_alone() -> None:
         assert isinstance(done, list)
         assert list(done[0].offsets) == [1]
         assert isinstance(refused, FailedPrecondition)
-        assert str(refused) == "topic 't' is closed, and takes no more messages [tail=1]"
+        assert str(refused) == "topic 't' is closed, and takes no more messages [tail=1 closed=1]"
         assert isinstance(new, list)
         assert list(new[0].offsets) == [0]
 

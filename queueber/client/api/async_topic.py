@@ -13,7 +13,7 @@ from queueber.client.arguments.positions import StartOptions, to_position
 from queueber.client.arguments.topic_settings import (
     Kind,
     NewGroupArguments,
-    TopicSettingsArguments,
+    TopicArguments,
     split_start,
 )
 from queueber.client.arguments.values import Id, Seconds
@@ -56,6 +56,11 @@ class AsyncTopic:
         repeated call is recognised, and so the client repeats it after a lost connection; other
         publishes raise `OutcomeUnknown` then. `expected_offset` is the one that the first message
         must get, else `FailedPrecondition`. `close`: the topic takes no message after these.
+
+        Further conditions, each `FailedPrecondition` if it does not hold: `content_type` must be
+        that of the topic; `text_sequence` must be greater, byte by byte, than that of the last
+        publish that had one; `schema_version` must be that of the topic. With `number_decides` a
+        call of a producer whose number is known is a repeat, whatever its messages are.
         """
         publication = to_publication(self.name, messages, **options)
         return await wait_for_async(self._calls.publish(publication))
@@ -74,7 +79,8 @@ class AsyncTopic:
 
         At most `limit` messages and `bytes`, only those before `end_offset` and `end_time`. When
         there is none, wait up to `wait` seconds. `without` names columns that the server leaves
-        out: "contents", "keys" or "attributes".
+        out: "contents", "keys" or "attributes". With `tells_topic` the page has the content type,
+        origin and number of the topic.
         """
         asked = to_read(partition, **options)
         return MessagePage(await wait_for_async(self._calls.reads.read(asked, wait)))
@@ -162,14 +168,29 @@ class AsyncTopic:
         offset: int | None = None,
         *,
         partition: int | None = None,
-        **settings: Unpack[TopicSettingsArguments],
-    ) -> "AsyncTopic":
-        """Create a topic that shares the messages of this one before `offset`, without a copy.
+        cut_bytes: int = 0,
+        messages: AnyMessages = (),
+        close: bool = False,
+        **settings: Unpack[TopicArguments],
+    ) -> bool:
+        """Create a topic that shares the messages of this one before `offset`, without a copy;
+        False when the same fork exists.
 
-        Without an offset it shares all that there are. `partition` is that of the offset (0).
+        Without an offset it shares all that there are. `partition` is that of the offset (0). With
+        `cut_bytes` the fork's own first message is that many bytes of the message at the offset.
+        `messages` follow, and with `close` the fork takes no others.
         """
-        await wait_for_async(self._calls.fork(name, offset, partition, settings))
-        return AsyncTopic(self._client, self._client.topic(name, must_exist=True))
+        return await wait_for_async(
+            self._calls.fork(
+                name,
+                offset,
+                partition,
+                settings,
+                cut_bytes=cut_bytes,
+                messages=messages,
+                close=close,
+            )
+        )
 
     # --- groups -----------------------------------------------------------------------------------
 

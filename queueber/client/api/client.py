@@ -28,6 +28,7 @@ from queueber.model import (
     QueueSettings,
     ServerInfo,
     Stats,
+    TopicInfo,
 )
 from queueber.tls import TlsOptions, to_tls
 
@@ -126,12 +127,29 @@ class Client:
         calls = self._connected()
         return Topic(calls, calls.topic(name, must_exist=must_exist))
 
-    def create_topic(self, name: str, **settings: Unpack[TopicArguments]) -> bool:
+    def create_topic(
+        self,
+        name: str,
+        *,
+        messages: AnyMessages = (),
+        close: bool = False,
+        **settings: Unpack[TopicArguments],
+    ) -> bool:
         """Create a topic; False when it exists with the same settings.
 
-        `AlreadyExists` when it exists with others.
+        `AlreadyExists` when it exists with others. A new topic begins with `messages`, and with
+        `close` takes no others; one that exists is not changed.
         """
-        return wait_for(self._connected().topic_list.create(name, settings))
+        calls = self._connected().topic_list
+        return wait_for(calls.create(name, settings, messages, close=close))
+
+    def describe_topic(self, name: str) -> TopicInfo:
+        """A topic's settings, and how far its partitions reach.
+
+        Unlike `topic(name).describe()` this is no use of the topic, which one with a `ttl` would
+        count. It also tells of a topic that is deleted, but kept for its forks.
+        """
+        return wait_for(self._connected().topic_list.describe(name))
 
     def configure_topic(self, name: str, **settings: Unpack[TopicArguments]) -> None:
         """Change the settings that are named; the others stay as they are.

@@ -9,6 +9,7 @@ from typing import Any
 from queueber.client.calls.reads import ReadPage
 from queueber.ids import ItemId, shifted
 from queueber.limits import SECOND_MS
+from queueber.model import PackedMessages
 from queueber.wire.pages import Columns, Piece
 
 _SHOWN_BYTES = 40
@@ -92,6 +93,16 @@ class MessagePage(Sequence[Message]):
         """Messages from the wanted offset on that were deleted before they were read."""
         self.is_closed = page.is_closed
         """Whether no further message will come after `end_offset`."""
+        self.content_type = page.content_type
+        """These three are told by a read with `tells_topic`; see `TopicInfo`."""
+        self.origin = page.origin
+        self.number = page.number
+
+    @property
+    def packed(self) -> list[PackedMessages]:
+        """The messages in pieces that were published together, with the payloads of each as one
+        run of bytes; for programs that pass them on as they are."""
+        return self._columns.packed()
 
     @property
     def payloads(self) -> list[bytes]:

@@ -14,7 +14,7 @@ from queueber.client.arguments.positions import StartOptions, to_position
 from queueber.client.arguments.topic_settings import (
     Kind,
     NewGroupArguments,
-    TopicSettingsArguments,
+    TopicArguments,
     split_start,
 )
 from queueber.client.arguments.values import Id, Seconds
@@ -55,6 +55,11 @@ class Topic:
         repeated call is recognised, and so the client repeats it after a lost connection; other
         publishes raise `OutcomeUnknown` then. `expected_offset` is the one that the first message
         must get, else `FailedPrecondition`. `close`: the topic takes no message after these.
+
+        Further conditions, each `FailedPrecondition` if it does not hold: `content_type` must be
+        that of the topic; `text_sequence` must be greater, byte by byte, than that of the last
+        publish that had one; `schema_version` must be that of the topic. With `number_decides` a
+        call of a producer whose number is known is a repeat, whatever its messages are.
         """
         publication = to_publication(self.name, messages, **options)
         return wait_for(self._calls.publish(publication))
@@ -73,7 +78,8 @@ class Topic:
 
         At most `limit` messages and `bytes`, only those before `end_offset` and `end_time`. When
         there is none, wait up to `wait` seconds. `without` names columns that the server leaves
-        out: "contents", "keys" or "attributes".
+        out: "contents", "keys" or "attributes". With `tells_topic` the page has the content type,
+        origin and number of the topic.
         """
         asked = to_read(partition, **options)
         return MessagePage(wait_for(self._calls.reads.read(asked, wait)))
@@ -158,14 +164,29 @@ class Topic:
         offset: int | None = None,
         *,
         partition: int | None = None,
-        **settings: Unpack[TopicSettingsArguments],
-    ) -> "Topic":
-        """Create a topic that shares the messages of this one before `offset`, without a copy.
+        cut_bytes: int = 0,
+        messages: AnyMessages = (),
+        close: bool = False,
+        **settings: Unpack[TopicArguments],
+    ) -> bool:
+        """Create a topic that shares the messages of this one before `offset`, without a copy;
+        False when the same fork exists.
 
-        Without an offset it shares all that there are. `partition` is that of the offset (0).
+        Without an offset it shares all that there are. `partition` is that of the offset (0). With
+        `cut_bytes` the fork's own first message is that many bytes of the message at the offset.
+        `messages` follow, and with `close` the fork takes no others.
         """
-        wait_for(self._calls.fork(name, offset, partition, settings))
-        return Topic(self._client, self._client.topic(name, must_exist=True))
+        return wait_for(
+            self._calls.fork(
+                name,
+                offset,
+                partition,
+                settings,
+                cut_bytes=cut_bytes,
+                messages=messages,
+                close=close,
+            )
+        )
 
     # --- groups -----------------------------------------------------------------------------------
 

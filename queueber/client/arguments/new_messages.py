@@ -10,10 +10,13 @@ from queueber.client.arguments.traces import with_trace
 from queueber.client.arguments.values import to_number, to_text
 from queueber.errors import InvalidArgument
 from queueber.limits import (
+    CONTENT_TYPE_BYTES_MAX,
     DEDUP_ID_BYTES_MAX,
     KEY_BYTES_MAX,
     PRODUCER_ID_BYTES_MAX,
     PUBLISH_MESSAGES_MAX,
+    SCHEMA_VERSION_MAX,
+    TEXT_SEQUENCE_BYTES_MAX,
     TOPIC_PARTITIONS_MAX,
 )
 from queueber.model import NewMessages, Producer, Publication
@@ -57,6 +60,10 @@ class NumberedOptions(TypedDict, total=False):
     partition: int | None
     expected_offset: int | None
     close: bool
+    content_type: str
+    text_sequence: str
+    schema_version: int
+    number_decides: bool
 
 
 class PublishOptions(NumberedOptions, total=False):
@@ -73,11 +80,14 @@ def to_publication(
     producer: AnyProducer | None = None,
     expected_offset: int | None = None,
     close: bool = False,
+    content_type: str = "",
+    text_sequence: str = "",
+    schema_version: int = 0,
+    number_decides: bool = False,
 ) -> Publication:
     to_topic_name(topic)
     listed = to_new_messages(messages)
-    if not isinstance(close, bool):
-        raise InvalidArgument(f"close: {close!r} is neither True nor False")
+    to_switch("close", close)
     if not listed.payloads and not close:
         raise InvalidArgument("messages: there are none; publish at least one, or close=True")
     listed.attributes = with_trace(listed.attributes, len(listed.payloads))
@@ -90,7 +100,31 @@ def to_publication(
         None if producer is None else to_producer(producer),
         expected_offset,
         close,
+        content_type=content_type and to_text("content_type", content_type, CONTENT_TYPE_BYTES_MAX),
+        text_sequence=text_sequence
+        and to_text("text_sequence", text_sequence, TEXT_SEQUENCE_BYTES_MAX),
+        number_decides=to_switch("number_decides", number_decides),
+        schema_version=to_number("schema_version", schema_version, limit=SCHEMA_VERSION_MAX),
     )
+
+
+def to_first(
+    topic: str, messages: AnyMessages, *, close: bool, schema_version: int
+) -> Publication | None:
+    """What a new topic begins with; None: with nothing."""
+    listed = to_new_messages(messages)
+    if not listed.payloads and not to_switch("close", close):
+        return None
+    first = to_publication(topic, (), close=True, schema_version=schema_version)
+    listed.attributes = with_trace(listed.attributes, len(listed.payloads))
+    first.messages, first.closes = listed, close
+    return first
+
+
+def to_switch(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{name}: {value!r} is neither True nor False")
+    return value
 
 
 def to_partition(partition: object) -> int:

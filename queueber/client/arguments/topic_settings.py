@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
+from queueber.client.arguments.new_messages import to_switch
 from queueber.client.arguments.positions import StartOptions, Time, to_position, to_time_ms
 from queueber.client.arguments.queue_settings import SettingsArguments, to_settings
 from queueber.client.arguments.topic_names import to_topic_name
@@ -13,6 +14,7 @@ from queueber.limits import (
     CONTENT_TYPE_BYTES_MAX,
     DEDUP_WINDOW_MS_MAX,
     RETENTION_MS_MAX,
+    SCHEMA_VERSION_MAX,
     TOPIC_PARTITIONS_MAX,
 )
 from queueber.model import (
@@ -51,6 +53,8 @@ class TopicSettingsArguments(TypedDict, total=False):
     """The topic is deleted at this time."""
     dedup_window: Seconds
     """How long a second message with the same dedup id is recognised: 120."""
+    schema_version: int
+    """Every publication must name this version, against which it was checked; 0: none."""
 
 
 class TopicArguments(TopicSettingsArguments, total=False):
@@ -84,7 +88,12 @@ _DURATIONS = {
     "ttl": ("ttl_ms", RETENTION_MS_MAX),
     "dedup_window": ("dedup_window_ms", DEDUP_WINDOW_MS_MAX),
 }
-_NUMBERS = ("retention_bytes", "retention_messages")
+_ANY = (1 << 63) - 1
+_NUMBERS = {
+    "retention_bytes": _ANY,
+    "retention_messages": _ANY,
+    "schema_version": SCHEMA_VERSION_MAX,
+}
 _SWITCHES = ("deletes_acknowledged", "refuses_when_full", "keeps_last_per_key")
 
 
@@ -105,9 +114,9 @@ def to_topic_config(present: object, given: Mapping[str, Any]) -> TopicConfig:
             field, limit_ms = _DURATIONS[name]
             changed[field] = to_ms(name, value, limit_ms)
         elif name in _NUMBERS:
-            changed[name] = to_number(name, value)
+            changed[name] = to_number(name, value, limit=_NUMBERS[name])
         elif name in _SWITCHES:
-            changed[name] = _to_switch(name, value)
+            changed[name] = to_switch(name, value)
         elif name == "expires_at":
             changed["expires_at_ms"] = to_time_ms(name, value)
         else:
@@ -124,12 +133,6 @@ def to_topic_config(present: object, given: Mapping[str, Any]) -> TopicConfig:
             "itself; set one of them to False"
         )
     return replace(present, settings=settings, **own)
-
-
-def _to_switch(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidArgument(f"{name}: {value!r} is neither True nor False")
-    return value
 
 
 def to_kind(kind: object) -> GroupKind:

@@ -35,6 +35,7 @@ class Publishes:
             publication.producer is None
             and publication.expected_offset is None
             and not publication.closes
+            and not publication.text_sequence
             and not any(publication.messages.dedup_ids)
         )
         # What has a condition is a call of its own.
@@ -45,9 +46,10 @@ class Publishes:
         )
 
     async def _send(self, operations: list[Operation[Publication]]) -> None:
-        together: dict[tuple[str, int | None], list[Operation[Publication]]] = {}
+        together: dict[tuple[object, ...], list[Operation[Publication]]] = {}
         for operation in operations:
-            place = operation.payload.topic, operation.payload.partition
+            of = operation.payload
+            place = of.topic, of.partition, of.content_type, of.schema_version
             together.setdefault(place, []).append(operation)
         parts = list(together.values())
         publications = [join_publications([each.payload for each in part]) for part in parts]
@@ -112,6 +114,7 @@ def _send_publications(publications: list[Publication], link: Link) -> Any:
 def part_of(published: Published, start: int, end: int) -> Published:
     """The part of an answer that belongs to one operation."""
     duplicates = published.duplicates[start:end]
+    has_end = published.end_offset and end > start
     return Published(
         published.at_ms,
         published.partitions[start:end],
@@ -120,6 +123,9 @@ def part_of(published: Published, start: int, end: int) -> Published:
         published.sequences[start:end],
         duplicates if any(duplicates) else (),
         published.is_repeat,
+        published.offsets[end - 1] + 1 if has_end else published.end_offset,
+        published.last_number,
+        published.is_closed,
     )
 
 

@@ -8,7 +8,7 @@ from operator import methodcaller
 from typing import Any, TypedDict
 
 from queueber.client.arguments import values
-from queueber.client.arguments.new_messages import to_partition
+from queueber.client.arguments.new_messages import to_partition, to_switch
 from queueber.client.arguments.positions import StartAt, Time, to_position, to_time_ms
 from queueber.client.arguments.topic_names import to_group_name
 from queueber.client.arguments.values import Columns as ColumnNames
@@ -41,6 +41,7 @@ class ReadTopicOptions(TypedDict, total=False):
     end_offset: int
     end_time: Time
     without: ColumnNames
+    tells_topic: bool
 
 
 @dataclass(slots=True)
@@ -53,6 +54,9 @@ class ReadPage:
     end_offset: int
     missed: int
     is_closed: bool
+    content_type: str = ""
+    origin: int = 0
+    number: int = 0
 
     def parts(self, count: int | None) -> Iterator["ReadPage"]:
         """The page in parts of at most so many messages; the first tells what was missed."""
@@ -79,6 +83,9 @@ def read_page(source: Any) -> ReadPage:
         source.endOffset,
         source.missed,
         source.isClosed,
+        source.contentType,
+        source.origin,
+        source.number,
     )
 
 
@@ -92,6 +99,12 @@ class _Read:
     def goes_on(self, offset: int) -> "_Read":
         """The same, from an offset on."""
         return _Read(Position(Start.OFFSET, offset, moves=True), self.fields | {"group": ""})
+
+    def waits_on(self, offset: int) -> "_Read":
+        """The same read, which has waited in an earlier call."""
+        going_on = self.goes_on(offset)
+        going_on.fields["goesOn"] = True
+        return going_on
 
     def ahead(self) -> "_Read":
         """More than was asked for, for a program that goes through page after page: a call costs
@@ -116,6 +129,7 @@ def to_read(
     end_offset: int | None = None,
     end_time: Time | None = None,
     without: ColumnNames = (),
+    tells_topic: bool = False,
 ) -> _Read:
     """The fields of a request. Empty and 0 mean no condition."""
     position = to_position(start=start, time=time, last=last, moves=moves)
@@ -140,6 +154,7 @@ def to_read(
             "endOffset": end_offset or 0,
             "endMs": 0 if end_time is None else max(1, to_time_ms("end_time", end_time)),
             "without": values.to_columns(without),
+            "tellsTopic": to_switch("tells_topic", tells_topic),
         },
     )
 
@@ -174,7 +189,7 @@ class ReadCalls:
                 page.missed = missed
                 return page
             # Else a second call would look for "the latest" again, and pass over messages.
-            asked = asked.goes_on(page.next_offset)
+            asked = asked.waits_on(page.next_offset)
 
     def find(self, id: Id | None, sequence: int | None) -> "Future[tuple[int, int] | None]":
         if (id is None) == (sequence is None):

@@ -8,7 +8,7 @@ from operator import methodcaller
 from typing import Any
 
 from queueber.client.arguments import values
-from queueber.client.arguments.new_messages import to_partition
+from queueber.client.arguments.new_messages import AnyMessages, to_first, to_partition
 from queueber.client.arguments.topic_names import to_topic_name
 from queueber.client.arguments.topic_settings import to_topic_config
 from queueber.client.calls.groups import GroupCalls, to_partitions
@@ -25,7 +25,7 @@ from queueber.client.transport.remote_queue import RemoteQueue, filled
 from queueber.errors import InvalidArgument
 from queueber.limits import TOPIC_LIST_MAX
 from queueber.model import Position, Publication, Published, TopicConfig, TopicInfo
-from queueber.wire.messages import read_published
+from queueber.wire.messages import read_published, write_publication
 from queueber.wire.topics import read_topic_info, write_config, write_position
 
 _AS_IT_IS = 0
@@ -77,23 +77,43 @@ class TopicCalls:
         return self.topic.ask(methodcaller("close"), lambda _: None)
 
     def fork(
-        self, name: str, offset: int | None, partition: int | None, given: Mapping[str, Any]
-    ) -> "Future[None]":
+        self,
+        name: str,
+        offset: int | None,
+        partition: int | None,
+        given: Mapping[str, Any],
+        *,
+        cut_bytes: int = 0,
+        messages: AnyMessages = (),
+        close: bool = False,
+    ) -> "Future[bool]":
         to_topic_name(name, "name")
+        values.to_number("cut_bytes", cut_bytes)
         config = replace(to_topic_config(TopicConfig(), given), partitions=_AS_IT_IS)
         if offset is not None:
             values.to_number("offset", offset, what="an offset")
             partition = 0 if partition is None else to_partition(partition)
         elif partition is not None:
             raise InvalidArgument("offset: a partition was given without one; give both")
+        elif cut_bytes:
+            raise InvalidArgument("offset: cut_bytes was given without one; give both")
+        version = config.settings.schema_version
+        first = to_first(name, messages, close=close, schema_version=version)
+        if first is not None:
+            check_size(self.topic.connection, [first])
 
         def write(request: Any) -> None:
             request.name = name
             write_config(request.init("config"), config)
             request.partition = to_partitions(partition)
             request.offset = offset or 0
+            request.cutBytes = cut_bytes
+            if first is not None:
+                write_publication(request.init("first"), first)
 
-        return self.topic.ask(filled("fork", write), lambda _: None, is_repeatable=False)
+        return self.topic.ask(
+            filled("fork", write), lambda response: bool(response.created), is_repeatable=False
+        )
 
 
 class TopicList:
@@ -102,9 +122,21 @@ class TopicList:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def create(self, name: str, given: Mapping[str, Any]) -> "Future[bool]":
+    def create(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        messages: AnyMessages = (),
+        *,
+        close: bool = False,
+    ) -> "Future[bool]":
         config = to_topic_config(TopicConfig(), given)
-        send = partial(_send_config, "createTopic", to_topic_name(name, "name"), config)
+        to_topic_name(name, "name")
+        version = config.settings.schema_version
+        first = to_first(name, messages, close=close, schema_version=version)
+        if first is not None:
+            check_size(self._connection, [first])
+        send = partial(_send_config, "createTopic", name, config, first=first)
         return self._connection.ask(
             send, lambda response: bool(response.created), is_repeatable=False
         )
@@ -124,6 +156,13 @@ class TopicList:
             await self._connection.call(send, is_repeatable=True)
 
         return self._connection.submit(configure)
+
+    def describe(self, name: str) -> "Future[TopicInfo]":
+        to_topic_name(name, "name")
+        return self._connection.ask(
+            lambda link: link.service.describeTopic(name),
+            lambda response: read_topic_info(response.topic),
+        )
 
     def delete(self, name: str) -> "Future[bool]":
         to_topic_name(name, "name")
@@ -149,8 +188,12 @@ class TopicList:
         )
 
 
-def _send_config(method: str, name: str, config: TopicConfig, link: Link) -> Any:
+def _send_config(
+    method: str, name: str, config: TopicConfig, link: Link, *, first: Publication | None = None
+) -> Any:
     request = getattr(link.service, method + "_request")()
     request.name = name
     write_config(request.init("config"), config)
+    if first is not None:
+        write_publication(request.init("first"), first)
     return request.send()

@@ -34,6 +34,11 @@ class TopicRecord(NamedTuple):
     forks: int = 0
     parent: int = 0
     inherited: tuple[Inherited, ...] = ()
+    origin: int = 0
+    """Of a fork; 0: its own number, or in a fork of an older version that of its parent."""
+    fork_offset: int = 0
+    cut_bytes: int = 0
+    text_sequence: str = ""
 
 
 _SETTINGS = stored_names(TopicSettings)
@@ -47,6 +52,10 @@ _FIELDS = {
     "used_at_ms": "usedAtMs",
     "forks": "forks",
     "parent": "parent",
+    "origin": "origin",
+    "fork_offset": "forkOffset",
+    "cut_bytes": "cutBytes",
+    "text_sequence": "textSequence",
 }
 _INHERITED = struct.Struct(">HIQQ")
 _DEFAULT_SETTINGS = TopicSettings()

@@ -30,10 +30,16 @@ class Producers:
         retention.register(codec.FORGET_PRODUCER, self._look_at)
 
     def call(
-        self, tx: Transaction[Any], producer: Producer, contents: Sequence[bytes]
+        self,
+        tx: Transaction[Any],
+        producer: Producer,
+        contents: Sequence[bytes],
+        *,
+        number_decides: bool = False,
     ) -> "ProducerCall":
-        """A call of a producer that adds items with these contents."""
-        return ProducerCall(tx, self._retention, producer, contents)
+        """A call of a producer that adds items with these contents. If its number decides, a call
+        with a number that is known is a repeat, whatever its contents are."""
+        return ProducerCall(tx, self._retention, producer, contents, number_decides)
 
     def _look_at(self, tx: Transaction[Any], at_ms: int, digest: bytes) -> None:
         key = tx.prefix + digest
@@ -59,6 +65,7 @@ class ProducerCall:
         retention: Retention,
         producer: Producer,
         contents: Sequence[bytes],
+        number_decides: bool,
     ) -> None:
         self._retention = retention
         self._producer = producer
@@ -70,9 +77,9 @@ class ProducerCall:
         self.repeated: Added | None = None
         """The first answer to the call, without ids if it was more than `PRODUCER_ANSWERS_KEPT`
         calls ago; None if the call is new."""
-        self._check(tx, len(contents))
+        self._check(tx, len(contents), number_decides)
 
-    def _check(self, tx: Transaction[Any], items: int) -> None:
+    def _check(self, tx: Transaction[Any], items: int, number_decides: bool) -> None:
         head, producer = self._head, self._producer
         epoch = -1 if head is None else head.epoch
         if producer.epoch < epoch:
@@ -88,7 +95,10 @@ class ProducerCall:
                 f"{last + 1} comes next in epoch {producer.epoch}",
                 expected=last + 1,
                 received=producer.sequence,
+                **({} if head is None else {"epoch": epoch}),
             )
+        self.last = max(last, producer.sequence)
+        """The highest number of a call of this epoch, this one included."""
         if producer.sequence <= last:
             answer = tx.store.get(Family.PRODUCERS, self._answer_key(producer.sequence))
             # An older call was stored as well; only its ids are forgotten.
@@ -96,7 +106,7 @@ class ProducerCall:
                 self.repeated = Added([], [], is_repeat=True)
                 return
             checksum, ids, duplicates = codec.decode_answer(answer)
-            if checksum != self._checksum:
+            if checksum != self._checksum and not number_decides:
                 had, has = f"{len(ids)} items", str(items)
                 if len(ids) == items:
                     had, has = "other contents", "these"

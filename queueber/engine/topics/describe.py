@@ -11,7 +11,8 @@ from queueber.ids import QueueId
 from queueber.model import PartitionInfo, TopicConfig, TopicInfo
 
 
-def topic_info(topic: TopicState, topics: Topics) -> TopicInfo:
+def topic_info(topic: TopicState, topics: Topics, now_ms: int = 0) -> TopicInfo:
+    """What there is of a topic. One that has expired is deleted, be that written or not."""
     record = topic.record
     parent = topics.load(QueueId(record.parent)) if record.parent else None
     expires_at_ms = topic.expires_at_ms
@@ -21,11 +22,16 @@ def topic_info(topic: TopicState, topics: Topics) -> TopicInfo:
         record.created_at_ms,
         [_partition_info(topic, each) for each in range(topic.partitions)],
         record.is_closed,
-        record.is_deleted,
+        record.is_deleted or topic.expires_at_ms <= now_ms,
         record.forks,
         "" if parent is None else parent.name,
         sorted(topic.groups),
         0 if expires_at_ms == NEVER_MS else expires_at_ms,
+        topics.origin(topic),
+        topic.queue_id,
+        record.fork_offset,
+        record.cut_bytes,
+        record.text_sequence,
     )
 
 

@@ -7,15 +7,20 @@ until the last of its forks is gone.
 
 from typing import Any
 
+from queueber.db.records.blocks import unpack_attributes
 from queueber.db.records.keys import split_queue_prefix
 from queueber.db.records.log import LogHead, head_of
 from queueber.db.records.topics import Inherited, TopicRecord
 from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.topics.append import append
+from queueber.engine.topics.read import read
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import AlreadyExists, FailedPrecondition, OutOfRange, ResourceExhausted
 from queueber.limits import FORKS_MAX, INHERITED_MAX
-from queueber.model import TopicConfig
+from queueber.model import Bounds, ForkAt, NewMessages, TopicConfig
+
+_ALL = ForkAt()
 
 
 def fork(
@@ -24,25 +29,18 @@ def fork(
     topic: TopicState,
     name: str,
     config: TopicConfig,
-    partition: int | None = None,
-    offset: int = 0,
+    at: ForkAt = _ALL,
 ) -> tuple[TopicState, bool]:
     """The fork, and whether it is new. It shares the messages of a partition before the offset, and
     all messages that the other partitions have now."""
     _check_may_fork(topic)
     ends = [topic.log(each).head_in(tx).next_offset for each in range(topic.partitions)]
-    if partition is not None:
-        topic.check_partition(partition)
-        first, end = topic.first_offset(partition), ends[partition]
-        if not first <= offset <= end:
-            raise OutOfRange(
-                f"offset is {offset}; partition {partition} of topic {topic.name!r} has messages "
-                f"from {first} up to {end}",
-                first=first,
-                next=end,
-            )
-        ends[partition] = offset
-    inherited = _inherited(topic, ends)
+    first_message = None
+    if at.partition is not None:
+        topic.check_partition(at.partition)
+        _check_offset(topic, at, ends[at.partition])
+        ends[at.partition] = at.offset
+        first_message = _cut_message(tx, topic, at) if at.cut_bytes else None
     record = TopicRecord(
         name,
         tx.now_ms,
@@ -52,21 +50,54 @@ def fork(
         config.content_type or topic.record.content_type,
         used_at_ms=tx.now_ms if config.settings.ttl_ms else 0,
         parent=topic.queue_id,
-        inherited=inherited,
+        inherited=_inherited(topic, ends),
+        origin=topics.origin(topic),
+        fork_offset=ends[0] if len(ends) == 1 else 0,
+        cut_bytes=at.cut_bytes,
     )
-    existing = topics.find(name, tx)
-    if existing is not None and existing.expires_at_ms > tx.now_ms:
-        if _is_same(existing.record_in(tx), record, has_offset=partition is not None):
+    existing = topics.in_the_way(tx, name)
+    if existing is not None:
+        if _is_same(existing.record_in(tx), record, has_offset=at.partition is not None):
             return existing, False
         raise AlreadyExists(f"topic {name!r} exists; choose another name for the fork")
-    if existing is not None:
-        topics.delete(tx, existing)
     made = topics.put(tx, record, topic.partitions)
-    for at, end in enumerate(ends):
-        last_ms = topic.log(at).head_in(tx).last_ms
-        made.begin_log(tx, at, head_of(None, LogHead(next_offset=end, last_ms=last_ms)))
+    for partition, end in enumerate(ends):
+        last_ms = topic.log(partition).head_in(tx).last_ms
+        made.begin_log(tx, partition, head_of(None, LogHead(next_offset=end, last_ms=last_ms)))
+    if first_message is not None:
+        append(tx, topics, made, first_message, at.partition)
     topic.change(tx, forks=topic.record_in(tx).forks + 1)
     return made, True
+
+
+def _check_offset(topic: TopicState, at: ForkAt, end: int) -> None:
+    first = topic.first_offset(at.partition or 0)
+    if not first <= at.offset <= end or (at.cut_bytes and at.offset == end):
+        raise OutOfRange(
+            f"offset is {at.offset}; partition {at.partition} of topic {topic.name!r} has messages "
+            f"from {first} up to {end}"
+            + (", and cut_bytes needs the one at the offset" if at.offset == end else ""),
+            first=first,
+            next=end,
+        )
+
+
+def _cut_message(tx: Transaction[Any], topic: TopicState, at: ForkAt) -> NewMessages:
+    """The first bytes of the message at an offset, with its key and attributes."""
+    bounds = Bounds(messages=1)
+    (piece,) = read(tx.store, topic, at.partition or 0, at.offset, bounds).packed
+    (payload,) = piece.split()
+    if at.cut_bytes >= len(payload):
+        raise OutOfRange(
+            f"cut_bytes is {at.cut_bytes}; the message at offset {at.offset} has {len(payload)} "
+            "bytes, and a fork may begin with fewer of them",
+            bytes=len(payload),
+        )
+    return NewMessages(
+        [payload[: at.cut_bytes]],
+        [key.decode() for key in piece.keys],
+        [unpack_attributes(each) for each in piece.attributes],
+    )
 
 
 def _check_may_fork(topic: TopicState) -> None:
@@ -102,8 +133,16 @@ def _is_same(record: TopicRecord, wanted: TopicRecord, *, has_offset: bool) -> b
         used_at_ms=record.used_at_ms,
         forks=record.forks,
         is_closed=record.is_closed,
+        text_sequence=record.text_sequence,
+        # Where it began is compared below; what it shares becomes less when it is trimmed.
+        inherited=record.inherited,
+        fork_offset=record.fork_offset,
+        origin=record.origin,
     )
+    if record != like:
+        return False
     if not has_offset:
-        # It began where the topic ended then; meanwhile that may be elsewhere.
-        like = like._replace(inherited=record.inherited)
-    return record == like
+        return True  # it began where the topic ended then; meanwhile that may be elsewhere
+    if record.fork_offset:
+        return record.fork_offset == wanted.fork_offset
+    return record.inherited == wanted.inherited

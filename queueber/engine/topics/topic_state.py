@@ -284,9 +284,13 @@ class TopicState:
         return now_ms - self.record.used_at_ms >= max(1, self.ttl_slack_ms)
 
     def use_in(self, tx: Transaction[Any]) -> None:
-        """As `use` and `note_use`, unless it has expired: then it is too late."""
-        if self.expires_at_ms > tx.now_ms and self.use(tx.now_ms):
+        """As `use` and `note_use` once the transaction is written, unless the topic has expired:
+        then it is too late. A call that is refused is no use."""
+        if not self.record.settings.ttl_ms or self.expires_at_ms <= tx.now_ms:
+            return
+        if tx.now_ms - self.record_in(tx).used_at_ms >= max(1, self.ttl_slack_ms):
             self.note_use(tx)
+        tx.after_write(self.use, tx.now_ms)
 
     def note_use(self, tx: Transaction[Any]) -> None:
         self.change(tx, used_at_ms=tx.now_ms)

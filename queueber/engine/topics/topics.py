@@ -78,14 +78,20 @@ class Topics:
     def get(self, name: str, now_ms: int, tx: Transaction[Any] | None = None) -> TopicState:
         """The topic that has the name now."""
         topic = self.find(name, tx)
-        if topic is None or topic.expires_at_ms <= now_ms:
-            raise NotFound(f"there is no topic {name!r}; create it, or check the name")
-        if topic.record.is_deleted:
-            raise NotFound(
-                f"topic {name!r} is deleted, and its messages are kept only for its forks",
-                forks=topic.record.forks,
-            )
+        if topic is None or not topic.is_alive(now_ms):
+            raise not_found(name, 0 if topic is None else topic.record.forks)
         return topic
+
+    def origin(self, topic: TopicState) -> int:
+        """What the offsets of a topic are about: a number that it shares with its forks alone."""
+        found = topic
+        # Forks of an older version do not know it, but their parents are kept.
+        while found.record.parent and not found.record.origin:
+            parent = self.load(QueueId(found.record.parent))
+            if parent is None:
+                break
+            found = parent
+        return found.record.origin or found.queue_id
 
     def load(self, number: QueueId) -> TopicState | None:
         """The topic of a number; None if there is none."""
@@ -177,18 +183,9 @@ class Topics:
         alias: str = "",
     ) -> tuple[TopicState, bool]:
         """The topic, and whether it is new. One that exists must be the same."""
-        existing = self.find(name, tx)
-        if existing is not None and existing.expires_at_ms <= tx.now_ms:
-            self.delete(tx, existing)
-            existing = None if not existing.record_in(tx).forks else existing
+        existing = self.in_the_way(tx, name)
         if existing is not None:
             record = existing.record_in(tx)
-            if record.is_deleted:
-                raise AlreadyExists(
-                    f"topic {name!r} is deleted, but its forks still need its messages; delete "
-                    "them first, or choose another name",
-                    forks=record.forks,
-                )
             wanted = (name, alias, content_type, partitions, settings)
             has = (record.name, record.alias, record.content_type, len(record.logs))
             if wanted != (*has, record.settings):
@@ -206,6 +203,24 @@ class Topics:
             used_at_ms=tx.now_ms if settings.ttl_ms else 0,
         )
         return self.put(tx, record, partitions), True
+
+    def in_the_way(self, tx: Transaction[Any], name: str) -> TopicState | None:
+        """The topic that has the name now. One that has expired is deleted."""
+        existing = self.find(name, tx)
+        if existing is None:
+            return None
+        if existing.expires_at_ms <= tx.now_ms:
+            self.delete(tx, existing)
+            if not existing.record_in(tx).forks:
+                return None
+        record = existing.record_in(tx)
+        if record.is_deleted:
+            raise AlreadyExists(
+                f"topic {name!r} is deleted, but its forks still need its messages; delete them "
+                "first, or choose another name",
+                forks=record.forks,
+            )
+        return existing
 
     def put(self, tx: Transaction[Any], record: TopicRecord, partitions: int) -> TopicState:
         """Write a new topic. Its first log has its own number, so a small topic needs only one."""
@@ -324,7 +339,7 @@ class Topics:
         if parent is not None:
             left = parent.record_in(tx).forks - 1
             parent.change(tx, forks=left)
-            if not left and parent.record.is_deleted:
+            if not left and parent.record_in(tx).is_deleted:
                 self.let_go(tx, parent)
             else:
                 tx.look_at(parent, tx.now_ms)  # its limits apply again
@@ -363,6 +378,14 @@ class Topics:
     def __iter__(self) -> Iterator[TopicState]:
         """Those that are in memory."""
         return iter(list(self._loaded.values()))
+
+
+def not_found(name: str, forks: int) -> NotFound:
+    """The error of a topic that does not exist, or that only its forks keep."""
+    if not forks:
+        return NotFound(f"there is no topic {name!r}; create it, or check the name")
+    text = f"topic {name!r} is deleted, and its messages are kept only for its forks"
+    return NotFound(text, forks=forks)
 
 
 def _check_alias(name: str, alias: str | None) -> None:

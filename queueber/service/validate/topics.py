@@ -27,6 +27,7 @@ from queueber.limits import (
     PUBLISH_MESSAGES_MAX,
     PUBLISH_TOPICS_MAX,
     RETENTION_MS_MAX,
+    TEXT_SEQUENCE_BYTES_MAX,
     TOPIC_NAME_BYTES_MAX,
     TOPIC_PARTITIONS_MAX,
 )
@@ -89,12 +90,16 @@ def check_config(config: TopicConfig, *, is_new: bool = True) -> None:
         check_new_topic_name(config.alias, "alias")
     check_range("partitions", config.partitions, 1 if is_new else 0, TOPIC_PARTITIONS_MAX)
     if config.content_type:
-        check_text("contentType", config.content_type, CONTENT_TYPE_BYTES_MAX)
-        if not config.content_type.isprintable():
-            raise InvalidArgument(
-                f"contentType: {config.content_type!r} has characters that cannot be printed"
-            )
+        check_content_type(config.content_type)
     check_topic_settings(config.settings)
+
+
+def check_content_type(content_type: str) -> None:
+    check_text("contentType", content_type, CONTENT_TYPE_BYTES_MAX)
+    if not content_type.isprintable():
+        raise InvalidArgument(
+            f"contentType: {content_type!r} has characters that cannot be printed"
+        )
 
 
 def check_topic_settings(s: TopicSettings) -> None:
@@ -160,8 +165,6 @@ def _check_publication(publication: Publication, payload_bytes_max: int) -> None
     payloads, count = messages.payloads, len(messages.payloads)
     if not count and not publication.closes:
         raise InvalidArgument("payloads: there are none; a publish has at least one message")
-    if not count and publication.producer is not None:
-        raise InvalidArgument("payloads: there are none; a call of a producer has at least one")
     largest = largest_size(payloads)
     if largest > payload_bytes_max:
         raise ResourceExhausted(
@@ -177,15 +180,26 @@ def _check_publication(publication: Publication, payload_bytes_max: int) -> None
         check_column("dedupIds", messages.dedup_ids, count)
         for dedup_id in filter(None, messages.dedup_ids):
             check_text("dedupId", dedup_id, DEDUP_ID_BYTES_MAX)
+    if publication.content_type:
+        check_content_type(publication.content_type)
     if publication.partition is not None and publication.partition >= TOPIC_PARTITIONS_MAX:
         raise InvalidArgument(
             f"partition: {publication.partition} is too high; a topic has at most "
             f"{TOPIC_PARTITIONS_MAX}"
         )
-    if publication.producer is not None:
-        check_text("producer.id", publication.producer.id, PRODUCER_ID_BYTES_MAX)
-        if publication.producer.sequence == 0:
+    _check_order(publication)
+
+
+def _check_order(publication: Publication) -> None:
+    if publication.text_sequence:
+        check_text("textSequence", publication.text_sequence, TEXT_SEQUENCE_BYTES_MAX)
+    producer = publication.producer
+    if producer is not None:
+        check_text("producer.id", producer.id, PRODUCER_ID_BYTES_MAX)
+        if producer.sequence == 0:
             raise InvalidArgument("producer.sequence: 0; the first call of an epoch has 1")
+    elif publication.number_decides:
+        raise InvalidArgument("numberDecides: there is no producer; only its calls have a number")
 
 
 def check_message_id(message_id: bytes) -> None:

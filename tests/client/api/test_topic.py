@@ -186,10 +186,12 @@ def test_many_topics_get_their_messages_or_none(client: queueber.Client) -> None
     assert client.topic("many/a").read().payloads == [b"1", b"2"]
 
 
-def test_a_fork_shares_what_was_before(topic: queueber.Topic) -> None:
+def test_a_fork_shares_what_was_before(client: queueber.Client, topic: queueber.Topic) -> None:
     topic.publish([b"a", b"b", b"c"])
 
-    fork = topic.fork(f"{topic.name}-fork", 2)
+    assert topic.fork(f"{topic.name}-fork", 2)
+    assert not topic.fork(f"{topic.name}-fork", 2)
+    fork = client.topic(f"{topic.name}-fork", must_exist=True)
     fork.publish(b"x")
     topic.publish(b"d")
 

@@ -33,6 +33,8 @@ def test_a_topic_tells_its_settings_and_how_far_its_partitions_reach() -> None:
             parent="",
             groups=["a", "b"],
             expires_at_ms=rig.topic.used_at_ms + 1000,
+            origin=rig.topic.queue_id,
+            number=rig.topic.queue_id,
         )
     finally:
         rig.close()

@@ -10,13 +10,13 @@ from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.trim import trim_topic
 from queueber.errors import AlreadyExists, FailedPrecondition, NotFound, OutOfRange
 from queueber.limits import MIB
-from queueber.model import Bounds, NewMessages, Position, Publication, Start, TopicConfig
+from queueber.model import Bounds, ForkAt, NewMessages, Position, Publication, Start, TopicConfig
 from tests.support.topic_rig import TOPIC, TopicRig
 
 
 def make_fork(rig: TopicRig, of: str, name: str, offset: int) -> TopicState:
     parent = rig.topics.get(of, rig.now_ms)
-    return rig.run(fork, rig.topics, parent, name, TopicConfig(), 0, offset)[0]
+    return rig.run(fork, rig.topics, parent, name, TopicConfig(), ForkAt(0, offset))[0]
 
 
 def append(rig: TopicRig, name: str, *payloads: bytes) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from queueber.engine.integrity.check_store import check_store
-from queueber.engine.topics.publish import partition_of, publish
+from queueber.engine.topics.append import partition_of
+from queueber.engine.topics.publish import publish
 from queueber.errors import (
     Aborted,
     FailedPrecondition,
@@ -65,7 +66,7 @@ def test_a_gap_in_a_producers_sequence_tells_what_was_expected(rig: TopicRig) ->
 
     error = refused(rig, Aborted, producer=Producer("p", 0, 3))
 
-    assert error.numbers == {"expected": 2, "received": 3}
+    assert error.numbers == {"expected": 2, "received": 3, "epoch": 0}
 
 
 def test_an_older_epoch_is_refused_with_the_current_one(rig: TopicRig) -> None:
@@ -141,7 +142,7 @@ def test_a_closed_topic_takes_no_message_but_repeats_the_last_answer(rig: TopicR
 
     error = refused(rig, FailedPrecondition)
 
-    assert error.numbers == {"tail": 1}
+    assert error.numbers == {"tail": 1, "closed": 1}
     again = send(rig, b"last", producer=Producer("p", 0, 1), closes=True)
     assert (again.is_repeat, places(again)) == (True, places(last))
 

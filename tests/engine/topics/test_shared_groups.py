@@ -14,6 +14,7 @@ from queueber.errors import FailedPrecondition
 from queueber.limits import COMPACT_AFTER_MS, MIB
 from queueber.model import (
     FailOutcome,
+    ForkAt,
     GroupKind,
     ItemState,
     NewItems,
@@ -363,7 +364,7 @@ def test_a_deleted_topic_leaves_nothing_of_its_groups(rig: TopicRig) -> None:
 
 def test_a_group_of_a_fork_has_the_messages_of_both_logs(rig: TopicRig) -> None:
     rig.publish(b"a", b"b", b"c", b"d", partition=0)
-    rig.run(fork, rig.topics, rig.topic, "f", TopicConfig(), 0, 2)
+    rig.run(fork, rig.topics, rig.topic, "f", TopicConfig(), ForkAt(0, 2))
     made = rig.topics.get("f", rig.now_ms)
     rig.run(rig.topics.delete, rig.topic)
 

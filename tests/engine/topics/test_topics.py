@@ -25,6 +25,7 @@ from queueber.ids import IdSource, shifted
 from queueber.limits import HOUR_MS
 from queueber.model import (
     Bounds,
+    ForkAt,
     NewMessages,
     PackedMessages,
     Position,
@@ -228,7 +229,12 @@ class ModelRig:
         def real() -> None:
             tx = self.tx()
             made, is_new = fork(
-                tx, self.engine.topics, self.topic(name), new, TopicConfig(settings), 0, offset
+                tx,
+                self.engine.topics,
+                self.topic(name),
+                new,
+                TopicConfig(settings),
+                ForkAt(0, offset),
             )
             tx.commit()
             assert is_new
