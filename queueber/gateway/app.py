@@ -35,7 +35,7 @@ from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.log import log
 from queueber.gateway.origins import Headers, caller_of, check_origin, page_headers
-from queueber.gateway.problems import PROBLEM_TYPE, Problem, of_http, problem_of
+from queueber.gateway.problems import PROBLEM_TYPE, Problem, invalid, of_http, problem_of
 from queueber.gateway.routes import Answer, PlainAnswer, Route, RouteTable
 from queueber.gateway.settings import GatewaySettings
 
@@ -153,6 +153,8 @@ class Gateway:
         body = await read_body(receive, headers, self.bounds, self.settings.body_bytes_max)
         kind, raw, query, decoded = media_type(headers), None, None, None
         if route.is_plain:
+            if body and not route.takes_bytes:
+                raise invalid("body: this request has none")
             raw = body
         elif route.raw_headers is not None and kind == RAW_TYPE:
             decoded, raw = decode_headers(route.raw_headers, headers), body

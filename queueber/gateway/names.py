@@ -38,6 +38,13 @@ NAMES: dict[str, Schema] = {
         "a queue are the topic `queue/NAME/results`.",
         "examples": ["orders"],
     },
+    "path": {
+        "type": "string",
+        "pattern": f"^[A-Za-z0-9._/-]{{1,{TOPIC_NAME_BYTES_MAX}}}$",
+        "description": "The path of a stream, which is the name of its topic. Slashes are not "
+        "percent-encoded.",
+        "examples": ["chats/17"],
+    },
     "group": {
         "type": "string",
         "minLength": 1,

@@ -39,6 +39,8 @@ _PROBLEM: Schema = {
     "additionalProperties": {"type": "integer"},
 }
 
+_BYTES: Schema = {"type": "string", "format": "binary"}
+
 _INTRODUCTION = """\
 Bytes are base64 in JSON; ids and leases are 32 hexadecimal digits; durations and times are
 milliseconds. Names in paths are percent-encoded. Where a server is protected, requests carry
@@ -56,7 +58,9 @@ def document(table: RouteTable) -> Schema:
     _describe_fields(schemas, structs)
     paths: dict[str, dict[str, Schema]] = {}
     for route in shown:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        # OpenAPI has no names that take the rest of a path; theirs may have slashes.
+        path = route.path.replace("*}", "}")
+        paths.setdefault(path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -77,7 +81,7 @@ def document(table: RouteTable) -> Schema:
 
 
 def _operation(route: Route) -> Schema:
-    words = [each for each in route.path.replace("{", "").replace("}", "").split("/") if each]
+    words = [each.strip("{*}") for each in route.path.split("/") if each]
     operation: Schema = {
         "operationId": "_".join([route.method.lower(), *words]).replace(".", "_"),
         "summary": route.summary,
@@ -89,6 +93,8 @@ def _operation(route: Route) -> Schema:
         operation["description"] = text
     if route.body is not None:
         operation["requestBody"] = _request_body(route)
+    elif route.takes_bytes:
+        operation["requestBody"] = {"content": {"*/*": {"schema": _BYTES}}}
     # An unprotected server needs none.
     operation["security"] = [{}, {"token": []}, {"password": []}] if route.uses_client else []
     return operation
@@ -136,7 +142,7 @@ def _request_body(route: Route) -> Schema:
     if route.body_example is not None:
         content[JSON_TYPE]["example"] = route.body_example
     if route.raw_headers is not None:
-        content[RAW_TYPE] = {"schema": {"type": "string", "format": "binary"}}
+        content[RAW_TYPE] = {"schema": _BYTES}
     needs_fields = any(field.required for field in msgspec.structs.fields(route.body))
     return {"required": needs_fields, "content": content}
 
@@ -172,7 +178,7 @@ def _answer_content(route: Route) -> Schema:
     if route.answer_example is not None:
         content[route.answer_type]["example"] = route.answer_example
     if route.is_raw_answer_possible:
-        content[RAW_TYPE] = {"schema": {"type": "string", "format": "binary"}}
+        content[RAW_TYPE] = {"schema": _BYTES}
     return {"content": content}
 
 

@@ -73,6 +73,8 @@ class Route:
     answer_example: object = None
     is_plain: bool = False
     """Whether its handler gets the body and the query as they came, of whatever type they are."""
+    takes_bytes: bool = False
+    """Whether such a request may have a body."""
     is_for_pages: bool = False
     """Whether pages of the origins that the settings allow may use it."""
     uses_client: bool = True

@@ -42,12 +42,14 @@ def roomy() -> Iterator[GatewayProcess]:
 
 
 TOPICS = "^/v1/(topics|publish|together)"
+STREAMS = "^/v1/stream/"
+"""Their protocol is one of headers, which OpenAPI does not tell; see `make conformance`."""
 
 
 @pytest.mark.parametrize(
     "flags",
     [
-        (f"--exclude-path-regex={TOPICS}",),
+        (f"--exclude-path-regex={TOPICS}|{STREAMS}",),
         # A tail is a stream, which its own tests read.
         (f"--include-path-regex={TOPICS}", "--exclude-path-regex=/tail$"),
     ],
@@ -86,7 +88,7 @@ def test_the_description_is_served_and_names_every_route(gateway: GatewayProcess
     paths = served.json["paths"]
     assert served.json["openapi"] == "3.1.0"
     assert {(method.upper(), path) for path in paths for method in paths[path]} == {
-        (route.method, route.path) for route in app.table.routes if route.is_shown
+        (route.method, route.path.replace("*", "")) for route in app.table.routes if route.is_shown
     }
 
 

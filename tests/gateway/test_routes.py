@@ -19,6 +19,9 @@ TABLE = RouteTable(
         Route("PUT", "/v1/things/{name}", nothing, "", ""),
         Route("GET", "/v1/things/{name}/parts/{part}", nothing, "", ""),
         Route("GET", "/v1/things/special/parts", nothing, "", ""),
+        Route("GET", "/v1/rest/{path*}", nothing, "", ""),
+        Route("HEAD", "/v1/rest/{path*}", nothing, "its own", ""),
+        Route("GET", "/v1/rest/word/{name}", nothing, "", ""),
     ]
 )
 
@@ -31,6 +34,12 @@ TABLE = RouteTable(
         (b"/v1/things/a%2Fb", "/v1/things/{name}", {"name": "a/b"}),
         (b"/v1/things/%C3%A4+%20", "/v1/things/{name}", {"name": "ä+ "}),
         (b"/v1/things/special", "/v1/things/{name}", {"name": "special"}),
+        (b"/v1/rest/a", "/v1/rest/{path*}", {"path": "a"}),
+        (b"/v1/rest/a/b%2Fc/", "/v1/rest/{path*}", {"path": "a/b/c/"}),
+        (b"/v1/rest/", "/v1/rest/{path*}", {"path": ""}),
+        (b"/v1/rest/word/a", "/v1/rest/word/{name}", {"name": "a"}),
+        (b"/v1/rest/word/a/b", "/v1/rest/{path*}", {"path": "word/a/b"}),
+        (b"/v1/rest/word/", "/v1/rest/{path*}", {"path": "word/"}),
         (b"/v1/things/special/parts", "/v1/things/special/parts", {}),
         (
             b"/v1/things/special/parts/x",
@@ -47,9 +56,15 @@ def test_a_path_is_split_before_it_is_decoded(
     assert (route.path, decoded) == (found, names)
 
 
+def test_head_is_get_unless_it_has_a_route_of_its_own() -> None:
+    assert TABLE.find("HEAD", b"/v1/things")[0].method == "GET"
+    assert TABLE.find("HEAD", b"/v1/rest/a")[0].summary == "its own"
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
+        ("GET", b"/v1/rest", 404),
         ("GET", b"/", 404),
         ("GET", b"/v1/things/", 404),
         ("GET", b"/v1/things//parts/x", 404),

@@ -37,21 +37,21 @@ def _route(method: str, handle: Any, summary: str, **named: Any) -> Route:
 
 ROUTES = (
     _route(
-        "PUT", create.create, "Create a stream", status=201,
+        "PUT", create.create, "Create a stream", status=201, takes_bytes=True,
         description="The body, if there is one, is its first content. 409 if it exists and is "
         "not what is asked for.",
         other_statuses={200: "It exists as asked for."},
         errors=(errors.AlreadyExists, errors.NotFound, errors.ResourceExhausted),
     ),
     _route(
-        "POST", append.append, "Append to a stream, or close it", status=204,
+        "POST", append.append, "Append to a stream, or close it", status=204, takes_bytes=True,
         description="204, or 200 for something new of a producer.",
         other_statuses={200: "A producer's append is stored."},
         errors=(errors.NotFound, errors.Aborted, errors.FailedPrecondition,
                 errors.ResourceExhausted, errors.OutcomeUnknown),
     ),
     _route(
-        "GET", read.read, "Read a stream, or follow it",
+        "GET", read.read, "Read a stream, or follow it", query=read.StreamQuery,
         description="From `offset` on; `live` is `long-poll` or `sse`.",
         other_statuses={204: "Nothing came.", 304: "The caller has it."},
         errors=(errors.NotFound,),

@@ -1,8 +1,10 @@
 """GET: what is in a stream from an offset on; live readers wait for what comes next."""
 
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 
 from queueber.gateway.calls import Call
@@ -21,6 +23,17 @@ from queueber.limits import SECOND_MS
 
 LONG_POLL, SSE = "long-poll", "sse"
 _QUERY_FIELDS_MAX = 50
+
+
+class StreamQuery(msgspec.Struct):
+    """The parameters, as OpenAPI shows them; `Query` reads them."""
+
+    offset: str = START
+    """Where to begin: what an answer told as `Stream-Next-Offset`, `-1` or `now`."""
+    live: Literal["long-poll", "sse"] | UnsetType = UNSET
+    """Wait for what comes: once, or as server-sent events."""
+    cursor: str | UnsetType = UNSET
+    """What the answer before told as `Stream-Cursor`."""
 
 
 class Query:
