@@ -82,7 +82,7 @@ async def _publish(call: Call[Any, Any], asked: _Append, messages: list[bytes]) 
         messages,
         partition=0,
         producer=producer,
-        number_decides=True,
+        number_decides=producer is not None,
         expected_offset=None if expected is None else expected.offset,
         content_type=asked.content_type,
         text_sequence=asked.text_sequence,
