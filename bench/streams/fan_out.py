@@ -54,9 +54,9 @@ class FanOut:
                 waiting.register(opened.fileno(), select.EPOLLIN)
             self._wait_until_ready(waiting)
             for _ in range(1 if self.order.count else self.order.items):
-                opened = stack.enter_context(connected(self.port))
-                self._appenders[opened.fileno()] = _Appender(opened)
-                waiting.register(opened.fileno(), select.EPOLLIN)
+                appender = _Appender(connected(self.port))
+                stack.callback(lambda each=appender: each.opened.close())  # type: ignore[misc]
+                self._join(waiting, appender)
             self.tally.started_ns = self._due_ns = time.perf_counter_ns()
             self._measure(waiting)
 
@@ -86,7 +86,7 @@ class FanOut:
             for number, _ in self._poll(waiting, is_over=is_over):
                 appender = self._appenders.get(number)
                 if appender is not None:
-                    self._take_answer(appender)
+                    self._take_answer(waiting, appender)
                 else:
                     self._take_events(number)
 
@@ -109,8 +109,23 @@ class FanOut:
             target = stream_path(self.order.name)
             appender.opened.sendall(request("POST", target, body, kind=TEXT))
 
-    def _take_answer(self, appender: _Appender) -> None:
-        appender.partial += self._receive(appender.opened)
+    def _join(self, waiting: select.epoll, appender: _Appender) -> None:
+        self._appenders[appender.opened.fileno()] = appender
+        waiting.register(appender.opened.fileno(), select.EPOLLIN)
+
+    def _take_answer(self, waiting: select.epoll, appender: _Appender) -> None:
+        data = appender.opened.recv(_RECEIVE_BYTES)
+        if not data and appender.is_answered:
+            # A server may close a connection that was idle while a message was on its way.
+            waiting.unregister(appender.opened.fileno())
+            del self._appenders[appender.opened.fileno()]
+            appender.opened.close()
+            appender.opened = connected(self.port)
+            self._join(waiting, appender)
+            return
+        if not data:
+            raise RuntimeError("the server hung up within an append")
+        appender.partial += data
         if is_answered(appender.partial):
             appender.is_answered, appender.partial = True, b""
 
@@ -143,5 +158,5 @@ class FanOut:
     def _receive(opened: socket.socket) -> bytes:
         data = opened.recv(_RECEIVE_BYTES)
         if not data:
-            raise RuntimeError("the server hung up")
+            raise RuntimeError("the server hung up on a reader")
         return data
