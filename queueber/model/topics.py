@@ -122,6 +122,8 @@ class Published:
     """The highest number of a call of this producer and epoch."""
     is_closed: bool = False
     """Whether the topic takes no more messages."""
+    origin: int = 0
+    """Of a topic of one partition: what its offsets are about; see `TopicInfo`."""
 
 
 class Start(Enum):

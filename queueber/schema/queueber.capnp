@@ -773,6 +773,7 @@ struct Published {
                                # of a repeat, or without messages: where it goes on now
   lastNumber @9 :UInt64;       # the highest number of a call of this producer and epoch
   isClosed @10 :Bool;          # the topic takes no more messages
+  origin @11 :UInt64;          # of a topic of one partition: as in TopicInfo
 }
 
 struct Position {

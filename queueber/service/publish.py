@@ -309,5 +309,5 @@ def _split(published: Published, counts: Sequence[int]) -> list[Published]:
     ]
     if p.end_offset:
         for each in split:
-            each.end_offset = each.offsets[-1] + 1
+            each.end_offset, each.origin = each.offsets[-1] + 1, p.origin
     return split

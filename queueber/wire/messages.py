@@ -36,6 +36,7 @@ _NUMBER_DECIDES, _SCHEMA_VERSION = _PUBLICATION["numberDecides"], _PUBLICATION["
 _PUBLISHED = wire.Published.schema.fields
 _DUPLICATES, _AT_MS, _COUNT = (_PUBLISHED[name] for name in ("duplicates", "atMs", "count"))
 _ID_RUNS, _PUBLISHED_END = _PUBLISHED["idRuns"], _PUBLISHED["endOffset"]
+_ORIGIN = _PUBLISHED["origin"]
 _SLICE = wire.MessageSlice.schema.fields
 _PARTITION, _MISSED, _IS_CLOSED = (_SLICE[name] for name in ("partition", "missed", "isClosed"))
 _NEXT_OFFSET, _END_OFFSET = _SLICE["nextOffset"], _SLICE["endOffset"]
@@ -127,6 +128,7 @@ def write_published(target: Any, published: Published) -> None:
     put(_AT_MS, published.at_ms)
     put(_COUNT, len(published.offsets))
     put(_PUBLISHED_END, published.end_offset)
+    put(_ORIGIN, published.origin)
     target.partitions = _one_if_same(published.partitions)
     target.offsets = _one_if_consecutive(published.offsets)
     target.sequences = _one_if_consecutive(published.sequences)
@@ -157,6 +159,7 @@ def read_published(source: Any) -> Published:
         source.endOffset,
         source.lastNumber,
         source.isClosed,
+        source.origin,
     )
 
 

@@ -126,6 +126,7 @@ def part_of(published: Published, start: int, end: int) -> Published:
         published.offsets[end - 1] + 1 if has_end else published.end_offset,
         published.last_number,
         published.is_closed,
+        published.origin,
     )
 
 

@@ -33,6 +33,7 @@ CLAIMS = "claims"
 
 _READ_BYTES = MIB
 
+
 class SstWriter:
     """Builds one file. Keys must come in order."""
 

@@ -30,7 +30,7 @@ def publish_first(
 ) -> Published:
     """What a new topic begins with."""
     if first is None:
-        return _told(tx, topic, Published(tx.now_ms, (), (), (), ()), 0)
+        return _told(tx, topics, topic, Published(tx.now_ms, (), (), (), ()), 0)
     return _publish(tx, topics, topic, first)
 
 
@@ -47,7 +47,7 @@ def _publish(
             number_decides=publication.number_decides,
         )
         if call.repeated is not None:
-            return _told(tx, topic, _published_before(tx, topic, call.repeated), call.last)
+            return _told(tx, topics, topic, _published_before(tx, topic, call.repeated), call.last)
     check_conditions(tx, topic, publication)
     if messages.dedup_ids and any(messages.dedup_ids):
         published, references = _publish_new(tx, topics, topic, publication)
@@ -60,16 +60,21 @@ def _publish(
         topic.change(tx, text_sequence=publication.text_sequence)
     if publication.closes:
         topics.close(tx, topic)
-    return _told(tx, topic, published, 0 if call is None else call.last)
+    return _told(tx, topics, topic, published, 0 if call is None else call.last)
 
 
 def _told(
-    tx: Transaction[Any], topic: TopicState, published: Published, last_number: int
+    tx: Transaction[Any],
+    topics: Topics,
+    topic: TopicState,
+    published: Published,
+    last_number: int,
 ) -> Published:
     """The answer, with how the topic is after the publication."""
     record = topic.record_in(tx)
     if len(record.logs) == 1:
         published.end_offset = topic.log(0).head_in(tx).next_offset
+        published.origin = topics.origin(topic)
     published.last_number = last_number
     published.is_closed = record.is_closed
     return published

@@ -44,10 +44,12 @@ def is_text(content_type: str) -> bool:
 
 def to_messages(content_type: str, body: bytes) -> list[bytes]:
     """The payloads of a body; raises a `Problem` if it is not JSON and should be."""
+    if not body:
+        return []
     if is_json(content_type):
         return _json_messages(body)
     if len(body) <= PAYLOAD_BYTES_MAX:
-        return [body] if body else []
+        return [body]
     return list(_pieces(body, is_text(content_type)))
 
 

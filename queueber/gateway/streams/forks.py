@@ -28,8 +28,9 @@ async def find_fork_point(client: AsyncClient, source: TopicInfo, asked: ForkHea
     """Raises a `Problem` if the place is not in the source."""
     if asked.at is None:
         return ForkPoint(asked.source, tail_of(source), is_given=False)
-    asked.at.check_origin(source.origin)
     offset, tail = asked.at.offset, tail_of(source)
+    if asked.at.origin not in (0, source.origin):
+        raise invalid(f"stream-fork-offset: it is none of {asked.source}")
     if offset > tail:
         raise invalid(f"stream-fork-offset: it is behind the end of {asked.source}")
     if not asked.further:

@@ -82,7 +82,8 @@ async def read(call: Call[Any, Any]) -> PlainAnswer | Response:
             waiting = hub_of(call).next(
                 call.client, topic, path, found, call.settings.stream_wait_ms / SECOND_MS
             )
-            found = await call.wait(waiting, counts=False) or found
+            came = await call.wait(waiting, counts=False)
+            found = found if came is None else came
         if not found.count:
             return _nothing_came(found, query)
     elif query.place.is_now:
