@@ -107,6 +107,7 @@ $(BENCH_READY): $(READY)
 bench: $(BENCH_READY)  ## Compare with other queues and topics, in half an hour, and write docs/performance.md (Debian, root)
 	$(BIN)/python -m bench.peers --page
 	$(BIN)/python -m bench.topics --page
+	$(BIN)/python -m bench.streams --page
 	$(BIN)/python -m bench.gateway
 
 COMMIT ?= HEAD
