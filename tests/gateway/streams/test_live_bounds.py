@@ -33,7 +33,7 @@ class Caller:
 
     async def _send(self, message: Any) -> None:
         self.sent.append(message)
-        if b"event: data" in message.get("body", b""):
+        if b"event: data" in bytes(message.get("body", b"")):
             await self.reads.wait()
         await asyncio.sleep(0)
 
