@@ -93,6 +93,8 @@ class Sending:
 
 
 def _parts(body: bytes) -> list[Piece]:
+    if len(body) <= PIECE_BYTES:
+        return [body]
     view = memoryview(body)
     return [view[at : at + PIECE_BYTES] for at in range(0, len(view), PIECE_BYTES)]
 
