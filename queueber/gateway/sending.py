@@ -50,7 +50,7 @@ class Sending:
         body = message.get("body", b"")
         is_waiting = self._connection is not None and self._connection.is_full
         if len(body) > PIECE_BYTES or (is_waiting and body):
-            await self.send_pieces(_parts(body), more_body=message.get("more_body", False))
+            await self._send_parts(body, more_body=message.get("more_body", False))
         else:
             await self._send(message)
 
@@ -74,12 +74,27 @@ class Sending:
         finally:
             self._hold(-left)
 
+    async def _send_parts(self, body: bytes, *, more_body: bool) -> None:
+        """One object that is sent in pieces: it stays until the last of them is sent."""
+        parts = _parts(body)
+        self._hold(len(body))
+        try:
+            for at, part in enumerate(parts, 1):
+                more = at < len(parts) or more_body
+                await self._send({"type": "http.response.body", "body": part, "more_body": more})
+                if at < len(parts):
+                    await asyncio.sleep(0)
+        finally:
+            self._hold(-len(body))
+
     def _hold(self, size: int) -> None:
         if self._connection is not None and size:
             self._connection.hold(size)
 
 
 def _parts(body: bytes) -> list[Piece]:
+    if len(body) <= PIECE_BYTES:
+        return [body]
     view = memoryview(body)
     return [view[at : at + PIECE_BYTES] for at in range(0, len(view), PIECE_BYTES)]
 

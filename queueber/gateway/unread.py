@@ -9,7 +9,8 @@ from queueber.gateway.problems import too_busy
 from queueber.limits import MIB
 
 LARGE_BYTES = 8 * MIB
-"""What the largest answers have. So much must be free before one is asked for."""
+"""What the largest answers have. So much, or half of the limit, must be free before one is asked
+for."""
 PATIENCE_SECONDS = 1.0
 """A caller that has waited for less is not hung up on to make room for the answers of others."""
 
@@ -66,7 +67,7 @@ class UnreadAnswers:
 
     def make_room(self) -> None:
         """Before a large answer is asked for: hang up on callers that do not read, or refuse."""
-        free_at = max(0, self.bytes_max - LARGE_BYTES)
+        free_at = max(self.bytes_max // 2, self.bytes_max - LARGE_BYTES)
         if self.used > free_at:
             self._cut(free_at, PATIENCE_SECONDS)
         if self.used > free_at:

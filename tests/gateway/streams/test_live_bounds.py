@@ -6,9 +6,12 @@ from typing import Any
 
 from queueber.client import AsyncClient, connect_async
 from queueber.gateway.app import Gateway, make_app
+from queueber.gateway.sending import CONNECTION
 from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams.found import EVENT_BYTES
 from queueber.gateway.streams.live.hub import Hub
+from queueber.gateway.unread import PATIENCE_SECONDS
+from queueber.limits import MIB
 from queueber.testing import ServerProcess
 
 Test = Callable[[Gateway, AsyncClient], Awaitable[None]]
@@ -18,14 +21,28 @@ class Caller:
     """Takes what the application sends; with data it stops until `reads` is set."""
 
     def __init__(self, app: Gateway, path: str, query: str) -> None:
+        self._unread = app.bounds.unread
         self.reads = asyncio.Event()
         self.hangs_up = asyncio.Event()
         self.sent: list[dict[str, Any]] = []
         scope = {
             "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
             "query_string": query.encode(), "headers": [(b"host", b"localhost")],
+            CONNECTION: self,
         }  # fmt: skip
         self.task = asyncio.ensure_future(app(scope, self._receive, self._send))
+
+    # --- as a connection --------------------------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        return not self.reads.is_set()
+
+    def hold(self, size: int) -> None:
+        self._unread.change(self, size)
+
+    def hang_up(self) -> None:
+        self.hangs_up.set()
 
     async def _receive(self) -> dict[str, Any]:
         await self.hangs_up.wait()
@@ -72,12 +89,39 @@ def test_a_slow_reader_holds_one_turn_and_the_others_go_on(server: ServerProcess
         await wait_until(lambda: len(fast.body) >= 5_000_000 and len(slow.sent) > 1)
         await asyncio.sleep(0.2)
 
+        assert EVENT_BYTES // 2 < app.bounds.unread.used < 2 * EVENT_BYTES
         assert len(slow.body) < 2 * EVENT_BYTES
         for each in (slow, fast):
             each.hangs_up.set()
         await asyncio.gather(slow.task, fast.task)
+        assert app.bounds.unread.used == 0
 
     run(server, test)
+
+
+def test_readers_that_do_not_read_make_room_for_others(server: ServerProcess) -> None:
+    async def test(app: Gateway, client: AsyncClient) -> None:
+        await client.create_topic("bounded", content_type="text/plain")
+        await client.topic("bounded").publish([bytes(1000)] * 100)
+        query = "offset=-1&live=sse"
+        silent = [Caller(app, "/v1/stream/bounded", query) for _ in range(6)]
+        await wait_until(lambda: all(len(each.sent) > 1 for each in silent))
+        refused = Caller(app, "/v1/stream/bounded", query)
+        await refused.task
+        await asyncio.sleep(PATIENCE_SECONDS + 0.1)
+        served = Caller(app, "/v1/stream/bounded", query)
+        await wait_until(lambda: len(served.sent) > 1)
+
+        assert refused.sent[0]["status"] == 503
+        assert (b"retry-after", b"1") in refused.sent[0]["headers"]
+        assert served.sent[0]["status"] == 200
+        assert 1 <= sum(each.hangs_up.is_set() for each in silent) <= 2
+        for each in (*silent, served):
+            each.hangs_up.set()
+        await asyncio.gather(*(each.task for each in (*silent, served)))
+        assert app.bounds.unread.used == 0
+
+    run(server, test, answers_bytes_max=MIB)
 
 
 def test_readers_at_the_tail_are_one_wait_and_leave_nothing_behind(server: ServerProcess) -> None:

@@ -63,7 +63,7 @@ class EventStream(Response):
         keep_alive = self._call.settings.stream_wait_ms / SECOND_MS
         self._has_begun = True
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        await self._send(send, found.events(self._next_cursor()))
+        await self._send(send, found.taken_events(self._next_cursor()))
         while not found.is_closed and (left := ends_at - loop.time()) > 0:
             if found.is_up_to_date:
                 seconds = min(left, keep_alive)
@@ -72,10 +72,11 @@ class EventStream(Response):
                     await self._send(send, found.control_event(self._next_cursor()))
                     continue
                 found = came
+                await self._send(send, found.events(self._next_cursor()))
             else:
                 position = Position(Start.OFFSET, found.next_offset)
                 found = await read(self._topic, position, bytes_max=EVENT_BYTES)
-            await self._send(send, found.events(self._next_cursor()))
+                await self._send(send, found.taken_events(self._next_cursor()))
 
     def _next_cursor(self) -> int:
         return caching.next_cursor(self._cursor)
