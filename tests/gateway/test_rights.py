@@ -35,8 +35,10 @@ class Protected:
         self._admin = admin
 
     def ask(self, route: Route, header: str | None) -> Answered:
-        path = route.path.replace("{", "").replace("*}", "").replace("}", "")
+        path = route.path.replace("{", "").replace("*", "").replace("}", "")
         headers = {} if header is None else {"Authorization": header}
+        if route.tag == "streams":
+            return self._ask_stream(route, path, headers)
         body = route.body_example if route.body is not None else None
         if route.path.endswith("/poll"):
             body = {"wait_ms": 0}
@@ -49,6 +51,14 @@ class Protected:
         if route.tag == "subscriptions":
             self._make_subscription(is_wanted=route.method != "PUT")
         return self.gateway.ask(route.method, path, body, headers=headers)
+
+    def _ask_stream(self, route: Route, path: str, headers: dict[str, str]) -> Answered:
+        with contextlib.suppress(queueber.AlreadyExists):
+            self._admin.create_topic("path", content_type="text/plain")
+        raw = b"x" if route.takes_bytes else None
+        if route.takes_bytes:
+            headers["content-type"] = "text/plain"
+        return self.gateway.ask(route.method, path, raw=raw, headers=headers)
 
     def _make_subscription(self, *, is_wanted: bool) -> None:
         """One that the roles use; none for a role that is to create it."""
