@@ -120,6 +120,11 @@ DOORS: dict[str, tuple[str, ...]] = {
     "uvicorn": ("queueber/gateway/server.py", "queueber/gateway/protocol.py"),
     "httptools": ("queueber/gateway/protocol.py",),
     "msgspec": ("queueber/gateway/",),
+    "h11": (
+        "queueber/gateway/streams/subscriptions/post.py",
+        "queueber/gateway/streams/subscriptions/webhooks.py",
+    ),
+    "cryptography": ("queueber/gateway/streams/subscriptions/signing.py", "queueber/auth/"),
     "trio": (
         "queueber/app.py",
         "queueber/beside.py",

@@ -24,6 +24,7 @@ PAGES = [
     "docs/topics.md",
     "docs/http.md",
     "docs/http-topics.md",
+    "docs/streams-subscriptions.md",
     "docs/streams.md",
 ]
 HTTP = "127.0.0.1:9091"
