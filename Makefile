@@ -95,7 +95,7 @@ format: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml queueber faults bench examples scripts
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml queueber faults bench conformance examples scripts
 
 types: setup
 	$(BIN)/mypy
@@ -107,6 +107,7 @@ $(BENCH_READY): $(READY)
 bench: $(BENCH_READY)  ## Compare with other queues and topics, in half an hour, and write docs/performance.md (Debian, root)
 	$(BIN)/python -m bench.peers --page
 	$(BIN)/python -m bench.topics --page
+	$(BIN)/python -m bench.streams --page
 	$(BIN)/python -m bench.gateway
 
 COMMIT ?= HEAD

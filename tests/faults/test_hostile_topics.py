@@ -37,6 +37,7 @@ from tests.support.topic_field_limits import (
     DELIVERED,
     GROUP_METHODS,
     LEASE,
+    MESSAGE_BYTES,
     MESSAGES,
     NAMED,
     NOT_OF_GROUPS,
@@ -88,7 +89,7 @@ class Made:
 def made(caller: FieldCaller) -> Iterator[Made]:
     caller.tell("createTopic", {"name": MADE, "config": {"partitions": 2}})
     topic = caller.tell("topic", {"name": MADE})
-    published = {"payloads": [b"x"] * MESSAGES, "partition": 0}
+    published = {"payloads": [bytes(MESSAGE_BYTES)] * MESSAGES, "partition": 0}
     caller.tell("Topic.publish", {"publication": published}, of=topic)
     asked: dict[str, Any] = {"credits": DELIVERED}
     ordered = caller.tell("Topic.subscribe", {"req": {**asked, "group": ORDERED}}, of=topic)

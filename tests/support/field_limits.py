@@ -38,6 +38,8 @@ from queueber.limits import (
     READER_NAME_BYTES_MAX,
     RESULT_AGE_MS_MAX,
     RETENTION_MS_MAX,
+    SCHEMA_VERSION_MAX,
+    TEXT_SEQUENCE_BYTES_MAX,
     TOPIC_NAME_BYTES_MAX,
     TOPIC_PARTITIONS_MAX,
 )
@@ -453,7 +455,15 @@ publication_fields: dict[str, Rule] = {
     "producer.sequence": Any_(U64),
     "expectedOffset": Limit(0, 1, FAILED),
     "closes": a_flag,
+    # The topic has none.
+    "contentType": Limit("", "c" * (CONTENT_TYPE_BYTES_MAX + 1)),
+    "textSequence": text(TEXT_SEQUENCE_BYTES_MAX),
+    # There is no producer.
+    "numberDecides": Limit(False, True),
+    # The topic has no schema.
+    "schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
 }
+first_fields: dict[str, Rule] = {**publication_fields, "topic": Any_("it is ignored" * 100)}
 topic_settings: dict[str, Rule] = {
     "config.settings.retentionMs": upto(RETENTION_MS_MAX),
     "config.settings.retentionBytes": Any_(U64),
@@ -465,6 +475,7 @@ topic_settings: dict[str, Rule] = {
     "config.settings.ttlMs": upto(RETENTION_MS_MAX),
     "config.settings.expiresAtMs": upto(2**48 - 1),
     "config.settings.dedupWindowMs": upto(DEDUP_WINDOW_MS_MAX),
+    "config.settings.schemaVersion": Any_(SCHEMA_VERSION_MAX),
     "config.alias": Limit("a" * TOPIC_NAME_BYTES_MAX, "a" * (TOPIC_NAME_BYTES_MAX + 1)),
     "config.partitions": upto(TOPIC_PARTITIONS_MAX),
     "config.contentType": text(CONTENT_TYPE_BYTES_MAX),
@@ -492,9 +503,16 @@ no_group = INVALID
 METHODS |= {
     "topic": Method({"name": KEPT}, {"name": text(TOPIC_NAME_BYTES_MAX), "mustExist": a_flag}),
     "createTopic": Method(
-        {"name": MADE, "config": {}},
-        {"name": Limit("c" * TOPIC_NAME_BYTES_MAX, "a b"), **topic_settings},
+        {"name": MADE, "config": {}, "first": publication},
+        {
+            "name": Limit("c" * TOPIC_NAME_BYTES_MAX, "a b"),
+            **topic_settings,
+            **below("first.", first_fields),
+            # The first messages name no schema.
+            "config.settings.schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
+        },
     ),
+    "describeTopic": Method({"name": KEPT}, {"name": text(TOPIC_NAME_BYTES_MAX, MISSING)}),
     "configureTopic": Method(
         {"name": KEPT, "config": {}},
         {"name": text(TOPIC_NAME_BYTES_MAX, MISSING), **topic_settings},

@@ -16,6 +16,7 @@ from queueber.limits import (
     HOUR_MS,
     LEASE_MS_MAX,
     READER_NAME_BYTES_MAX,
+    SCHEMA_VERSION_MAX,
     TOPIC_NAME_BYTES_MAX,
     TOPIC_PARTITIONS_MAX,
 )
@@ -37,6 +38,7 @@ from tests.support.field_limits import (
     a_flag,
     an_id,
     below,
+    first_fields,
     many,
     publication,
     publication_fields,
@@ -49,6 +51,7 @@ from tests.support.field_limits import (
 RANGE = "OUT_OF_RANGE"
 ORDERED, SHARED = "ordered", "shared"
 MESSAGES, DELIVERED = 3, 2
+MESSAGE_BYTES = 2
 LEASE = "lease of the delivery"
 """Stands for the lease that the consumer of the shared group has."""
 
@@ -95,6 +98,8 @@ TOPIC_METHODS: dict[str, Method] = {
             "req.endOffset": Any_(U64),
             "req.endMs": Any_(U64),
             "req.timeoutMs": Any_(U64),
+            "req.tellsTopic": a_flag,
+            "req.goesOn": a_flag,
             **{
                 f"req.without.{name}": a_flag
                 for name in ("results", "keys", "batches", "attributes", "contents")
@@ -108,7 +113,7 @@ TOPIC_METHODS: dict[str, Method] = {
     ),
     "Topic.close": Method(),
     "Topic.fork": Method(
-        {"req": {"name": "fork", "partition": 0}},
+        {"req": {"name": "fork", "partition": 0, "first": {**publication, "partition": 0}}},
         {
             "req.name": Limit("f" * TOPIC_NAME_BYTES_MAX, "f" * (TOPIC_NAME_BYTES_MAX + 1)),
             **fork_fields,
@@ -116,6 +121,11 @@ TOPIC_METHODS: dict[str, Method] = {
             "req.config.partitions": Limit(2, 3),
             "req.partition": a_partition,
             "req.offset": Limit(MESSAGES, MESSAGES + 1, RANGE),
+            "req.cutBytes": Limit(MESSAGE_BYTES - 1, MESSAGE_BYTES, RANGE),
+            **below("req.first.", first_fields),
+            "req.first.partition": a_partition,
+            # The first messages name no schema.
+            "req.config.settings.schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
         },
     ),
     "Topic.find": Method({"id": ID}, {"id": an_id, "sequence": Any_(U64)}),
@@ -258,6 +268,8 @@ ALSO: list[tuple[str, dict[str, Any], str, str]] = [
     ("Topic.fork", {"req": {"name": "queue/q/results"}}, INVALID, "name"),
     ("Topic.fork", {"req": {"name": "f", "partition": -2}}, INVALID, "partition"),
     ("Topic.fork", {"req": {"name": "f", "offset": 1}}, INVALID, "offset"),
+    ("Topic.fork", {"req": {"name": "f", "cutBytes": 1}}, INVALID, "cutBytes"),
+    ("Topic.fork", {"req": {"name": "f", "first": {}}}, INVALID, "payloads"),
     ("Topic.fork", {"req": {"name": "kept"}}, "ALREADY_EXISTS", "kept"),
     ("Topic.createGroup", {"name": ""}, INVALID, "group"),
     ("Topic.createGroup", {"name": "a\nb"}, INVALID, "group"),
@@ -323,6 +335,8 @@ NAMED: dict[str, tuple[str, ...]] = {
     "keys": ("key",),
     "dedupIds": ("dedupId",),
     "expectedOffset": ("expected_offset",),
+    "schemaVersion": ("schema_version",),
+    "cutBytes": ("cut_bytes",),
     "counts": ("attributes", "numItems"),
     "names": ("attributes",),
     "values": ("attributes",),

@@ -28,6 +28,11 @@ def topic_name(record: TopicRecord | None, number: int) -> str:
     return f"topic #{number}" if record is None else f"topic {record.name!r}"
 
 
+def origin_of(number: int, record: TopicRecord) -> int:
+    """The origin of a topic; 0: it is a fork that an older version made, and is not known here."""
+    return record.origin or (0 if record.parent else number)
+
+
 def is_kept(record: TopicRecord) -> bool:
     """Whether it is there for somebody, be it only for its forks."""
     return bool(not record.is_deleted or record.forks)
@@ -113,6 +118,7 @@ class TopicsCheck:
             self._forks[record.parent] -= 1
             if not self._owners.has(queue_prefix(record.parent), Kind.TOPIC):
                 yield Violation("I15", name, f"its parent {record.parent} does not exist")
+            yield from self._check_beginning(name, record)
         ends: dict[int, int] = {}
         for each in record.inherited:
             end = ends.get(each.partition, each.first)
@@ -129,6 +135,18 @@ class TopicsCheck:
             if end != own:
                 text = f"partition {partition} shares messages up to {end}, its own begin at {own}"
                 yield Violation("I15", name, text)
+
+    def _check_beginning(self, name: str, record: TopicRecord) -> Iterator[Violation]:
+        """A fork has the origin of its parent, and reaches past the place where it began."""
+        stored = self._store.get(Family.TOPICS, queue_prefix(record.parent))
+        parent = None if stored is None else readable(decode_topic, stored)
+        if record.origin and parent is not None:
+            origin = origin_of(record.parent, parent)
+            if origin not in (0, record.origin):
+                yield Violation("I15", name, f"has origin {record.origin}, its parent {origin}")
+        end = self._head(record.logs[0]).next_offset if record.logs else 0
+        if end < record.fork_offset + bool(record.cut_bytes):
+            yield Violation("I15", name, f"began at {record.fork_offset}, but ends at {end}")
 
     def _head(self, log: int) -> LogHead:
         stored = self._store.get(Family.LOGS, queue_prefix(log))

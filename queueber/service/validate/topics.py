@@ -222,7 +222,9 @@ def _check_order(publication: Publication) -> None:
         if producer.sequence == 0:
             raise InvalidArgument("producer.sequence: 0; the first call of an epoch has 1")
     elif publication.number_decides:
-        raise InvalidArgument("numberDecides: there is no producer; only its calls have a number")
+        raise InvalidArgument(
+            "numberDecides: True without a producer; only its calls have a number, give False"
+        )
 
 
 def check_message_id(message_id: bytes) -> None:
