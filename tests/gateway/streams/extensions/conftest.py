@@ -20,12 +20,12 @@ class Stream:
         self.gateway = gateway
         self.path = path
 
-    def ask(self, method: str, last: str = "", body: bytes = b"", **headers: str) -> Answered:
+    def ask(self, method: str, last: str = "", body: bytes = b"", /, **headers: str) -> Answered:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         path = f"/v1/stream/{self.path}{last}"
         return self.gateway.ask(method, path, raw=body, headers=JSON | named)
 
-    def put(self, body: bytes = b"", **headers: str) -> Answered:
+    def put(self, body: bytes = b"", /, **headers: str) -> Answered:
         return self.ask("PUT", "", body, **headers)
 
     def post(self, *values: Any, **headers: str) -> Answered:
@@ -34,8 +34,8 @@ class Stream:
     def set_schema(self, schema: object, **headers: str) -> Answered:
         return self.ask("PUT", "/_schema", json.dumps(schema).encode(), **headers)
 
-    def get(self, last: str = "", **headers: str) -> Answered:
-        return self.ask("GET", last, **headers)
+    def get(self, last: str = "", /, **headers: str) -> Answered:
+        return self.ask("GET", last, b"", **headers)
 
     @property
     def values(self) -> list[Any]:
