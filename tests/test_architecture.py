@@ -122,6 +122,11 @@ DOORS: dict[str, tuple[str, ...]] = {
     "httptools": ("queueber/gateway/protocol.py",),
     "msgspec": ("queueber/gateway/",),
     "jsonschema_rs": ("queueber/gateway/streams/extensions/schemas/compiled.py",),
+    "h11": (
+        "queueber/gateway/streams/subscriptions/post.py",
+        "queueber/gateway/streams/subscriptions/webhooks.py",
+    ),
+    "cryptography": ("queueber/gateway/streams/subscriptions/signing.py", "queueber/auth/"),
     "trio": (
         "queueber/app.py",
         "queueber/beside.py",

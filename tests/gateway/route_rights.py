@@ -16,7 +16,7 @@ _ADMINISTER = frozenset({Action.ADMINISTER})
 _Q = "/v1/queues/{queue}"
 _T = "/v1/topics/{topic}"
 _S = "/v1/stream/{path*}"
-_SUBSCRIPTION = "/v1/stream/__ds/subscriptions/{id}"
+_SUBSCRIPTION = "/v1/stream/__ds/subscriptions/{subscription}"
 _G = "/v1/topics/{topic}/groups/{group}"
 
 STREAMS = {("GET", "/live"), ("GET", f"{_T}/tail")}

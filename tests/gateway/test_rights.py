@@ -70,7 +70,7 @@ class Protected:
 
     def _make_subscription(self, *, is_wanted: bool) -> None:
         """One that the roles use; none for a role that is to create it."""
-        path = "/v1/stream/__ds/subscriptions/id"
+        path = "/v1/stream/__ds/subscriptions/subscription"
         body = {"type": "pull-wake", "streams": ["orders"], "wake_stream": "orders"}
         as_admin = {"Authorization": f"Bearer {self.tokens['admin']}"}
         if is_wanted:
