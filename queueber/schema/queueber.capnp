@@ -757,6 +757,7 @@ struct Publication {
   numberDecides @12 :Bool;     # a call of a producer with a number that is known is a repeat,
                                # whatever its payloads are
   schemaVersion @13 :UInt32;   # of the schema that the messages were checked against
+  mustExist @14 :Bool;         # the topic is not created if there is none
 }
 
 struct Published {

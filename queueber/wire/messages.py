@@ -33,6 +33,7 @@ _INTO, _EXPECTED = _PUBLICATION["partition"], _PUBLICATION["expectedOffset"]
 _DEDUP_IDS, _PRODUCER = _PUBLICATION["dedupIds"], _PUBLICATION["producer"]
 _CONTENT_TYPE, _TEXT_SEQUENCE = _PUBLICATION["contentType"], _PUBLICATION["textSequence"]
 _NUMBER_DECIDES, _SCHEMA_VERSION = _PUBLICATION["numberDecides"], _PUBLICATION["schemaVersion"]
+_MUST_EXIST = _PUBLICATION["mustExist"]
 _PUBLISHED = wire.Published.schema.fields
 _DUPLICATES, _AT_MS, _COUNT = (_PUBLISHED[name] for name in ("duplicates", "atMs", "count"))
 _ID_RUNS, _PUBLISHED_END = _PUBLISHED["idRuns"], _PUBLISHED["endOffset"]
@@ -81,6 +82,7 @@ def read_publication(source: Any) -> Publication:
         read_producer(source.producer) if has(_PRODUCER) else None,
         read_optional("expectedOffset", get(_EXPECTED)),
         get(_CLOSES),
+        not get(_MUST_EXIST),
         content_type=get(_CONTENT_TYPE) if has(_CONTENT_TYPE) else "",
         text_sequence=get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
         number_decides=get(_NUMBER_DECIDES),
@@ -121,6 +123,8 @@ def write_publication(target: Any, publication: Publication) -> None:
         target.numberDecides = True
     if publication.schema_version:
         target.schemaVersion = publication.schema_version
+    if not publication.may_create:
+        target.mustExist = True
 
 
 def write_published(target: Any, published: Published) -> None:

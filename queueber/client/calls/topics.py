@@ -16,6 +16,7 @@ from queueber.client.calls.publishes import (
     NumberedPublishes,
     Publishes,
     check_size,
+    is_plain,
     to_existing,
 )
 from queueber.client.calls.reads import ReadCalls
@@ -45,7 +46,8 @@ class TopicCalls:
         self.groups = GroupCalls(topic)
 
     def publish(self, publication: Publication) -> "Future[Published]":
-        if not self.ref.must_exist:
+        publication.may_create = not self.ref.must_exist
+        if publication.may_create or is_plain(publication):
             return self._publishes.publish(publication)
         check_size(self.topic.connection, [publication])
         return self.topic.ask(
