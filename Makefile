@@ -95,7 +95,7 @@ format: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml queueber faults bench examples scripts
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml queueber faults bench conformance examples scripts
 
 types: setup
 	$(BIN)/mypy

@@ -44,10 +44,11 @@ def main(only: str, url: str, report: Path | None) -> None:
             options = ("--http", "127.0.0.1:0", "--http-address-file", str(address_file))
             with running_server(*options) as server:
                 _run_suite(f"http://{_address(address_file)}", report, only)
-                log = server.log_file.read_text()
-            print("\n".join(line for line in log.splitlines() if '"level": "error"' in line))
+                for line in server.log_file.read_text().splitlines():
+                    if '"level": "error"' in line:
+                        click.echo(line)
         results = read_results(json.loads(report.read_text()))
-    print(_shown(results))
+    click.echo(_shown(results))
     is_whole = results.passed and not results.failed and not results.skipped
     sys.exit(0 if is_whole or (only and not results.failed) else 1)
 

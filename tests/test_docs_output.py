@@ -24,6 +24,7 @@ PAGES = [
     "docs/topics.md",
     "docs/http.md",
     "docs/http-topics.md",
+    "docs/streams.md",
 ]
 HTTP = "127.0.0.1:9091"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
@@ -32,6 +33,7 @@ AFTER_COMMAND = "end of the output of a command"
 MASKS = {
     r"\bqbr_[0-9a-f]{12}_[\w-]{43}": "TOKEN",
     r"\b[0-9a-f]{12}\b": "ID",
+    r"\b\d{16}_\d{16}\b": "OFFSET",
     r"\b[0-9a-f]{32}\b": "ID",
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z": "TIME",
     r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ": "NAME",

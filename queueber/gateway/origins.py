@@ -19,6 +19,11 @@ from queueber.gateway.settings import GatewaySettings
 from queueber.model import Credential
 
 ANY_ORIGIN = "*"
+_SHOWN_TO_PAGES = (
+    b"stream-next-offset, stream-cursor, stream-up-to-date, stream-closed, stream-ttl, "
+    b"stream-expires-at, stream-sse-data-encoding, producer-epoch, producer-seq, "
+    b"producer-expected-seq, producer-received-seq, etag, location, retry-after"
+)
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -41,6 +46,8 @@ def page_headers(headers: Mapping[bytes, bytes], allowed: Sequence[str]) -> Head
     """What lets the browser show an answer to the page that asked, if its origin is allowed."""
     policy = b"cross-origin" if allowed else b"same-origin"
     found: Headers = [(b"cross-origin-resource-policy", policy)]
+    if allowed:
+        found.append((b"access-control-expose-headers", _SHOWN_TO_PAGES))
     if ANY_ORIGIN in allowed:
         found.append((b"access-control-allow-origin", b"*"))
     elif allowed:

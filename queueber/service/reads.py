@@ -62,7 +62,8 @@ class Reads:
             found.missed += missed
             if tells_topic:
                 found.content_type = state.record.content_type
-                found.origin = shell.engine.topics.origin(state)
+                if state.partitions == 1:
+                    found.origin = shell.engine.topics.origin(state)
                 found.number = state.queue_id
             if memory is not None:
                 memory.take(sum(len(each.payloads) for each in found.packed))

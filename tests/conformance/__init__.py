@@ -1,0 +1,1 @@
+"""Tests with programs that others wrote against us."""

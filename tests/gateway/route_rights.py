@@ -15,6 +15,7 @@ _ADMINISTER = frozenset({Action.ADMINISTER})
 
 _Q = "/v1/queues/{queue}"
 _T = "/v1/topics/{topic}"
+_S = "/v1/stream/{path*}"
 _G = "/v1/topics/{topic}/groups/{group}"
 
 STREAMS = {("GET", "/live"), ("GET", f"{_T}/tail")}
@@ -81,6 +82,12 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_G}/release"): (_WORK,),
     ("POST", f"{_G}/extend"): (_WORK,),
     ("GET", f"{_G}/dead"): (_READ,),
+    # It looks at what is there, and says whether it is what was asked for.
+    ("PUT", _S): (_READ, _ADMINISTER),
+    ("POST", _S): (_ADD,),
+    ("GET", _S): (_READ,),
+    ("HEAD", _S): (_READ,),
+    ("DELETE", _S): (_ADMINISTER,),
     ("POST", f"{_G}/redrive"): (_OPERATE,),
 }
 

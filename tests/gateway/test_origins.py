@@ -3,7 +3,7 @@
 import pytest
 
 from queueber.errors import Unauthenticated
-from queueber.gateway.origins import caller_of, check_origin
+from queueber.gateway.origins import caller_of, check_origin, page_headers
 from queueber.gateway.problems import Problem
 from queueber.gateway.settings import GatewaySettings
 from queueber.model import Credential
@@ -30,6 +30,20 @@ def test_pages_of_other_sites_are_refused(host: bytes, origin: bytes) -> None:
     with pytest.raises(Problem) as caught:
         check_origin({b"host": host, b"origin": origin})
     assert (caught.value.status, caught.value.code) == (403, "PERMISSION_DENIED")
+
+
+def test_pages_of_named_origins_are_let_in_and_told_so() -> None:
+    app, allowed = {b"host": b"a", b"origin": b"https://App.example"}, ("https://app.example",)
+
+    check_origin(app, allowed)
+    check_origin(app, ("*",))
+
+    assert dict(page_headers(app, allowed))[b"access-control-allow-origin"] == app[b"origin"]
+    assert dict(page_headers(app, ("*",)))[b"access-control-allow-origin"] == b"*"
+    assert page_headers(app, ()) == [(b"cross-origin-resource-policy", b"same-origin")]
+    for origin in (b"https://app.example.evil", b"http://app.example", b"null", b"*", b""):
+        with pytest.raises(Problem):
+            check_origin({b"host": b"a", b"origin": origin}, allowed)
 
 
 @pytest.mark.parametrize(

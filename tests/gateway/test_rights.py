@@ -34,8 +34,10 @@ class Protected:
         self._admin = admin
 
     def ask(self, route: Route, header: str | None) -> Answered:
-        path = route.path.replace("{", "").replace("}", "")
+        path = route.path.replace("{", "").replace("*", "").replace("}", "")
         headers = {} if header is None else {"Authorization": header}
+        if route.tag == "streams":
+            return self._ask_stream(route, path, headers)
         body = route.body_example if route.body is not None else None
         if route.path.endswith("/poll"):
             body = {"wait_ms": 0}
@@ -46,6 +48,14 @@ class Protected:
         if route.path.endswith(("/publish", "/together")) or "{topic}" in route.path:
             self._make_topics()
         return self.gateway.ask(route.method, path, body, headers=headers)
+
+    def _ask_stream(self, route: Route, path: str, headers: dict[str, str]) -> Answered:
+        with contextlib.suppress(queueber.AlreadyExists):
+            self._admin.create_topic("path", content_type="text/plain")
+        raw = b"x" if route.takes_bytes else None
+        if route.takes_bytes:
+            headers["content-type"] = "text/plain"
+        return self.gateway.ask(route.method, path, raw=raw, headers=headers)
 
     def _make_dead_letter(self) -> None:
         """Else there would be nothing to purge or redrive, and the server would not be asked."""

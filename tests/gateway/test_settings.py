@@ -29,6 +29,10 @@ def test_a_number_outside_its_limits_is_refused(number: object) -> None:
         ({"http": "nowhere"}, r"^http: address: 'nowhere' is not host:port"),
         ({"server": "nowhere"}, r"^server: address"),
         ({"http": "0.0.0.0:80"}, r"^http: other machines can reach 0.0.0.0:80, .* no TLS"),
+        ({"allowed_origins": ("app.example",)}, r"^allowed-origins: 'app.example' is no origin"),
+        ({"allowed_origins": ("https://app.example/",)}, r"^allowed-origins: "),
+        ({"allowed_origins": ("https://*.example",)}, r"^allowed-origins: "),
+        ({"allowed_origins": ("*", "")}, r"^allowed-origins: "),
         ({"tls_key": Path("key")}, r"^tls-key: it needs a certificate"),
     ],
 )

@@ -18,6 +18,7 @@ from queueber.gateway.streams.found import read as read_stream
 from queueber.gateway.streams.live.event_stream import EventStream
 from queueber.gateway.streams.live.hub import hub_of
 from queueber.gateway.streams.paths import stream_path
+from queueber.gateway.streams.stream_info import no_single_partition
 from queueber.gateway.streams.tokens import START, Place, to_place
 from queueber.limits import SECOND_MS
 
@@ -74,6 +75,8 @@ async def read(call: Call[Any, Any]) -> PlainAnswer | Response:
     topic = call.client.topic(path, must_exist=True)
     bytes_max = EVENT_BYTES if query.live == SSE else ANSWER_BYTES
     found = await read_stream(topic, query.place.position, bytes_max=bytes_max)
+    if not found.origin:
+        raise no_single_partition(path)
     query.place.check_origin(found.origin)
     if query.live == SSE:
         return EventStream(call, topic, path, found, query.cursor)

@@ -26,12 +26,13 @@ async def described(client: AsyncClient, path: str) -> TopicInfo:
     if info.is_deleted:
         raise gone(f"stream: {path} is deleted, and kept only for its forks")
     if len(info.partitions) != 1:
-        raise Problem(
-            409,
-            "FAILED_PRECONDITION",
-            f"stream: {path} is a topic with {len(info.partitions)} partitions; a stream has one",
-        )
+        raise no_single_partition(path)
     return info
+
+
+def no_single_partition(path: str) -> Problem:
+    detail = f"stream: {path} is a topic of several partitions; a stream has one"
+    return Problem(409, "FAILED_PRECONDITION", detail)
 
 
 def tail_of(info: TopicInfo) -> int:

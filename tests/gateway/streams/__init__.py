@@ -1,0 +1,1 @@
+"""Tests of streams over HTTP, beyond what the public suite has."""
