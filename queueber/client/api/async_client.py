@@ -137,8 +137,8 @@ class AsyncClient:
         messages: AnyMessages = (),
         close: bool = False,
         **settings: Unpack[TopicArguments],
-    ) -> bool:
-        """Create a topic; False when it exists with the same settings.
+    ) -> Published | None:
+        """Create a topic; None when it exists with the same settings, else what it begins with.
 
         `AlreadyExists` when it exists with others. A new topic begins with `messages`, and with
         `close` takes no others; one that exists is not changed.

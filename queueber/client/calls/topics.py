@@ -131,7 +131,7 @@ class TopicList:
         messages: AnyMessages = (),
         *,
         close: bool = False,
-    ) -> "Future[bool]":
+    ) -> "Future[Published | None]":
         config = to_topic_config(TopicConfig(), given)
         to_topic_name(name, "name")
         version = config.settings.schema_version
@@ -139,9 +139,11 @@ class TopicList:
         if first is not None:
             check_size(self._connection, [first])
         send = partial(_send_config, "createTopic", name, config, first=first)
-        return self._connection.ask(
-            send, lambda response: bool(response.created), is_repeatable=False
-        )
+
+        def read(response: Any) -> Published | None:
+            return read_published(response.published) if response.created else None
+
+        return self._connection.ask(send, read, is_repeatable=False)
 
     def configure(self, name: str, given: Mapping[str, Any]) -> "Future[None]":
         # Wrong settings are refused before any call.
