@@ -91,7 +91,7 @@ class Publication:
     closes: bool = False
     """Whether the topic takes no message after these."""
     may_create: bool = True
-    """Whether its caller may create the topic if there is none."""
+    """Whether the topic is created if there is none: its caller wants and may do that."""
     content_type: str = ""
     """If given, it must be that of the topic; parameters and letter case do not count."""
     text_sequence: str = ""

@@ -780,6 +780,7 @@ struct Publication {
                                # whatever its payloads are
   schemaVersion @13 :UInt32;   # of the schema that the messages were checked against
   topicNumber @14 :UInt64;     # if given, the topic must have this number: it was not created again
+  mustExist @15 :Bool;         # the topic is not created if there is none
 }
 
 struct Published {

@@ -117,10 +117,10 @@ class Publishing:
             name = each.topic if topic is None else topic.name
             check_right(session, Action.ADD, "topic", name)
             self._check_may_close(session, each, name)
-            if may_make and self.check_may_make(each.topic, session):
+            if may_make and each.may_create and self.check_may_make(each.topic, session):
                 created.append(name)
             # The topic may be gone when the call is written.
-            each.may_create = caller.may(Action.ADMINISTER, "topic", name)
+            each.may_create &= caller.may(Action.ADMINISTER, "topic", name)
         for name in dict.fromkeys(created):
             audit_creation(session, "topic", name)
 

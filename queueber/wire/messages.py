@@ -33,7 +33,7 @@ _INTO, _EXPECTED = _PUBLICATION["partition"], _PUBLICATION["expectedOffset"]
 _DEDUP_IDS, _PRODUCER = _PUBLICATION["dedupIds"], _PUBLICATION["producer"]
 _CONTENT_TYPE, _TEXT_SEQUENCE = _PUBLICATION["contentType"], _PUBLICATION["textSequence"]
 _NUMBER_DECIDES, _SCHEMA_VERSION = _PUBLICATION["numberDecides"], _PUBLICATION["schemaVersion"]
-_TOPIC_NUMBER = _PUBLICATION["topicNumber"]
+_TOPIC_NUMBER, _MUST_EXIST = _PUBLICATION["topicNumber"], _PUBLICATION["mustExist"]
 _PUBLISHED = wire.Published.schema.fields
 _DUPLICATES, _AT_MS, _COUNT = (_PUBLISHED[name] for name in ("duplicates", "atMs", "count"))
 _ID_RUNS, _PUBLISHED_END = _PUBLISHED["idRuns"], _PUBLISHED["endOffset"]
@@ -83,7 +83,7 @@ def read_publication(source: Any) -> Publication:
         read_producer(source.producer) if has_producer else None,
         read_optional("expectedOffset", get(_EXPECTED)),
         get(_CLOSES),
-        True,
+        not get(_MUST_EXIST),
         get(_CONTENT_TYPE) if has(_CONTENT_TYPE) else "",
         get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
         has_producer and get(_NUMBER_DECIDES),
@@ -127,6 +127,8 @@ def write_publication(target: Any, publication: Publication) -> None:
         target.schemaVersion = publication.schema_version
     if publication.topic_number:
         target.topicNumber = publication.topic_number
+    if not publication.may_create:
+        target.mustExist = True
 
 
 def write_published(target: Any, published: Published) -> None:

@@ -462,6 +462,7 @@ publication_fields: dict[str, Rule] = {
     "numberDecides": a_flag,
     # The topic has no schema.
     "schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
+    "mustExist": a_flag,
 }
 first_fields: dict[str, Rule] = {**publication_fields, "topic": Any_("it is ignored" * 100)}
 topic_settings: dict[str, Rule] = {

@@ -137,6 +137,7 @@ publications = st.builds(
     st.none() | st.builds(Producer, texts.filter(bool), u64, u64),
     st.none() | st.integers(0, 2**63 - 1),
     st.booleans(),
+    st.booleans(),
 )
 
 

@@ -42,7 +42,7 @@ def create(target: Target, name: str, **given: Any) -> None:
     has other settings the command fails. With --json: {"created": true}.
     """
     with target.connect() as client:
-        created = client.create_topic(name, **to_arguments(given))
+        created = client.create_topic(name, **to_arguments(given)) is not None
     text = f"{name}  {'created' if created else 'exists already, with these settings'}"
     target.echo({"created": created}, text)
 

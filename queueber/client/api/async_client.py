@@ -138,8 +138,8 @@ class AsyncClient:
         close: bool = False,
         schema: bytes | None = None,
         **settings: Unpack[TopicArguments],
-    ) -> bool:
-        """Create a topic; False when it exists with the same settings.
+    ) -> Published | None:
+        """Create a topic; None when it exists with the same settings, else what it begins with.
 
         `AlreadyExists` when it exists with others. A new topic begins with `messages`, and with
         `close` takes no others; one that exists is not changed. `schema` is the document of its

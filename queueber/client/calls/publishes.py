@@ -31,15 +31,8 @@ class Publishes:
         self.batcher: Batcher[Publication] = Batcher(connection, self._send)
 
     def publish(self, publication: Publication) -> "Future[Published]":
-        is_plain = (
-            publication.producer is None
-            and publication.expected_offset is None
-            and not publication.closes
-            and not publication.text_sequence
-            and not any(publication.messages.dedup_ids)
-        )
         # What has a condition is a call of its own.
-        group: Hashable = None if is_plain else object()
+        group: Hashable = None if is_plain(publication) else object()
         messages = publication.messages
         return self.batcher.submit(
             publication, len(messages.payloads) or 1, size=size_of(messages), group=group
@@ -49,7 +42,10 @@ class Publishes:
         together: dict[tuple[object, ...], list[Operation[Publication]]] = {}
         for operation in operations:
             of = operation.payload
-            place = of.topic, of.partition, of.content_type, of.schema_version, of.topic_number
+            place = (
+                of.topic, of.partition, of.content_type, of.schema_version, of.topic_number,
+                of.may_create,
+            )  # fmt: skip
             together.setdefault(place, []).append(operation)
         parts = list(together.values())
         publications = [join_publications([each.payload for each in part]) for part in parts]
@@ -80,6 +76,17 @@ class NumberedPublishes(NumberedCalls[Publication, Published]):
         send = partial(_send_publications, [call])
         answer = await self._connection.answer(link, send, is_repeatable=False)
         return read_published(answer.published[0])
+
+
+def is_plain(publication: Publication) -> bool:
+    """Whether it may be sent together with others."""
+    return (
+        publication.producer is None
+        and publication.expected_offset is None
+        and not publication.closes
+        and not publication.text_sequence
+        and not any(publication.messages.dedup_ids)
+    )
 
 
 def to_existing(publication: Publication) -> Callable[[Any], Awaitable[Any]]:

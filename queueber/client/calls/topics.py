@@ -16,6 +16,7 @@ from queueber.client.calls.publishes import (
     NumberedPublishes,
     Publishes,
     check_size,
+    is_plain,
     to_existing,
 )
 from queueber.client.calls.reads import ReadCalls
@@ -47,7 +48,8 @@ class TopicCalls:
         self.schemas = SchemaCalls(topic)
 
     def publish(self, publication: Publication) -> "Future[Published]":
-        if not self.ref.must_exist:
+        publication.may_create = not self.ref.must_exist
+        if publication.may_create or is_plain(publication):
             return self._publishes.publish(publication)
         check_size(self.topic.connection, [publication])
         return self.topic.ask(
@@ -132,7 +134,7 @@ class TopicList:
         *,
         close: bool = False,
         schema: object = None,
-    ) -> "Future[bool]":
+    ) -> "Future[Published | None]":
         document = b"" if schema is None else to_document(schema)
         config = to_topic_config(
             TopicConfig(), {**given, "schema_version": 1} if document else given
@@ -143,9 +145,11 @@ class TopicList:
         if first is not None:
             check_size(self._connection, [first])
         send = partial(_send_config, "createTopic", name, config, first=first, schema=document)
-        return self._connection.ask(
-            send, lambda response: bool(response.created), is_repeatable=False
-        )
+
+        def read(response: Any) -> Published | None:
+            return read_published(response.published) if response.created else None
+
+        return self._connection.ask(send, read, is_repeatable=False)
 
     def configure(self, name: str, given: Mapping[str, Any]) -> "Future[None]":
         # Wrong settings are refused before any call.

@@ -30,6 +30,7 @@ _REFUSALS = (
     errors.ResourceExhausted,
     errors.NotFound,
     errors.FailedPrecondition,
+    errors.PermissionDenied,
 )
 """Errors that a server sends before it changes anything."""
 
@@ -182,9 +183,11 @@ class Batcher(Generic[P]):
             if len(operations) == 1 or not isinstance(error, _REFUSALS):
                 _fail_all(operations, error)
                 return
-            # The server refused the call because of one operation: send each by itself.
-            for operation in operations:
-                await self._send_or_fail([operation])
+            # The server refused the call because of one operation: the halves find it in a few
+            # calls, and the others do not wait for as many as they are.
+            half = len(operations) // 2
+            await self._send_or_fail(operations[:half])
+            await self._send_or_fail(operations[half:])
 
 
 def _fail_all(operations: Iterable[Operation[Any]], error: Exception) -> None:

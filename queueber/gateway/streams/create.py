@@ -17,7 +17,7 @@ from queueber.gateway.streams.headers import Expiry
 from queueber.gateway.streams.paths import ROOT, stream_path
 from queueber.gateway.streams.stream_info import described, tail_headers, tail_of, type_of
 from queueber.limits import SECOND_MS
-from queueber.model import TopicInfo
+from queueber.model import Published, TopicInfo
 
 _AT_ONCE_MS = 1
 """What a TTL of 0 seconds is to the server, to which 0 means that a topic stays."""
@@ -84,22 +84,25 @@ async def create(call: Call[Any, Any]) -> PlainAnswer:
         fork = await find_fork_point(call.client, source, asked)
         wanted = _Wanted(path, kind, *times, closes, fork, keeping)
     messages = await keeping.apply(to_messages(kind, call.raw or b""))
-    is_new = await _make(call, wanted, messages)
-    return await _answer(call, wanted, is_new=is_new, has_content=bool(messages))
+    made = await _make(call, wanted, messages)
+    if isinstance(made, Published):
+        return _created(call, wanted, made)
+    return await _answer(call, wanted, is_new=made, has_content=bool(messages))
 
 
-async def _make(call: Call[Any, Any], wanted: _Wanted, messages: Keyed) -> bool:
-    """True: it is new. One that exists with other settings is looked at afterwards."""
+async def _make(call: Call[Any, Any], wanted: _Wanted, messages: Keyed) -> Published | bool:
+    """How it begins, or True: it is new. One that exists is looked at afterwards."""
     made: dict[str, Any] = {"messages": messages, "close": wanted.closes}
     try:
         if wanted.fork is None:
-            return await call.client.create_topic(
+            created = await call.client.create_topic(
                 wanted.path,
                 content_type=wanted.content_type,
                 schema=wanted.keeping.profile.first_schema(),
                 **wanted.settings(),
                 **made,
             )
+            return False if created is None else created
         source = call.client.topic(wanted.fork.source, must_exist=True)
         return await source.fork(
             wanted.path,
@@ -110,6 +113,19 @@ async def _make(call: Call[Any, Any], wanted: _Wanted, messages: Keyed) -> bool:
         )
     except AlreadyExists:
         return False
+
+
+def _created(call: Call[Any, Any], wanted: _Wanted, begins: Published) -> PlainAnswer:
+    shown = [
+        (b"content-type", wanted.content_type.encode()),
+        answers.next_offset(begins.origin, begins.end_offset),
+        (b"location", _address(call, wanted.path)),
+    ]
+    if begins.is_closed:
+        shown.append(answers.CLOSED)
+    if begins.offsets:
+        tell_appended(call, wanted.path, begins.end_offset)
+    return answers.done(201, shown)
 
 
 async def _answer(

@@ -97,7 +97,7 @@ async def show_topic(call: Call[NoQuery, None]) -> TopicAnswer:
 
 async def create_topic(call: Call[NoQuery, NewTopicSettings]) -> Answer:
     settings = to_topic_arguments(call.body)
-    created = await call.client.create_topic(call.names["topic"], **settings)
+    created = await call.client.create_topic(call.names["topic"], **settings) is not None
     return Answer(CreateTopicAnswer(created), 201 if created else 200)
 
 

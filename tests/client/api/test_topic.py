@@ -206,3 +206,21 @@ def test_messages_are_found_by_id_and_by_sequence(topic: queueber.Topic) -> None
     assert topic.find(published.ids[1]) == (0, 1)
     assert topic.find(sequence=published.sequences[1]) == (0, 1)
     assert topic.find(b"\1" * 16) is None
+
+
+def test_a_topic_that_must_exist_is_not_created_and_fails_alone(client: queueber.Client) -> None:
+    """Concurrent publishes share a call of the server; what it refuses is found among them."""
+    names = [f"existing/{number}" for number in range(5)]
+    for name in names:
+        client.create_topic(name)
+    topics = [client.topic(name, must_exist=True) for name in (*names[:3], "missing", *names[3:])]
+
+    with ThreadPoolExecutor(len(topics) * 4) as pool:
+        sent = [pool.submit(each.publish, b"m") for each in topics * 4]
+        errors = [future.exception() for future in sent]
+
+    assert [type(error) for error in errors] == [
+        queueber.NotFound if topic.name == "missing" else type(None) for topic in topics * 4
+    ]
+    assert [client.topic(name).describe().partitions[0].next_offset for name in names] == [4] * 5
+    assert "missing" not in list(client.topics())
