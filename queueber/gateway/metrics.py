@@ -65,6 +65,9 @@ class GatewayMeasures:
         self._gauge("bodies_bytes", "Bodies of requests that are received or handled.").labels(
             **labels
         ).set_function(lambda: bounds.bodies.used)
+        self._gauge("unread_bytes", "Answers that their callers have not read.").labels(
+            **labels
+        ).set_function(lambda: bounds.unread.used)
         self._gauge("clients", "Connections to the server: one for each caller.").labels(
             **labels
         ).set_function(lambda: pool.count)

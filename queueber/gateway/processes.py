@@ -22,6 +22,7 @@ from queueber.errors import QueueberError
 from queueber.gateway.log import log
 from queueber.gateway.server import run_gateway
 from queueber.gateway.settings import GatewaySettings
+from queueber.memory import collect_seldom, keep_freed_memory
 from queueber.restarts import Backoff
 from queueber.sockets import address_of, listen
 
@@ -104,6 +105,8 @@ def _serve(
             loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
         await run_gateway(settings, listening, stop)
 
+    keep_freed_memory()
+    collect_seldom()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
 

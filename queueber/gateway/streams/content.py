@@ -96,7 +96,11 @@ def joined(content_type: str, payloads: Sequence[bytes]) -> bytes:
     """The body of an answer: one JSON array, or the bytes one after the other."""
     if is_json(content_type):
         # A message without a payload was not published as JSON; it is no value.
-        return b"[" + b",".join(filter(None, payloads)) + b"]"
+        values = list(filter(None, payloads)) or [b""]
+        # Not after they are joined: each would copy the whole body again.
+        values[0] = b"[" + values[0]
+        values[-1] += b"]"
+        return b",".join(values)
     return b"".join(payloads)
 
 
