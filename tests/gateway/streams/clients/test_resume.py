@@ -20,10 +20,11 @@ from durable_streams import _types as types
 
 from tests.support.stream_server import StreamServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.recovery, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.slow, pytest.mark.recovery, pytest.mark.timeout(120)]
 
 COUNT = 120
-SECONDS_MAX = 28.0
+SECONDS_MAX = 55.0
+"""Of a test on a busy machine; on a quiet one it takes about seven."""
 KILLS: dict[int, Callable[[StreamServer], None]] = {
     30: StreamServer.kill_gateway,
     70: StreamServer.kill_and_start,
