@@ -25,6 +25,7 @@ PAGES = [
     "docs/http.md",
     "docs/http-topics.md",
     "docs/streams.md",
+    "docs/streams-extensions.md",
 ]
 HTTP = "127.0.0.1:9091"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)

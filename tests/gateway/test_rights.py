@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ class Protected:
         self.gateway = gateway
         self.tokens = tokens
         self._admin = admin
+        self._numbers = count()
 
     def ask(self, route: Route, header: str | None) -> Answered:
         path = route.path.replace("{", "").replace("*", "").replace("}", "")
@@ -58,11 +60,17 @@ class Protected:
         raw = b"x" if route.takes_bytes else None
         if route.takes_bytes:
             headers["content-type"] = "text/plain"
+        if route.path.endswith("/_schema"):
+            with contextlib.suppress(queueber.AlreadyExists):
+                self._admin.create_topic("json", content_type="application/json")
+            path = "/v1/stream/json/_schema"
+            # Another one each time: one that is in force is not set again.
+            raw = b'{"title": "%d"}' % next(self._numbers) if route.takes_bytes else None
         return self.gateway.ask(route.method, path, raw=raw, headers=headers)
 
     def _make_subscription(self, *, is_wanted: bool) -> None:
         """One that the roles use; none for a role that is to create it."""
-        path = "/v1/stream/__ds/subscriptions/id"
+        path = "/v1/stream/__ds/subscriptions/subscription"
         body = {"type": "pull-wake", "streams": ["orders"], "wake_stream": "orders"}
         as_admin = {"Authorization": f"Bearer {self.tokens['admin']}"}
         if is_wanted:
@@ -179,3 +187,20 @@ def test_no_secret_is_in_the_log(protected: Protected) -> None:
     log = protected.gateway.log_file.read_text()
 
     assert not [token for token in protected.tokens.values() if token in log]
+
+
+def test_who_may_only_add_appends_to_a_stream_that_has_a_schema(protected: Protected) -> None:
+    """The right to add is enough to learn what messages must be like."""
+    headers = {"content-type": "application/json"}
+    admin = headers | {"Authorization": f"Bearer {protected.tokens['admin']}"}
+    producer = headers | {"Authorization": f"Bearer {protected.tokens['producer']}"}
+    path = "/v1/stream/checked"
+    ask = protected.gateway.ask
+    ask("PUT", path, raw=b"", headers=admin)
+    ask("PUT", f"{path}/_schema", raw=b'{"type": "object"}', headers=admin)
+
+    fits, does_not = (ask("POST", path, raw=body, headers=producer) for body in (b"{}", b"3"))
+
+    assert (fits.status, does_not.status) == (204, 400)
+    assert does_not.json["detail"] == 'body: message 0: the value is not of type "object"'
+    assert ask("GET", path, headers=admin).json == [{}]

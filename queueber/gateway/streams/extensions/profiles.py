@@ -139,7 +139,7 @@ class ProfileAnswer(msgspec.Struct):
     """The only one that its streams have; null: any."""
     settings: dict[str, int | bool]
     """What it sets unless a request says otherwise."""
-    schema: object
+    schema: Any
     """The JSON Schema of its messages; null: there is none."""
     key: list[str]
     """The fields that make the key of a message."""

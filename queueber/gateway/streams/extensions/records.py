@@ -26,7 +26,7 @@ class RecordsQuery(msgspec.Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=_RECORDS_MAX)] = 100
 
 
-class Record(msgspec.Struct):
+class StreamRecord(msgspec.Struct):
     """One message."""
 
     offset: Place
@@ -41,7 +41,7 @@ class Record(msgspec.Struct):
 
 
 class RecordPage(msgspec.Struct):
-    records: list[Record]
+    records: list[StreamRecord]
     next_offset: Place
     """Where the next page begins."""
     up_to_date: bool
@@ -72,9 +72,9 @@ async def read_records(call: Call[RecordsQuery, None]) -> RecordPage:
     )
 
 
-def _record(message: Message, origin: int, kind: str) -> Record:
+def _record(message: Message, origin: int, kind: str) -> StreamRecord:
     data, encoding = _data(message.payload, kind)
-    return Record(
+    return StreamRecord(
         place(origin, message.offset),
         place(origin, message.offset + 1),
         message.timestamp_ms,

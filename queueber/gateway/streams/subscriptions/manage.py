@@ -67,7 +67,7 @@ class SubscriptionAnswer(msgspec.Struct):
 
 
 async def create(call: Call[NoQuery, SubscriptionRequest]) -> Answer:
-    id, config, own = to_id(call.names["id"]), to_config(call.body), state.of(call)
+    id, config, own = to_id(call.names["subscription"]), to_config(call.body), state.of(call)
     register, created = Register(call.client), False
     kept = await register.read(id)
     if kept is None:
@@ -188,7 +188,7 @@ async def _shown(own: Subscriptions, kept: Kept) -> SubscriptionAnswer:
 
 
 async def show(call: Call[NoQuery, None]) -> SubscriptionAnswer:
-    id = to_id(call.names["id"])
+    id = to_id(call.names["subscription"])
     kept = await Register(call.client).read(id)
     if kept is None:
         raise not_found(id)
@@ -196,7 +196,7 @@ async def show(call: Call[NoQuery, None]) -> SubscriptionAnswer:
 
 
 async def delete(call: Call[NoQuery, None]) -> None:
-    id = to_id(call.names["id"])
+    id = to_id(call.names["subscription"])
     await Register(call.client).delete(id)
     state.of(call).watcher.forget(id)
 
@@ -220,5 +220,5 @@ async def drop_stream(call: Call[NoQuery, None]) -> None:
 
 
 async def _change(call: Call[Any, Any], decide: Any) -> None:
-    kept, _ = await change(Register(call.client), to_id(call.names["id"]), decide)
+    kept, _ = await change(Register(call.client), to_id(call.names["subscription"]), decide)
     state.of(call).watcher.changed(kept)

@@ -51,11 +51,11 @@ class StreamsRequest(msgspec.Struct):
     streams: list[str]
 
 
-class ClaimRequest(msgspec.Struct):
+class WakeClaimRequest(msgspec.Struct):
     worker: Annotated[str, Meta(description="Who claims; others are told this name.")]
 
 
-class Ack(msgspec.Struct):
+class WakeAck(msgspec.Struct):
     """A worker is done with what is before `offset`."""
 
     offset: str
@@ -67,16 +67,16 @@ class Ack(msgspec.Struct):
         return (self.stream or self.path or "").strip("/")
 
 
-class AckRequest(msgspec.Struct):
+class WakeAckRequest(msgspec.Struct):
     """Without `done` the lease is extended."""
 
     wake_id: str
     generation: int
-    acks: list[Ack] = []
+    acks: list[WakeAck] = []
     done: bool = False
 
 
-class ReleaseRequest(msgspec.Struct):
+class WakeReleaseRequest(msgspec.Struct):
     wake_id: str
     generation: int
 
@@ -172,6 +172,6 @@ def to_worker(text: str) -> str:
     return text
 
 
-def check_acks(acks: list[Ack]) -> None:
+def check_acks(acks: list[WakeAck]) -> None:
     if len(acks) > ACKS_MAX:
         raise invalid_request(f"acks: there are {len(acks)}; the limit is {ACKS_MAX}")

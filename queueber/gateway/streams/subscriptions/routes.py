@@ -9,15 +9,15 @@ from queueber import errors
 from queueber.gateway.routes import Route
 from queueber.gateway.streams.subscriptions import jwks, manage, work
 from queueber.gateway.streams.subscriptions.requests import (
-    AckRequest,
-    ClaimRequest,
-    ReleaseRequest,
     StreamsRequest,
     SubscriptionRequest,
+    WakeAckRequest,
+    WakeClaimRequest,
+    WakeReleaseRequest,
     taking,
 )
 
-_ROOT = "/v1/stream/__ds/subscriptions/{id}"
+_ROOT = "/v1/stream/__ds/subscriptions/{subscription}"
 _TAG = "subscriptions"
 _ERRORS = (errors.NotFound, errors.AlreadyExists, errors.PermissionDenied, errors.Unavailable)
 
@@ -89,21 +89,21 @@ ROUTES = (
         description="What the pattern matches stays linked.", status=204, errors=_ERRORS,
     ),
     _taking(
-        "/claim", ClaimRequest, work.claim, "Claim the work of a pull-wake subscription",
-        answer=work.ClaimAnswer, body_example={"worker": "worker-1"}, answer_example=_CLAIMED,
+        "/claim", WakeClaimRequest, work.claim, "Claim the work of a pull-wake subscription",
+        answer=work.WakeClaimAnswer, body_example={"worker": "worker-1"}, answer_example=_CLAIMED,
     ),
     _taking(
-        "/ack", AckRequest, work.ack, "Acknowledge streams, or extend a lease", uses_client=False,
+        "/ack", WakeAckRequest, work.ack, "Acknowledge streams, or extend a lease",
         description="With the token of the claim. Without `done` the lease is extended.",
-        answer=work.AckAnswer, body_example=_ACK, answer_example=_ACKED,
+        answer=work.WakeAckAnswer, body_example=_ACK, answer_example=_ACKED, uses_client=False,
     ),
     _taking(
-        "/callback", AckRequest, work.callback, "Acknowledge streams of a webhook",
+        "/callback", WakeAckRequest, work.callback, "Acknowledge streams of a webhook",
         description="With the token of the webhook. Without `done` the lease is extended.",
-        answer=work.AckAnswer, body_example=_ACK, answer_example=_ACKED, uses_client=False,
+        answer=work.WakeAckAnswer, body_example=_ACK, answer_example=_ACKED, uses_client=False,
     ),
     _taking(
-        "/release", ReleaseRequest, work.release, "Give back a claim", uses_client=False,
+        "/release", WakeReleaseRequest, work.release, "Give back a claim", uses_client=False,
         description="With the token of the claim. What is pending wakes another worker.",
         status=204, body_example=_WAKE,
     ),

@@ -14,10 +14,10 @@ from queueber.gateway.streams.subscriptions.record import Kind, Record
 from queueber.gateway.streams.subscriptions.refusals import Refusal, invalid_request, refusal
 from queueber.gateway.streams.subscriptions.register import PREFIX, Event, Register, change
 from queueber.gateway.streams.subscriptions.requests import (
-    Ack,
-    AckRequest,
-    ClaimRequest,
-    ReleaseRequest,
+    WakeAck,
+    WakeAckRequest,
+    WakeClaimRequest,
+    WakeReleaseRequest,
     check_acks,
     to_id,
     to_worker,
@@ -30,7 +30,7 @@ from queueber.gateway.streams.subscriptions.wake_tokens import (
 )
 
 
-class ClaimAnswer(msgspec.Struct):
+class WakeClaimAnswer(msgspec.Struct):
     wake_id: str
     generation: int
     token: str
@@ -38,17 +38,17 @@ class ClaimAnswer(msgspec.Struct):
     lease_ttl_ms: int
 
 
-class AckAnswer(msgspec.Struct):
+class WakeAckAnswer(msgspec.Struct):
     ok: bool
     next_wake: bool
     """Whether the next wake has begun: messages are pending."""
 
 
-async def claim(call: Call[NoQuery, ClaimRequest]) -> ClaimAnswer:
-    id, worker, own = to_id(call.names["id"]), to_worker(call.body.worker), state.of(call)
+async def claim(call: Call[NoQuery, WakeClaimRequest]) -> WakeClaimAnswer:
+    id, worker, own = to_id(call.names["subscription"]), to_worker(call.body.worker), state.of(call)
     client, register = call.client, Register(call.client)
 
-    async def decide(record: Record) -> tuple[Record, Event | None, ClaimAnswer]:
+    async def decide(record: Record) -> tuple[Record, Event | None, WakeClaimAnswer]:
         keys, now_ms = await own.keys(), own.clock.now_ms()
         _check_kind(record, "pull-wake")
         wake = record.wake
@@ -71,7 +71,7 @@ async def claim(call: Call[NoQuery, ClaimRequest]) -> ClaimAnswer:
         assert claimed.wake is not None
         streams = wakes.states(claimed, claimed.wake.snapshot)
         token = make_token(keys.token_key, claimed)
-        answer = ClaimAnswer(
+        answer = WakeClaimAnswer(
             claimed.wake.id, claimed.generation, token, streams, claimed.lease_ttl_ms
         )
         return claimed, None, answer
@@ -82,21 +82,21 @@ async def claim(call: Call[NoQuery, ClaimRequest]) -> ClaimAnswer:
     return answer
 
 
-async def ack(call: Call[NoQuery, AckRequest]) -> AckAnswer:
+async def ack(call: Call[NoQuery, WakeAckRequest]) -> WakeAckAnswer:
     return await _acknowledge(call, "pull-wake")
 
 
-async def callback(call: Call[NoQuery, AckRequest]) -> AckAnswer:
+async def callback(call: Call[NoQuery, WakeAckRequest]) -> WakeAckAnswer:
     return await _acknowledge(call, "webhook")
 
 
-async def _acknowledge(call: Call[NoQuery, AckRequest], kind: Kind) -> AckAnswer:
+async def _acknowledge(call: Call[NoQuery, WakeAckRequest], kind: Kind) -> WakeAckAnswer:
     body, own = call.body, state.of(call)
     check_acks(body.acks)
     token = await _checked_token(call)
     async with own.own_client() as client:
 
-        async def decide(record: Record) -> tuple[Record, Event | None, AckAnswer]:
+        async def decide(record: Record) -> tuple[Record, Event | None, WakeAckAnswer]:
             now_ms = own.clock.now_ms()
             _check(record, kind, token, body, now_ms)
             paths = record.links if body.done else {each.of for each in body.acks} & {*record.links}
@@ -105,16 +105,16 @@ async def _acknowledge(call: Call[NoQuery, AckRequest], kind: Kind) -> AckAnswer
             acked = wakes.acknowledge(record, _checked(record, body.acks, tails))
             extended = wakes.extend(acked, now_ms)
             if not body.done:
-                return extended, None, AckAnswer(ok=True, next_wake=False)
+                return extended, None, WakeAckAnswer(ok=True, next_wake=False)
             settled, event = await settle(client, extended, tails, now_ms)
-            return settled, event, AckAnswer(ok=True, next_wake=settled.wake is not None)
+            return settled, event, WakeAckAnswer(ok=True, next_wake=settled.wake is not None)
 
-        kept, answer = await change(Register(client), to_id(call.names["id"]), decide)
+        kept, answer = await change(Register(client), to_id(call.names["subscription"]), decide)
     own.watcher.changed(kept)
     return answer
 
 
-async def release(call: Call[NoQuery, ReleaseRequest]) -> None:
+async def release(call: Call[NoQuery, WakeReleaseRequest]) -> None:
     body, own = call.body, state.of(call)
     token = await _checked_token(call)
     async with own.own_client() as client:
@@ -125,7 +125,7 @@ async def release(call: Call[NoQuery, ReleaseRequest]) -> None:
             tails = await tails_of(client, record.links)
             return *await settle(client, record, tails, now_ms), None
 
-        kept, _ = await change(Register(client), to_id(call.names["id"]), decide)
+        kept, _ = await change(Register(client), to_id(call.names["subscription"]), decide)
     own.watcher.changed(kept)
 
 
@@ -139,11 +139,15 @@ async def _checked_token(call: Call[Any, Any]) -> WakeToken:
         raise refusal("TOKEN_INVALID", "authorization: send 'Bearer TOKEN', the token of the wake")
     own, text = state.of(call), token.strip().decode("latin-1")
     key = (await own.keys()).token_key
-    return to_wake_token(key, to_id(call.names["id"]), text, now_ms=own.clock.now_ms())
+    return to_wake_token(key, to_id(call.names["subscription"]), text, now_ms=own.clock.now_ms())
 
 
 def _check(
-    record: Record, kind: Kind, token: WakeToken, body: AckRequest | ReleaseRequest, now_ms: int
+    record: Record,
+    kind: Kind,
+    token: WakeToken,
+    body: WakeAckRequest | WakeReleaseRequest,
+    now_ms: int,
 ) -> None:
     _check_kind(record, kind)
     check_wake(record, token, wake_id=body.wake_id, generation=body.generation, now_ms=now_ms)
@@ -154,7 +158,7 @@ def _check_kind(record: Record, kind: Kind) -> None:
         raise invalid_request(f"this is for subscriptions of type {kind}; it is a {record.type}")
 
 
-def _checked(record: Record, acks: list[Ack], tails: wakes.Tails) -> Mapping[str, Position]:
+def _checked(record: Record, acks: list[WakeAck], tails: wakes.Tails) -> Mapping[str, Position]:
     """Where each stream is acknowledged up to. Nothing happens if one of them is wrong."""
     found: dict[str, Position] = {}
     for each in acks:

@@ -202,9 +202,9 @@ def _mapped(value: object, name: str) -> Iterator[Any]:
 def _leaves(value: object) -> int:
     """How many values a keyword compares with."""
     if isinstance(value, list):
-        return len(value) + sum(map(_leaves, value))
+        return 1 + sum(map(_leaves, value))
     if isinstance(value, dict):
-        return len(value) + sum(map(_leaves, value.values()))
+        return 1 + sum(map(_leaves, value.values()))
     return 1
 
 

@@ -11,8 +11,10 @@ def check_nesting(payload: bytes, value: object, what: str) -> None:
     if payload.count(b"[") + payload.count(b"{") <= NESTING_MAX:
         return
     level = [value]
-    for _ in range(NESTING_MAX + 1):
-        level = [inner for each in level for inner in _inside(each)]
+    for _ in range(NESTING_MAX):
+        level = [
+            inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)
+        ]
         if not level:
             return
     raise invalid(f"{what}: it is nested too deeply; the limit is {NESTING_MAX}")

@@ -30,6 +30,8 @@ CHECKED_MESSAGES_MAX = 10_000
 CHECKED_BYTES_MAX = 16 * MIB
 """What a stream may have when it gets its first schema: so much is read and checked."""
 _TRIES = 5
+_CHANGED = {"schema_version", "tail", "topic_number"}
+"""What an error of the server names if the stream has changed since we looked."""
 
 
 class SchemaQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -111,10 +113,7 @@ async def set_schema(call: Call[Any, Any]) -> Answer:
         try:
             return _answer(info, await _put(call, info, rules, version), 201)
         except FailedPrecondition as error:
-            if (
-                not {"schema_version", "tail", "topic_number"} & set(error.numbers)
-                or "closed" in error.numbers
-            ):
+            if "closed" in error.numbers or not _CHANGED & set(error.numbers):
                 raise
     raise too_busy(f"schema: {path} changes too fast; retry")
 
