@@ -5,6 +5,7 @@ socket, so that connections that wait there are not lost.
 """
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -30,6 +31,9 @@ _WATCHED = (*_STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD)
 _LOOK_SECONDS = 0.5
 _OTHER_FILES = 200
 """Open files beside connections: the log, the loop, TLS handshakes, connections to be refused."""
+
+_GARBAGE_OBJECTS = 50_000
+"""New objects between two runs of the garbage collector."""
 
 
 def run(
@@ -104,6 +108,9 @@ def _serve(
             loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
         await run_gateway(settings, listening, stop)
 
+    # A look at all objects of ten thousand connections would keep everybody waiting for a second.
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_OBJECTS, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
 
