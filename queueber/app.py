@@ -1,8 +1,6 @@
 """The composition root: builds all objects of a server, runs them, and stops them in order."""
 
-import ctypes
 import errno
-import gc
 import resource
 import socket
 import warnings
@@ -25,7 +23,7 @@ from queueber.db.store.rocks import RocksStore
 from queueber.engine.open import open_engine
 from queueber.errors import QueueberError
 from queueber.ids import IdSource
-from queueber.limits import MIB
+from queueber.memory import collect_seldom, keep_freed_memory
 from queueber.model import ServerInfo
 from queueber.reloads import Reloads
 from queueber.rpc.callers import Callers
@@ -46,15 +44,6 @@ _log = structlog.get_logger("queueber")
 
 _FLUSH_SECONDS = 0.05
 """How long a shutdown waits for the last answers to leave their sockets."""
-
-
-_GARBAGE_OBJECTS = 50_000
-"""New objects between two runs of the garbage collector."""
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Parameters of `mallopt`: what is freed at the end of the heap and larger than the first goes back
-to the kernel; what is larger than the second is no part of the heap."""
-_ANSWER_BYTES_KEPT = 8 * MIB
 
 _LISTEN_ERRORS = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES, errno.EPERM)
 
@@ -87,28 +76,14 @@ def serve(
     If a failure stops it, raises that failure; the server acknowledges nothing after it. If the
     server cannot start, the `QueueberError` says what to change.
     """
-    # The server makes hardly any cycles; a collection every 700 objects would waste time.
-    gc.freeze()
-    gc.set_threshold(_GARBAGE_OBJECTS, 20, 100)
-    _keep_freed_memory()
+    keep_freed_memory()
+    collect_seldom()
     # If a connection ends before the coroutine of its call starts, no one awaits that coroutine.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     try:
         run(partial(_serve, config, address_file, http_address_file))
     except Exception as error:
         raise _explained(error, config) from error
-
-
-def _keep_freed_memory() -> None:
-    """Have the C library keep the memory of large answers for the next ones.
-
-    By default it gives that back, and the kernel clears each page when it is used again: that took
-    two thirds of the time of an answer of a megabyte.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:  # other C libraries than glibc have none
-        mallopt(_MMAP_THRESHOLD, _ANSWER_BYTES_KEPT)
-        mallopt(_TRIM_THRESHOLD, 2 * _ANSWER_BYTES_KEPT)
 
 
 def _explained(error: Exception, config: Config) -> Exception:

@@ -99,6 +99,7 @@ _event("info", "load_aborted", "Nothing of it is left.", "queue load", who=True)
 _event("info debug", "topic_created", "At debug by a publish.", "topic", f"config {' '.join(WHO)}")
 _event("info", "topic_configured", "Its settings were changed.", "topic config", who=True)
 _event("info", "topic_deleted", "With all its messages and groups.", "topic", who=True)
+_event("info", "topic_schema_set", "A further version of its schema holds.", "topic", who=True)
 _event("info", "topic_closed", "It takes no more messages.", "topic", who=True)
 _event(
     "info",

@@ -42,6 +42,7 @@ TESTED_AS = {
     "engine/integrity/rebuild_groups": "engine/integrity/test_rebuild_topics",
     "engine/integrity/rebuild_messages": "engine/integrity/test_rebuild_topics",
     "engine/queue/settle": "engine/topics/test_together",
+    "engine/topics/append": "engine/topics/test_publish",
     "engine/topics/topic_state": "engine/topics/test_read",
     "engine/topics/sequences": "engine/topics/test_publish",
     "engine/queue/fronts": "engine/queue/test_selection",

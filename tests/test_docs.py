@@ -287,6 +287,7 @@ def test_the_limits_of_topics_are_those_of_the_code() -> None:
             limits.ATTRIBUTES_BYTES_MAX,
             limits.DEDUP_ID_BYTES_MAX,
             limits.CONTENT_TYPE_BYTES_MAX,
+            limits.TEXT_SEQUENCE_BYTES_MAX,
             limits.PUBLISH_MESSAGES_MAX,
             limits.PUBLISH_TOPICS_MAX,
             limits.READ_ITEMS_MAX,

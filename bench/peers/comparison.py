@@ -85,7 +85,7 @@ def _line(contender: Contender) -> dict[str, object]:
     peer = contender.peer
     return {
         "version": peer.version(),
-        "client": f"{peer.library} {version(peer.library)}",
+        "client": f"{peer.library} {version(peer.library)}" if peer.library else "the generator",
         "synced": peer.durability,
         "notes": peer.notes,
         "figures": {

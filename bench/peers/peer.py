@@ -57,7 +57,8 @@ class Program(Protocol):
     notes: str
     """The column `notes` of the table; may be empty."""
     library: str
-    """The distribution of its Python client, whose version is shown."""
+    """The distribution of its Python client, whose version is shown; empty: the generator of the
+    comparison calls it."""
 
     @property
     def packages(self) -> Sequence[str]:

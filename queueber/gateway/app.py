@@ -38,8 +38,12 @@ from queueber.gateway.problems import PROBLEM_TYPE, Problem, invalid, of_http, p
 from queueber.gateway.routes import Answer, PlainAnswer, Route, RouteTable
 from queueber.gateway.sending import Piece, Sending, encode_pieces
 from queueber.gateway.settings import GatewaySettings
+from queueber.gateway.streams import subscriptions
 
-ROOMS = (health, metrics, server_routes, queues, topics, streams, openapi, histories, dashboard)
+ROOMS = (
+    health, metrics, server_routes, queues, topics, streams, subscriptions, openapi, histories,
+    dashboard,
+)  # fmt: skip
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
@@ -75,6 +79,7 @@ class Gateway:
             "table": table,
             metrics.STATE: measures,
         }
+        self.subscriptions = subscriptions.join(self.state, settings, self.pool)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -85,9 +90,11 @@ class Gateway:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         sweeping = asyncio.ensure_future(self.pool.run())
+        watching = asyncio.ensure_future(self.subscriptions.run())
         await send({"type": "lifespan.startup.complete"})
         await receive()
         sweeping.cancel()
+        watching.cancel()
         await self.pool.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 

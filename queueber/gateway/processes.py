@@ -5,7 +5,6 @@ socket, so that connections that wait there are not lost.
 """
 
 import asyncio
-import gc
 import os
 import resource
 import signal
@@ -23,6 +22,7 @@ from queueber.errors import QueueberError
 from queueber.gateway.log import log
 from queueber.gateway.server import run_gateway
 from queueber.gateway.settings import GatewaySettings
+from queueber.memory import collect_seldom, keep_freed_memory
 from queueber.restarts import Backoff
 from queueber.sockets import address_of, listen
 
@@ -31,9 +31,6 @@ _WATCHED = (*_STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD)
 _LOOK_SECONDS = 0.5
 _OTHER_FILES = 200
 """Open files beside connections: the log, the loop, TLS handshakes, connections to be refused."""
-
-_GARBAGE_OBJECTS = 50_000
-"""New objects between two runs of the garbage collector."""
 
 
 def run(
@@ -108,9 +105,8 @@ def _serve(
             loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
         await run_gateway(settings, listening, stop)
 
-    # A look at all objects of ten thousand connections would keep everybody waiting for a second.
-    gc.freeze()
-    gc.set_threshold(_GARBAGE_OBJECTS, 20, 100)
+    keep_freed_memory()
+    collect_seldom()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
 

@@ -82,6 +82,14 @@ class PackedContents(Sequence[bytes]):
         return memoryview(self._values)[self.start : self.start + self.size]
 
     @property
+    def joined(self) -> bytes:
+        """The same as bytes; no copy if the buffer holds nothing else."""
+        values = self._values
+        if isinstance(values, bytes) and not self.start and len(values) == self.size:
+            return values
+        return bytes(self.values)
+
+    @property
     def ends_from_zero(self) -> bytes:
         """Where each ends in `values`, 4 bytes each, little-endian."""
         return _moved(self.ends, -self.start)

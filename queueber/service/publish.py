@@ -263,6 +263,7 @@ def _are_alike(opened: _Open, publication: Publication) -> bool:
     return (
         first.content_type == publication.content_type
         and first.schema_version == publication.schema_version
+        and first.topic_number == publication.topic_number
     )
 
 

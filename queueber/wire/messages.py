@@ -33,6 +33,7 @@ _INTO, _EXPECTED = _PUBLICATION["partition"], _PUBLICATION["expectedOffset"]
 _DEDUP_IDS, _PRODUCER = _PUBLICATION["dedupIds"], _PUBLICATION["producer"]
 _CONTENT_TYPE, _TEXT_SEQUENCE = _PUBLICATION["contentType"], _PUBLICATION["textSequence"]
 _NUMBER_DECIDES, _SCHEMA_VERSION = _PUBLICATION["numberDecides"], _PUBLICATION["schemaVersion"]
+_TOPIC_NUMBER = _PUBLICATION["topicNumber"]
 _PUBLISHED = wire.Published.schema.fields
 _DUPLICATES, _AT_MS, _COUNT = (_PUBLISHED[name] for name in ("duplicates", "atMs", "count"))
 _ID_RUNS, _PUBLISHED_END = _PUBLISHED["idRuns"], _PUBLISHED["endOffset"]
@@ -85,6 +86,7 @@ def read_publication(source: Any) -> Publication:
         text_sequence=get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
         number_decides=get(_NUMBER_DECIDES),
         schema_version=get(_SCHEMA_VERSION),
+        topic_number=get(_TOPIC_NUMBER),
     )
 
 
@@ -121,6 +123,8 @@ def write_publication(target: Any, publication: Publication) -> None:
         target.numberDecides = True
     if publication.schema_version:
         target.schemaVersion = publication.schema_version
+    if publication.topic_number:
+        target.topicNumber = publication.topic_number
 
 
 def write_published(target: Any, published: Published) -> None:

@@ -16,6 +16,7 @@ _ADMINISTER = frozenset({Action.ADMINISTER})
 _Q = "/v1/queues/{queue}"
 _T = "/v1/topics/{topic}"
 _S = "/v1/stream/{path*}"
+_SUBSCRIPTION = "/v1/stream/__ds/subscriptions/{id}"
 _G = "/v1/topics/{topic}/groups/{group}"
 
 STREAMS = {("GET", "/live"), ("GET", f"{_T}/tail")}
@@ -89,6 +90,13 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("HEAD", _S): (_READ,),
     ("DELETE", _S): (_ADMINISTER,),
     ("POST", f"{_G}/redrive"): (_OPERATE,),
+    # A subscription is a topic. Its creator may read its streams, and write to its wake stream.
+    ("PUT", _SUBSCRIPTION): (_READ, _ADD, _ADMINISTER),
+    ("GET", _SUBSCRIPTION): (_READ,),
+    ("DELETE", _SUBSCRIPTION): (_ADMINISTER,),
+    ("POST", f"{_SUBSCRIPTION}/streams"): (_READ, _ADD),
+    ("DELETE", f"{_SUBSCRIPTION}/streams/{{path*}}"): (_READ, _ADD),
+    ("POST", f"{_SUBSCRIPTION}/claim"): (_READ, _ADD),
 }
 
 

@@ -15,6 +15,7 @@ from queueber.testing import running_server
 from tests.gateway.route_rights import RIGHTS, STREAMS, may
 from tests.support.callers import add_token, add_user
 from tests.support.http import Answered, GatewayProcess, running_gateway, to_base64
+from tests.support.webhooks import write_key
 
 ROUTES = {
     (route.method, route.path): route
@@ -47,6 +48,8 @@ class Protected:
             self._make_dead_letter()
         if route.path.endswith(("/publish", "/together")) or "{topic}" in route.path:
             self._make_topics()
+        if route.tag == "subscriptions":
+            self._make_subscription(is_wanted=route.method != "PUT")
         return self.gateway.ask(route.method, path, body, headers=headers)
 
     def _ask_stream(self, route: Route, path: str, headers: dict[str, str]) -> Answered:
@@ -56,6 +59,16 @@ class Protected:
         if route.takes_bytes:
             headers["content-type"] = "text/plain"
         return self.gateway.ask(route.method, path, raw=raw, headers=headers)
+
+    def _make_subscription(self, *, is_wanted: bool) -> None:
+        """One that the roles use; none for a role that is to create it."""
+        path = "/v1/stream/__ds/subscriptions/id"
+        body = {"type": "pull-wake", "streams": ["orders"], "wake_stream": "orders"}
+        as_admin = {"Authorization": f"Bearer {self.tokens['admin']}"}
+        if is_wanted:
+            self.gateway.ask("PUT", path, body, headers=as_admin)
+        else:
+            self.gateway.ask("DELETE", path, headers=as_admin)
 
     def _make_dead_letter(self) -> None:
         """Else there would be nothing to purge or redrive, and the server would not be asked."""
@@ -88,10 +101,14 @@ def protected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
     tokens = {role: add_token(file, role) for role in ROLES}
     tokens["elsewhere"] = add_token(file, "admin", queues=("other-*",), topics=(), name="elsewhere")
     add_user(file, "ann", "a b:c", "admin")
+    own, keys = file.with_name("own"), file.with_name("keys.pem")
+    own.write_text(add_token(file, "service", name="gateway"))
+    write_key(keys)
+    options = ("--subscriptions-token-file", str(own), "--webhook-key-file", str(keys))
     with (
         running_server("--tokens-file", str(file)) as server,
         queueber.connect(server.address, token=tokens["admin"]) as client,
-        running_gateway(server.address) as gateway,
+        running_gateway(server.address, *options) as gateway,
     ):
         found = Protected(gateway, tokens, client)
         client.create_queue("queue")

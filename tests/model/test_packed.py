@@ -24,7 +24,7 @@ def assert_is(packed: PackedContents, contents: list[bytes]) -> None:
     assert packed.sizes == [len(each) for each in contents]
     assert packed.max_size == max(map(len, contents), default=0)
     assert packed.size == sum(map(len, contents))
-    assert bytes(packed.values) == b"".join(contents)
+    assert bytes(packed.values) == packed.joined == b"".join(contents)
     assert packed.ends_from_zero == ends_of(contents)
 
 
@@ -107,3 +107,13 @@ def test_packed_contents_equal_no_other_contents() -> None:
     assert packed != [b"a"]
     assert packed != 1
     assert repr(packed) == "PackedContents([b'a', b'b'])"
+
+
+@given(contents=lists, start=st.integers(0, 5))
+def test_contents_are_joined_and_a_whole_buffer_is_not_copied(
+    contents: list[bytes], start: int
+) -> None:
+    packed = PackedContents.pack(contents)
+
+    assert packed[start:].joined == b"".join(contents[start:])
+    assert packed.joined is packed.joined

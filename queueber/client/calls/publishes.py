@@ -49,7 +49,7 @@ class Publishes:
         together: dict[tuple[object, ...], list[Operation[Publication]]] = {}
         for operation in operations:
             of = operation.payload
-            place = of.topic, of.partition, of.content_type, of.schema_version
+            place = of.topic, of.partition, of.content_type, of.schema_version, of.topic_number
             together.setdefault(place, []).append(operation)
         parts = list(together.values())
         publications = [join_publications([each.payload for each in part]) for part in parts]

@@ -94,16 +94,14 @@ def _pieces(body: bytes, is_characters: bool) -> Iterable[bytes]:
 
 def joined(content_type: str, payloads: Sequence[bytes]) -> bytes:
     """The body of an answer: one JSON array, or the bytes one after the other."""
-    if not is_json(content_type):
-        return b"".join(payloads)
-    # A message without a payload was not published as JSON; it is no value.
-    values = list(filter(None, payloads))
-    if not values:
-        return b"[]"
-    # The brackets are put on single values: megabytes are copied once.
-    values[0] = b"[" + values[0]
-    values[-1] += b"]"
-    return b",".join(values)
+    if is_json(content_type):
+        # A message without a payload was not published as JSON; it is no value.
+        values = list(filter(None, payloads)) or [b""]
+        # Not after they are joined: each would copy the whole body again.
+        values[0] = b"[" + values[0]
+        values[-1] += b"]"
+        return b",".join(values)
+    return b"".join(payloads)
 
 
 def as_event_data(content_type: str, body: bytes) -> bytes:

@@ -49,7 +49,7 @@ class Found:
         if self._body is None:
             payloads = self._payloads
             if isinstance(payloads, PackedContents) and not is_json(self.content_type):
-                self._body = bytes(payloads.values)
+                self._body = payloads.joined
             else:
                 self._body = joined(self.content_type, list(payloads))
             self._payloads = ()

@@ -1,0 +1,1 @@
+"""Durable Streams of Queueber beside those of other servers, with one generator for all."""
