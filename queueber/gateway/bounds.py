@@ -13,6 +13,9 @@ _LARGE_ANSWERS = 1
 """Answers of megabytes that are asked for and encoded at a time: those of others would come after
 these, over the connection to the server that they share."""
 
+_READS = 4
+"""Reads of what is in streams that are asked for at a time, of up to some megabytes each."""
+
 STOPPING = "the gateway is stopping; retry"
 
 
@@ -54,6 +57,7 @@ class Bounds:
         self.bodies = Bound("bytes of bodies are being handled", bodies_bytes_max)
         self.unread = UnreadAnswers(answers_bytes_max)
         self.large_answers = asyncio.Semaphore(_LARGE_ANSWERS)
+        self.reads = asyncio.Semaphore(_READS)
         self._waiting: set[asyncio.Future[Any]] = set()
         self.is_stopping = False
 

@@ -75,7 +75,8 @@ async def read(call: Call[Any, Any]) -> PlainAnswer | Response:
     call.bounds.unread.make_room()
     topic = call.client.topic(path, must_exist=True)
     bytes_max = EVENT_BYTES if query.live == SSE else ANSWER_BYTES
-    found = await read_stream(topic, query.place.position, bytes_max=bytes_max)
+    async with call.bounds.reads:
+        found = await read_stream(topic, query.place.position, bytes_max=bytes_max)
     if not found.origin:
         raise no_single_partition(path)
     query.place.check_origin(found.origin)

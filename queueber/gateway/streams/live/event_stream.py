@@ -75,7 +75,8 @@ class EventStream(Response):
                 await self._send(send, found.events(self._next_cursor()))
             else:
                 position = Position(Start.OFFSET, found.next_offset)
-                found = await read(self._topic, position, bytes_max=EVENT_BYTES)
+                async with self._call.bounds.reads:
+                    found = await read(self._topic, position, bytes_max=EVENT_BYTES)
                 await self._send(send, found.taken_events(self._next_cursor()))
 
     def _next_cursor(self) -> int:
