@@ -254,17 +254,8 @@ class _Open:
     """Publications to one partition, or one topic, that are joined."""
 
     at: int
+    first: Publication
     parts: list[Publication]
-
-
-def _are_alike(opened: _Open, publication: Publication) -> bool:
-    """Whether they demand the same of the topic."""
-    first = opened.parts[0]
-    return (
-        first.content_type == publication.content_type
-        and first.schema_version == publication.schema_version
-        and first.topic_number == publication.topic_number
-    )
 
 
 class _Joined:
@@ -280,8 +271,15 @@ class _Joined:
         if own and (None in own) != (partition is None):
             own.clear()  # they may have partitions in common: keep their order
         found = own.get(partition)
-        if found is None or not _is_plain(publication) or not _are_alike(found, publication):
-            found = own[partition] = _Open(len(self._all), [])
+        if (
+            found is None
+            or not _is_plain(publication)
+            # They demand other things of the topic.
+            or found.first.content_type != publication.content_type
+            or found.first.schema_version != publication.schema_version
+            or found.first.topic_number != publication.topic_number
+        ):
+            found = own[partition] = _Open(len(self._all), publication, [])
             self._all.append((topic, found))
         found.parts.append(publication)
         self._places.append(found)
@@ -304,11 +302,20 @@ def _split(published: Published, counts: Sequence[int]) -> list[Published]:
         return [published]
     p: Any = published
     bounds = list(pairwise(accumulate(counts, initial=0)))
-    split = [
-        Published(p.at_ms, p.partitions[a:b], p.offsets[a:b], ids, p.sequences[a:b])
-        for (a, b), ids in zip(bounds, split_ids(p.ids, counts), strict=True)
+    ends = [p.offsets[b - 1] + 1 if p.end_offset else 0 for _, b in bounds]
+    return [
+        Published(
+            p.at_ms,
+            p.partitions[a:b],
+            p.offsets[a:b],
+            ids,
+            p.sequences[a:b],
+            (),
+            False,
+            end,
+            0,
+            False,
+            p.origin,
+        )  # fmt: skip
+        for (a, b), ids, end in zip(bounds, split_ids(p.ids, counts), ends, strict=True)
     ]
-    if p.end_offset:
-        for each in split:
-            each.end_offset, each.origin = each.offsets[-1] + 1, p.origin
-    return split

@@ -70,6 +70,7 @@ def read_publication(source: Any) -> Publication:
         raise InvalidArgument("packed: payloads were given, too; give the one or the other")
     else:
         payloads = read_packed("packed", get(_PACKED), count_max)
+    has_producer = has(_PRODUCER)
     return Publication(
         get(_TOPIC),
         NewMessages(
@@ -79,14 +80,15 @@ def read_publication(source: Any) -> Publication:
             read_list("dedupIds", source.dedupIds, count_max) if has(_DEDUP_IDS) else (),
         ),
         read_optional("partition", get(_INTO)),
-        read_producer(source.producer) if has(_PRODUCER) else None,
+        read_producer(source.producer) if has_producer else None,
         read_optional("expectedOffset", get(_EXPECTED)),
         get(_CLOSES),
-        content_type=get(_CONTENT_TYPE) if has(_CONTENT_TYPE) else "",
-        text_sequence=get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
-        number_decides=get(_NUMBER_DECIDES),
-        schema_version=get(_SCHEMA_VERSION),
-        topic_number=get(_TOPIC_NUMBER),
+        True,
+        get(_CONTENT_TYPE) if has(_CONTENT_TYPE) else "",
+        get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
+        has_producer and get(_NUMBER_DECIDES),
+        get(_SCHEMA_VERSION),
+        get(_TOPIC_NUMBER),
     )
 
 

@@ -94,8 +94,8 @@ class TopicsRebuild:
         if record.parent and record.origin:
             known = origin_of(record.parent, self.records[record.parent])
             record = record._replace(origin=known or record.origin)
-        end = self._head(record.logs[0]).next_offset if record.logs else 0
-        if end < record.fork_offset + bool(record.cut_bytes):
+        end = self._head(record.logs[0]).next_offset if len(record.logs) == 1 else None
+        if end is not None and end < record.fork_offset + bool(record.cut_bytes):
             record = record._replace(fork_offset=min(record.fork_offset, end), cut_bytes=0)
         self.records[number] = record
 

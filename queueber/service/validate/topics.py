@@ -221,10 +221,6 @@ def _check_order(publication: Publication) -> None:
         check_text("producer.id", producer.id, PRODUCER_ID_BYTES_MAX)
         if producer.sequence == 0:
             raise InvalidArgument("producer.sequence: 0; the first call of an epoch has 1")
-    elif publication.number_decides:
-        raise InvalidArgument(
-            "numberDecides: True without a producer; only its calls have a number, give False"
-        )
 
 
 def check_message_id(message_id: bytes) -> None:
