@@ -316,6 +316,6 @@ def _split(published: Published, counts: Sequence[int]) -> list[Published]:
             0,
             False,
             p.origin,
-        )  # fmt: skip
+        )
         for (a, b), ids, end in zip(bounds, split_ids(p.ids, counts), ends, strict=True)
     ]
