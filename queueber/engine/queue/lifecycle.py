@@ -88,7 +88,9 @@ INVARIANTS: dict[str, str] = {
     "if some, not all, of its items are gone, with the right bits and bytes; none is wasteful",
     "I15": "the log of a partition has no gap, but where a later message of a key replaced others; "
     "offsets, positions, times, ids and sequences rise from block to block, and the head agrees "
-    "with the blocks; a fork shares messages that exist, and its parent counts it",
+    "with the blocks; a fork shares messages that exist, and its parent counts it; a version of a "
+    "schema has a document, its offset is in the log and not before that of the version before, "
+    "and none is later than the one in force",
     "I16": "each name and alias leads to the topic that has it, and the count of topics is right",
     "I17": "a group has a number of its own, and is at an offset of each partition's log; of a "
     "group that shares messages, each that is ready, delayed, leased or dead is before its "

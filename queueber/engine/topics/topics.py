@@ -271,10 +271,8 @@ class Topics:
         partitions: int = 0,
         alias: str | None = None,
     ) -> None:
-        """Replace the settings; `partitions` may grow, and 0 or None leave the others as they are.
-
-        More partitions change where new messages with a key go; those that are stored stay.
-        """
+        """Replace the settings; `partitions` may grow, which changes where new messages with a key
+        go. 0 or None leave the others as they are."""
         record = topic.record
         if partitions and partitions < len(record.logs):
             raise InvalidArgument(

@@ -66,9 +66,7 @@ def test_no_message_is_stored_that_does_not_fit_the_version_at_its_offset(
         ]
         for at in range(CHANGES):
             # Both gateways set one at the same moment.
-            done = list(
-                pool.map(lambda s, at=at: s.set_schema(only("ba"[at % 2])).status, streams)
-            )
+            done = list(pool.map(lambda s, at=at: s.set_schema(only("ba"[at % 2])).status, streams))
             assert set(done) <= {200, 201, 503}
         over.set()
         taken = [each for one in appends for each in one.result()]
