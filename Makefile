@@ -49,9 +49,9 @@ faults: setup  ## Inject every kind of fault that we know, in 15 minutes
 	$(BIN)/python -m faults.overload --seconds 5
 
 faults-long: setup  ## The same, in two hours
-	@QUEUEBER_TEST_KILLS=200 QUEUEBER_TEST_POISON_ITEMS=5000 \
+	@QUEUEBER_TEST_KILLS=200 QUEUEBER_TEST_POISON_ITEMS=5000 QUEUEBER_TEST_EXAMPLES=500 \
 		$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=60 HISTORIES=50000 \
-		KILLS=200 CUTS=10000 DAMAGES=3000 TESTS='-m "" tests/recovery tests/faults'
+		KILLS=200 CUTS=10000 DAMAGES=3000 TESTS='-m "" tests/recovery tests/faults tests/engine/test_against_model.py'
 	$(BIN)/python -m faults.hostile --seconds 20
 	$(BIN)/python -m faults.hostile --tls --seconds 20
 	$(BIN)/python -m faults.http --seconds 20

@@ -100,6 +100,7 @@ from queueber.model import (
     Stats,
     TopicConfig,
     TopicInfo,
+    TopicSchema,
     TopicSettings,
 )
 from queueber.tls import TlsOptions
@@ -196,6 +197,7 @@ __all__ = [
     "TopicConfig",
     "TopicInfo",
     "TopicProducer",
+    "TopicSchema",
     "TopicSettings",
     "Unauthenticated",
     "Unavailable",

@@ -99,6 +99,7 @@ _event("info", "load_aborted", "Nothing of it is left.", "queue load", who=True)
 _event("info debug", "topic_created", "At debug by a publish.", "topic", f"config {' '.join(WHO)}")
 _event("info", "topic_configured", "Its settings were changed.", "topic config", who=True)
 _event("info", "topic_deleted", "With all its messages and groups.", "topic", who=True)
+_event("info", "topic_schema_set", "A further version of its schema holds.", "topic", who=True)
 _event("info", "topic_closed", "It takes no more messages.", "topic", who=True)
 _event(
     "info",
@@ -151,6 +152,14 @@ _event("info", "gateway_stopped", "All requests were answered.")
 _event("info", "gateway_starting", "The server starts one beside itself.", "address")
 _event("error", "gateway_died", "It is started again.", "exit_code restart_seconds")
 _event("critical", "gateway_crashed", "A bug; the process ends.", "exc_info")
+
+# --- subscriptions to streams ---------------------------------------------------------------------
+
+_event("warning", "webhook_failed", "It is sent again.", "subscription generation failures reason")
+_event("warning", "webhook_unsettled", "Its answer is lost; sent again.", "subscription reason")
+_event("warning", "subscription_full", "Further streams are not linked.", "subscription links")
+_event("debug", "wake_stream_missing", "Nobody is told of a wake.", "subscription stream")
+_event("debug", "subscriptions_not_seen", "Looked at again soon.", "reason", "subscription")
 _event("error", "request_failed", "A bug; the caller gets 500.", "path exc_info")
 
 # --- workers --------------------------------------------------------------------------------------

@@ -121,6 +121,10 @@ DEDUP_ID_BYTES_MAX = 256
 CONTENT_TYPE_BYTES_MAX = 255
 TEXT_SEQUENCE_BYTES_MAX = 1024
 SCHEMA_VERSION_MAX = (1 << 32) - 1
+SCHEMA_BYTES_MAX = 256 * KIB
+"""Of the document of a topic's schema."""
+SCHEMAS_MAX = 1_000
+"""Versions that a topic keeps."""
 GROUP_NAME_BYTES_MAX = 255
 GROUP_RESET_MAX = 100_000
 """Messages that are leased or to be retried, when a shared group is reset: one write drops them."""

@@ -42,6 +42,7 @@ TESTED_AS = {
     "engine/integrity/rebuild_groups": "engine/integrity/test_rebuild_topics",
     "engine/integrity/rebuild_messages": "engine/integrity/test_rebuild_topics",
     "engine/queue/settle": "engine/topics/test_together",
+    "engine/topics/append": "engine/topics/test_publish",
     "engine/topics/topic_state": "engine/topics/test_read",
     "engine/topics/sequences": "engine/topics/test_publish",
     "engine/queue/fronts": "engine/queue/test_selection",
@@ -69,6 +70,7 @@ TESTED_AS = {
     "service/result_messages": "rpc/test_results_topic",
     "service/result_topics": "rpc/test_results_topic",
     "service/results": "service/test_read_results",
+    "service/schemas": "client/api/test_schemas",
     "service/shell": "service/test_durability",
     "service/subscription": "service/test_subscriptions",
     "service/together": "rpc/test_together",
@@ -119,6 +121,12 @@ DOORS: dict[str, tuple[str, ...]] = {
     "uvicorn": ("queueber/gateway/server.py", "queueber/gateway/protocol.py"),
     "httptools": ("queueber/gateway/protocol.py",),
     "msgspec": ("queueber/gateway/",),
+    "jsonschema_rs": ("queueber/gateway/streams/extensions/schemas/compiled.py",),
+    "h11": (
+        "queueber/gateway/streams/subscriptions/post.py",
+        "queueber/gateway/streams/subscriptions/webhooks.py",
+    ),
+    "cryptography": ("queueber/gateway/streams/subscriptions/signing.py", "queueber/auth/"),
     "trio": (
         "queueber/app.py",
         "queueber/beside.py",

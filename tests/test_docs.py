@@ -26,6 +26,9 @@ from queueber.engine.queue.lifecycle import INVARIANTS, TRANSITIONS
 from queueber.engine.queue.sweep import DUTIES
 from queueber.engine.topics.sweep import TOPIC_DUTIES
 from queueber.errors import WIRE_ERRORS
+from queueber.gateway.settings import GatewaySettings
+from queueber.gateway.streams import found, headers
+from queueber.gateway.streams.live import event_stream
 from queueber.schema import wire
 from queueber.testing import ServerProcess, running_server
 from queueber.wire.flow import _HELD_BACK as HELD_BACK
@@ -102,8 +105,9 @@ def uses_spark(code: str) -> bool:
     return "pyspark" in code or "queueber spark" in code
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", blocks("python", without=HTTP))
 def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
+    """Those that need a gateway: `test_docs_output.py` runs them."""
     here = code.replace("127.0.0.1:9090", server.address)
 
     ended = run_example([sys.executable, "-c", here], code, server, tmp_path)
@@ -287,6 +291,7 @@ def test_the_limits_of_topics_are_those_of_the_code() -> None:
             limits.ATTRIBUTES_BYTES_MAX,
             limits.DEDUP_ID_BYTES_MAX,
             limits.CONTENT_TYPE_BYTES_MAX,
+            limits.TEXT_SEQUENCE_BYTES_MAX,
             limits.PUBLISH_MESSAGES_MAX,
             limits.PUBLISH_TOPICS_MAX,
             limits.READ_ITEMS_MAX,
@@ -301,6 +306,28 @@ def test_the_limits_of_topics_are_those_of_the_code() -> None:
             limits.MANY_MAX,
             limits.RETENTION_MS_MAX // limits.DAY_MS,
             limits.DEDUP_WINDOW_MS_MAX // limits.DAY_MS,
+        )
+    ]
+
+
+def test_the_limits_of_streams_are_those_of_the_code() -> None:
+    gateway = GatewaySettings()
+
+    assert [row[1] for row in table("streams.md", "## Limits")] == [
+        f"{limit:,}"
+        for limit in (
+            limits.TOPIC_NAME_BYTES_MAX,
+            gateway.body_bytes_max,
+            limits.PUBLISH_MESSAGES_MAX,
+            limits.PAYLOAD_BYTES_MAX,
+            found.ANSWER_BYTES,
+            found.EVENT_BYTES,
+            gateway.stream_wait_ms,
+            int(max(event_stream._CONNECTION_SECONDS)),
+            gateway.answers_bytes_max,
+            limits.CONTENT_TYPE_BYTES_MAX,
+            limits.FORKS_MAX,
+            headers._NUMBER_MAX,
         )
     ]
 

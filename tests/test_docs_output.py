@@ -24,7 +24,9 @@ PAGES = [
     "docs/topics.md",
     "docs/http.md",
     "docs/http-topics.md",
+    "docs/streams-subscriptions.md",
     "docs/streams.md",
+    "docs/streams-extensions.md",
 ]
 HTTP = "127.0.0.1:9091"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)

@@ -213,6 +213,7 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         await service.topics.trim(topic, 0, Position())
         await service.topics.fork(topic, "fork", TopicConfig(partitions=0), ForkAt())
         await service.groups.delete_group(topic, "g")
+        await service.schemas.set_schema(topic, b"{}", None, None)
         await service.topics.close(topic)
         await service.topics.delete_topic("fork", session)
 
@@ -220,9 +221,9 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         check(dict(line))
     assert {line["event"] for line in lines} >= {
         "queue_created", "queue_configured", "queue_deleted", "paused", "resumed", "cancelled",
-        "purged", "topic_created", "topic_configured", "topic_closed", "topic_trimmed",
-        "topic_forked", "topic_deleted", "group_created", "group_paused", "group_resumed",
-        "group_reset", "group_deleted", "added", "polled",
+        "purged", "topic_created", "topic_configured", "topic_schema_set", "topic_closed",
+        "topic_trimmed", "topic_forked", "topic_deleted", "group_created", "group_paused",
+        "group_resumed", "group_reset", "group_deleted", "added", "polled",
     }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ needs_promtool = pytest.mark.skipif(
 
 
 def gateway_families() -> list[ShownMetric]:
-    bounds = Bounds(requests_max=1, waits_max=1, bodies_bytes_max=1)
+    bounds = Bounds(requests_max=1, waits_max=1, bodies_bytes_max=1, answers_bytes_max=1)
     measures = GatewayMeasures(bounds, ClientPool(GatewaySettings()))
     return list(measures.registry.collect())
 

@@ -10,6 +10,8 @@ import time
 import queueber
 from faults.http.attacks import ATTACKS
 from faults.http.judge import judge
+from faults.http.live_readers import CONNECTIONS_MAX, LIVE, live_readers
+from faults.http.stream_attacks import BYTES, ROOT, STREAM, TEXT
 from faults.http.watch import Caller, Usage
 from queueber.testing import running_server
 from tests.support.http import GatewayProcess, running_gateway
@@ -48,11 +50,31 @@ def _idle_polls(gateway: GatewayProcess, server_process_id: int) -> bool:
     return shares[0] < _POLLS_CPU_MAX
 
 
+def _fill_streams(gateway: GatewayProcess) -> None:
+    """Create the streams that attacks ask for, one of them with some megabytes."""
+    for name, kind in ((STREAM, BYTES), (LIVE, TEXT)):
+        path, headers = (ROOT + name).decode(), {"content-type": kind.decode()}
+        made = gateway.ask("PUT", path, raw=b"", headers=headers)
+        assert made.status in (200, 201), made.body
+    for _ in range(8):
+        gateway.ask("POST", (ROOT + STREAM).decode(), raw=os.urandom(1 << 20))
+
+
+def _live_readers(server: str, count: int, seconds: float) -> bool:
+    """Whether many readers of a stream harm others, or each other."""
+    with (
+        running_gateway(server, f"--connections-max={CONNECTIONS_MAX}") as gateway,
+        Caller(gateway.host_port) as caller,
+    ):
+        return live_readers(gateway, caller, count, seconds)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.http", description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each kind of attack")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="only attacks whose name contains this")
+    parser.add_argument("--readers", type=int, default=10_000, help="of the live stream")
     options = parser.parse_args()
     names = [name for name in ATTACKS if not options.only or options.only in name]
     with running_server() as server, running_gateway(server.address, *_FLAGS) as gateway:
@@ -60,6 +82,7 @@ def main() -> int:
         with queueber.connect(server.address) as client:
             client.queue("hostile-big").add([os.urandom(1 << 20) for _ in range(8)])
             client.queue("hostile-empty").stats()
+        _fill_streams(gateway)
         are_cheap = _idle_polls(gateway, server.process.pid)
         print(f"{'attack':18} {'count':>8} {'before':>7} {'most':>7} {'quiet':>8} {'p99':>8}  "
               "verdict   (MB, ms)")  # fmt: skip
@@ -72,6 +95,8 @@ def main() -> int:
                 )
                 bad += all(tries)
         print(f"the gateway ended with {gateway.stop()}")
+        if options.readers and (not options.only or options.only in "live readers"):
+            bad += _live_readers(server.address, options.readers, options.seconds)
     return 0 if are_cheap and not bad else 1
 
 

@@ -3,11 +3,15 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from random import Random
+from collections.abc import Callable
 
-Address = tuple[str, int]
+from faults.http.stream_attacks import (
+    half_appends,
+    long_polls,
+    slow_stream_readers,
+    stream_garbage,
+)
+from faults.http.task import Task, send
 
 _ADD = (
     b"POST /v1/queues/hostile/items HTTP/1.1\r\nhost: localhost\r\n"
@@ -17,44 +21,14 @@ _POLL = b"POST /v1/queues/hostile-empty/poll HTTP/1.1\r\nhost: localhost\r\n"
 _PEEK = b"GET /v1/queues/hostile-big/items HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 
-@dataclass
-class Task:
-    address: Address
-    random: Random
-    seconds: float
-
-    def __post_init__(self) -> None:
-        self._end_at = time.monotonic() + self.seconds
-
-    def is_over(self) -> bool:
-        return time.monotonic() > self._end_at
-
-    def connect(self) -> socket.socket:
-        return socket.create_connection(self.address, timeout=10)
-
-    @contextlib.contextmanager
-    def connections(self, count: int) -> Iterator[list[socket.socket]]:
-        with contextlib.ExitStack() as stack:
-            yield [stack.enter_context(contextlib.closing(self.connect())) for _ in range(count)]
-
-
-def _send(connection: socket.socket, data: bytes) -> bool:
-    """Whether the gateway has not hung up."""
-    try:
-        connection.sendall(data)
-    except OSError:
-        return False
-    return True
-
-
 def slow_headers(task: Task) -> int:
     """A byte of a header now and then, over many connections."""
     count = 0
     with task.connections(500) as opened:
         for connection in opened:
-            _send(connection, b"GET /healthz HTTP/1.1\r\nx-slow: ")
+            send(connection, b"GET /healthz HTTP/1.1\r\nx-slow: ")
         while not task.is_over():
-            count += sum(_send(connection, b"a") for connection in opened)
+            count += sum(send(connection, b"a") for connection in opened)
             time.sleep(0.2)
     return count
 
@@ -64,9 +38,9 @@ def slow_bodies(task: Task) -> int:
     count = 0
     with task.connections(100) as opened:
         for connection in opened:
-            _send(connection, _ADD + b"content-length: 1000000\r\n\r\n{")
+            send(connection, _ADD + b"content-length: 1000000\r\n\r\n{")
         while not task.is_over():
-            count += sum(_send(connection, b" ") for connection in opened)
+            count += sum(send(connection, b" ") for connection in opened)
             time.sleep(0.2)
     return count
 
@@ -77,10 +51,10 @@ def huge_bodies(task: Task) -> int:
     while not task.is_over():
         with contextlib.closing(task.connect()) as connection:
             if task.random.random() < 0.5:
-                _send(connection, _ADD + b"content-length: 99999999999\r\n\r\n" + bytes(100_000))
+                send(connection, _ADD + b"content-length: 99999999999\r\n\r\n" + bytes(100_000))
             else:
-                _send(connection, _ADD + b"transfer-encoding: chunked\r\n\r\n")
-                while not task.is_over() and _send(connection, piece):
+                send(connection, _ADD + b"transfer-encoding: chunked\r\n\r\n")
+                while not task.is_over() and send(connection, piece):
                     count += 1
         count += 1
     return count
@@ -91,9 +65,9 @@ def endless_headers(task: Task) -> int:
     count = 0
     while not task.is_over():
         with contextlib.closing(task.connect()) as connection:
-            _send(connection, b"GET / HTTP/1.1\r\n")
+            send(connection, b"GET / HTTP/1.1\r\n")
             endless = b"a" * 4096 if count % 2 else b"a: b\r\n" * 500
-            while not task.is_over() and _send(connection, endless):
+            while not task.is_over() and send(connection, endless):
                 count += 1
         count += 1
     return count
@@ -108,7 +82,7 @@ def garbage(task: Task) -> int:
             for _ in range(task.random.randrange(1, 8)):
                 request[task.random.randrange(len(request))] = task.random.randrange(256)
             sent = bytes(request) if count % 2 else task.random.randbytes(1000)
-            _send(connection, sent)
+            send(connection, sent)
         count += 1
     return count
 
@@ -118,7 +92,7 @@ def half_requests(task: Task) -> int:
     count, whole = 0, _ADD + b"content-length: 30\r\n\r\n" + b'{"items":[{"contents":"AAAA"}]'
     while not task.is_over():
         with contextlib.closing(task.connect()) as connection:
-            _send(connection, whole[: task.random.randrange(len(whole))])
+            send(connection, whole[: task.random.randrange(len(whole))])
             if task.random.random() < 0.5:
                 reset = b"\x01\0\0\0\0\0\0\0"
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
@@ -132,7 +106,7 @@ def flood(task: Task) -> int:
     with task.connections(20) as opened:
         while not task.is_over():
             for connection in opened:
-                _send(connection, request)
+                send(connection, request)
             for connection in opened:
                 with contextlib.suppress(OSError):
                     connection.recv(65536)
@@ -145,7 +119,7 @@ def pipelined_flood(task: Task) -> int:
     count = 0
     while not task.is_over():
         with contextlib.closing(task.connect()) as connection:
-            _send(connection, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
+            send(connection, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
             with contextlib.suppress(OSError):
                 connection.recv(1 << 20)
         count += 1
@@ -157,7 +131,7 @@ def slow_readers(task: Task) -> int:
     count = 0
     with task.connections(100) as opened:
         while not task.is_over():
-            count += sum(_send(connection, _PEEK) for connection in opened)
+            count += sum(send(connection, _PEEK) for connection in opened)
             time.sleep(0.5)
     return count
 
@@ -169,7 +143,7 @@ def hang_ups(task: Task) -> int:
     while not task.is_over():
         with task.connections(20) as opened:
             for connection in opened:
-                _send(connection, head + body)
+                send(connection, head + body)
         count += 20
     return count
 
@@ -197,4 +171,8 @@ ATTACKS: dict[str, Callable[[Task], int]] = {
     "slow readers": slow_readers,
     "hang-ups": hang_ups,
     "many connections": many_connections,
+    "stream polls": long_polls,
+    "stream readers": slow_stream_readers,
+    "stream garbage": stream_garbage,
+    "half appends": half_appends,
 }

@@ -8,7 +8,8 @@ from math import isinf
 from random import Random
 from typing import Any
 
-from faults.http.attacks import ATTACKS, Task
+from faults.http.attacks import ATTACKS
+from faults.http.task import Task
 from faults.http.watch import Caller, Peak, Usage
 from tests.support.http import GatewayProcess
 

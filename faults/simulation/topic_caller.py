@@ -101,25 +101,30 @@ class TopicCaller(Contact):
             lambda count: {"count": count},
         )
 
-    async def fork(self, topic: str, name: str, partition: int, offset: int) -> None:
+    async def fork(
+        self, topic: str, name: str, at: ForkAt, first: Publication | None = None
+    ) -> None:
         await self.on_topic(
             "fork",
             topic,
-            {"name": name, "partition": partition, "offset": offset},
+            {"name": name, "first": first and _publication(first)} | at._asdict(),
             lambda service, found: service.topics.fork(
-                found, name, TopicConfig(partitions=0), ForkAt(partition, offset)
+                found, name, TopicConfig(partitions=0), at, first
             ),
+            _made,
         )
 
     async def close(self, topic: str) -> None:
         await self.on_topic("close", topic, {}, lambda service, found: service.topics.close(found))
 
-    async def create(self, topic: str, config: TopicConfig) -> None:
+    async def create(
+        self, topic: str, config: TopicConfig, first: Publication | None = None
+    ) -> None:
         await self.call(
             "create_topic",
-            {"topic": topic},
-            lambda service, session: service.topics.create_topic(topic, config, session),
-            lambda _: {},
+            {"topic": topic, "first": first and _publication(first)},
+            lambda service, session: service.topics.create_topic(topic, config, session, first),
+            _made,
         )
 
     async def delete(self, topic: str) -> None:
@@ -220,7 +225,15 @@ def _publication(publication: Publication) -> Told:
         "producer": [producer.id, producer.epoch, producer.sequence] if producer else None,
         "expected": publication.expected_offset,
         "closes": publication.closes,
+        "content_type": publication.content_type,
+        "text_sequence": publication.text_sequence,
+        "schema_version": publication.schema_version,
     }
+
+
+def _made(found: Published | None) -> Told:
+    """Where the first messages of a new topic are."""
+    return {"published": [_published(found)]} if found is not None else {}
 
 
 def _published(found: Published) -> Told:

@@ -45,6 +45,7 @@ def _topic(service: Service, topic: TopicState, now_ms: int) -> FinalTopic:
         now_ms,
         _block_messages() if settings.deletes_acknowledged else 0,
         any(each.kind is GroupKind.QUEUE for each in topic.groups.values()),
+        topic.record.content_type,
     )
 
 

@@ -7,8 +7,10 @@ from typing import TypeAlias
 from faults.simulation.caller import Caller
 from faults.simulation.network import ConnectionLost
 from faults.simulation.roles import DELAYS_MS, LEASES_MS
+from faults.simulation.stream_roles import STREAM, STREAM_TYPE, stream
 from faults.simulation.topic_caller import TopicCaller
 from queueber.model import (
+    ForkAt,
     MessageSlice,
     NewMessages,
     Position,
@@ -51,6 +53,7 @@ def topics_to_create(random: Random) -> Mapping[str, TopicConfig]:
         TRIMMED: TopicConfig(trimmed),
         KEYED: TopicConfig(TopicSettings(keeps_last_per_key=True, tombstone_ms=40)),
         ACKED: TopicConfig(TopicSettings(dedup_window_ms=window_ms, deletes_acknowledged=True)),
+        STREAM: TopicConfig(content_type=STREAM_TYPE),
     }
 
 
@@ -253,7 +256,7 @@ async def manage(caller: TopicCaller) -> None:
 
 async def _fork(caller: TopicCaller, name: str) -> None:
     random = caller.random
-    await caller.fork(PLAIN, name, 0, random.randint(0, 8))
+    await caller.fork(PLAIN, name, ForkAt(0, random.randint(0, 8)))
     await _publish(caller, _message(name, "of"), is_numbered=False)
     if random.random() < 0.3:
         await caller.close(name)
@@ -295,4 +298,5 @@ TOPIC_ROLES: Mapping[str, TopicRole] = {
     "follower": follow,
     "manager": manage,
     "joiner": join,
+    "streamer": stream,
 }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from faults.facts import Violation
 from faults.final_state import FinalState
 from faults.history import History
-from faults.topics import calls, messages, pushes
+from faults.topics import calls, conditions, messages, pushes
 from faults.topics.facts import TopicFacts
 from faults.topics.final import FinalTopics
 
@@ -20,6 +20,9 @@ TOPIC_RULES: Mapping[str, Rule] = {
     "phantom": messages.phantom,
     "order": calls.order,
     "asked": calls.asked,
+    "conditions": conditions.conditions,
+    "first": conditions.first_messages,
+    "cut": conditions.cut,
     "producer": calls.producers,
     "cursor": calls.cursors,
     "late": calls.late,

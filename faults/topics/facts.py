@@ -52,6 +52,10 @@ class TopicFacts:
         """By topic and contents: the calls that published it, or may have."""
         for call in self.by_operation["publish"]:
             self._read_publish(call)
+        for operation, name_of in (("create_topic", "topic"), ("fork", "name")):
+            for call in self.by_operation[operation]:
+                if first := call.given("first"):
+                    self._read_sent(call, call.arguments[name_of], first, 0)
         for call in self.by_operation["together"]:
             answers = call.answer.get("published") or ()
             for at, topic in enumerate(call.given("topics")):
@@ -68,13 +72,15 @@ class TopicFacts:
         self.seen = list(self._all_seen())
 
     def _read_publish(self, call: Call) -> None:
-        answers: list[Any] = call.answer.get("published") or []
         for at, publication in enumerate(call.given("publications")):
-            topic, contents = publication["topic"], publication["contents"]
-            for each in contents:
-                self.tried[topic][each].append(call)
-            if not answers:
-                continue
+            self._read_sent(call, publication["topic"], publication, at)
+
+    def _read_sent(self, call: Call, topic: str, publication: Any, at: int) -> None:
+        answers: list[Any] = call.answer.get("published") or []
+        contents = publication["contents"]
+        for each in contents:
+            self.tried[topic][each].append(call)
+        if answers:
             keys = publication["keys"] or [""] * len(contents)
             self._read_answer(call, topic, contents, keys, answers[at])
 

@@ -29,6 +29,7 @@ class FinalTopic:
     0: it keeps them."""
     is_bridged: bool = True
     """Whether it has a group that adds its messages to a queue, if any queue is to get them."""
+    content_type: str = ""
 
 
 @dataclass

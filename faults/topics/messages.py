@@ -161,16 +161,45 @@ def phantom(facts: TopicFacts) -> Iterator[Violation]:
             contents = seen.message[1]
             if seen.place[0] != name or not contents:
                 continue
-            if places.setdefault(contents, seen.place) != seen.place:
+            is_known = places.setdefault(contents, seen.place) == seen.place
+            if not is_known and not _is_cut(facts, name, seen.place):
                 yield _wrong("published twice", seen, f"is also at {places[contents]}")
-            if contents in facts.tried[name]:
-                continue
-            fork = facts.forks.get(name)
-            is_shared = fork is not None and contents in facts.tried[fork.arguments["topic"]]
-            end = fork.arguments["offset"] if fork is not None else 0
-            is_of_fork = fork is not None and seen.place[1] == fork.arguments["partition"]
-            if not is_shared or (is_of_fork and seen.place[2] >= end):
+            if not _was_published(facts, name, seen.place, contents):
                 yield _wrong("phantom", seen, f"{contents!r} was published by nobody")
+
+
+def _is_cut(facts: TopicFacts, name: str, place: Place) -> bool:
+    """Whether a fork, or one of its ancestors, began there with a part of a message."""
+    fork = facts.forks.get(name)
+    if fork is None:
+        return False
+    is_there = place[1:] == (fork.arguments["partition"], fork.arguments["offset"])
+    is_own = is_there and bool(fork.arguments["cut_bytes"])
+    return is_own or _is_cut(facts, fork.arguments["topic"], place)
+
+
+def _was_published(facts: TopicFacts, name: str, place: Place, contents: str) -> bool:
+    """Whether somebody published it to the topic, or to an ancestor before it was forked."""
+    if contents in facts.tried[name]:
+        return True
+    fork = facts.forks.get(name)
+    if fork is None:
+        return False
+    source, size = fork.arguments["topic"], fork.arguments["cut_bytes"]
+    if place[1] == fork.arguments["partition"] and place[2] >= fork.arguments["offset"]:
+        is_begin = place[2] == fork.arguments["offset"]
+        return is_begin and any(each[:size] == contents for each in _all_tried(facts, source))
+    return _was_published(facts, source, place, contents)
+
+
+def _all_tried(facts: TopicFacts, name: str) -> Iterator[str]:
+    """What was published to a topic and its ancestors, and the parts that forks begin with."""
+    yield from facts.tried[name]
+    fork = facts.forks.get(name)
+    if fork is not None:
+        for each in _all_tried(facts, fork.arguments["topic"]):
+            yield each
+            yield each[: fork.arguments["cut_bytes"]]
 
 
 def _wrong(rule: str, seen: Seen, text: str) -> Violation:

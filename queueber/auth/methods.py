@@ -71,7 +71,10 @@ _TOPIC = (
     | _rules(Scope.OWN, "subscribe", Action.WORK, Action.READ)
     | _rules(Scope.OWN, "read describe find listGroups describeGroup", Action.READ)
     | _rules(Scope.OWN, "trim deleteGroup resetGroup pauseGroup resumeGroup", Action.OPERATE)
-    | _rules(Scope.OWN, "close fork", Action.ADMINISTER)
+    | _rules(Scope.OWN, "listSchemas", Action.READ)
+    # Who publishes checks messages against it.
+    | _rules(Scope.OWN, "readSchema", Action.ADD, Action.READ)
+    | _rules(Scope.OWN, "close fork setSchema", Action.ADMINISTER)
     # The group has the rights of its topic.
     | _rules(Scope.HOLDER, "group")
 )

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from queueber.errors import Aborted, InvalidArgument, NotFound, QueueberError
+from queueber.files import sync
 from queueber.limits import MIB
 
 _UNFINISHED = ".unfinished"
@@ -58,7 +59,7 @@ class DirectoryStorage:
             made.replace(file)
         finally:
             made.unlink(missing_ok=True)
-        _sync(file.parent)
+        sync(file.parent)
         return digest.hexdigest()
 
     def read(self, path: str) -> Iterator[bytes]:
@@ -94,11 +95,3 @@ def _digest(file: Path) -> str:
     for chunk in _chunks(file):
         digest.update(chunk)
     return digest.hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

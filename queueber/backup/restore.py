@@ -10,6 +10,7 @@ from queueber.backup.manifest import Manifest, StoredFile
 from queueber.backup.repository import Repository
 from queueber.backup.take import Show
 from queueber.errors import InvalidArgument, NotFound, StorageCorrupt
+from queueber.files import sync
 
 UNFINISHED = "restore-unfinished"
 """The folder in the data directory in which the store is put together. With it in it, the server
@@ -62,7 +63,7 @@ def restore(
     for entry in sorted(made.iterdir(), key=lambda entry: entry.name == _LAST):
         entry.rename(folder / entry.name)
     made.rmdir()
-    _sync(folder)
+    sync(folder)
 
 
 def verify(
@@ -103,11 +104,3 @@ def _checked(
 
     for file in manifest.files:
         yield file, chunks_of(file)
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

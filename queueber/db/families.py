@@ -97,6 +97,12 @@ class Family(Enum):
     TOPICS = ("topics", "topic", "TopicRecord", _RECORDS)
     TOPIC_NAMES = ("topic_names", "name or alias of a topic", "topic", _RECORDS)
     GROUPS = ("groups", "topic, name of the group", "GroupRecord", _RECORDS)
+    SCHEMAS = (
+        "schemas",
+        "topic, 0 or 1 (1 byte), version (4 bytes)",
+        "0: the offset from which on the version holds, and when it was set; 1: the document",
+        _RECORDS,
+    )
     POSITIONS = (
         "positions",
         "group, partition (2 bytes)",
@@ -134,6 +140,7 @@ _NOT_OF_QUEUES = frozenset(
         Family.TOPICS,
         Family.TOPIC_NAMES,
         Family.GROUPS,
+        Family.SCHEMAS,
         Family.POSITIONS,
         Family.LAST_OF_KEY,
         Family.REPLACED,
@@ -148,7 +155,8 @@ GROUP_FAMILIES = (*QUEUE_FAMILIES, Family.POSITIONS)
 """The families that have entries of a group that shares messages."""
 
 TOPIC_FAMILIES = (
-    Family.TOPICS, Family.GROUPS, Family.COUNTERS, Family.PRODUCERS, Family.KEYS, Family.FORGET,
+    Family.TOPICS, Family.GROUPS, Family.SCHEMAS, Family.COUNTERS, Family.PRODUCERS, Family.KEYS,
+    Family.FORGET,
 )  # fmt: skip
 """The families whose keys begin with a topic's number."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from queueber.errors import QueueberError
 from queueber.gateway import (
@@ -26,7 +26,6 @@ from queueber.gateway.bodies import (
     decode_body,
     decode_headers,
     decode_query,
-    encode,
     media_type,
     read_body,
 )
@@ -34,12 +33,17 @@ from queueber.gateway.bounds import Bounds
 from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.log import log
-from queueber.gateway.origins import Headers, caller_of, check_origin, page_headers
+from queueber.gateway.origins import caller_of, check_origin, page_headers
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, invalid, of_http, problem_of
 from queueber.gateway.routes import Answer, PlainAnswer, Route, RouteTable
+from queueber.gateway.sending import Piece, Sending, encode_pieces
 from queueber.gateway.settings import GatewaySettings
+from queueber.gateway.streams import subscriptions
 
-ROOMS = (health, metrics, server_routes, queues, topics, streams, openapi, histories, dashboard)
+ROOMS = (
+    health, metrics, server_routes, queues, topics, streams, subscriptions, openapi, histories,
+    dashboard,
+)  # fmt: skip
 """Modules with `ROUTES`. A new room is registered here."""
 
 _EVERY_ANSWER = (
@@ -55,25 +59,6 @@ Observer = Callable[[Route | None, str, int, float], None]
 """Told of every answer: the route if there is one, the method, the status, the seconds."""
 
 
-class _Sending:
-    """Sends messages and knows the status of the answer; 0 until it has begun."""
-
-    __slots__ = ("_send", "added", "status")
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.status = 0
-        self.added: Headers = []
-        """Headers of every answer to this request, errors among them."""
-
-    async def __call__(self, message: Message) -> None:
-        if not self.status:
-            self.status = message["status"]
-            if self.added:
-                message["headers"] = [*message["headers"], *self.added]
-        await self._send(message)
-
-
 class Gateway:
     """One process of the gateway. `make_app` makes one."""
 
@@ -85,6 +70,7 @@ class Gateway:
             requests_max=settings.requests_max,
             waits_max=settings.waits_max,
             bodies_bytes_max=settings.bodies_bytes_max,
+            answers_bytes_max=settings.answers_bytes_max,
         )
         measures = metrics.GatewayMeasures(self.bounds, self.pool)
         self.observers: list[Observer] = [measures.observe]
@@ -93,6 +79,7 @@ class Gateway:
             "table": table,
             metrics.STATE: measures,
         }
+        self.subscriptions = subscriptions.join(self.state, settings, self.pool)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -103,9 +90,11 @@ class Gateway:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         sweeping = asyncio.ensure_future(self.pool.run())
+        watching = asyncio.ensure_future(self.subscriptions.run())
         await send({"type": "lifespan.startup.complete"})
         await receive()
         sweeping.cancel()
+        watching.cancel()
         await self.pool.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -113,7 +102,7 @@ class Gateway:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         loop = asyncio.get_running_loop()
-        begun, route, sending = loop.time(), None, _Sending(send)
+        begun, route, sending = loop.time(), None, Sending(scope, send)
         try:
             headers = dict(scope["headers"])
             route, names = self.table.find(scope["method"], scope["raw_path"])
@@ -132,7 +121,7 @@ class Gateway:
         for observe in self.observers:
             observe(route, scope["method"], sending.status, loop.time() - begun)
 
-    def _check_page(self, route: Route, headers: Mapping[bytes, bytes], sending: _Sending) -> None:
+    def _check_page(self, route: Route, headers: Mapping[bytes, bytes], sending: Sending) -> None:
         allowed = self.settings.allowed_origins if route.is_for_pages else ()
         if route.is_for_pages:
             sending.added = page_headers(headers, allowed)
@@ -146,7 +135,7 @@ class Gateway:
         headers: Mapping[bytes, bytes],
         scope: Scope,
         receive: Receive,
-        send: Send,
+        send: Sending,
     ) -> None:
         if not route.is_plain:
             _check_accept(headers, route)
@@ -171,15 +160,14 @@ class Gateway:
         with call.counting(size):
             await self._answer(route, call, send)
 
-    async def _answer(self, route: Route, call: Call[object, object], send: Send) -> None:
-        scope, receive = call.scope, call.receive
+    async def _answer(self, route: Route, call: Call[object, object], send: Sending) -> None:
         if not route.uses_client:
-            await _send_answer(scope, receive, send, route, await route.handle(call))
+            await _send_answer(call, send, route, await route.handle(call))
             return
         credential = caller_of(call.headers, self.settings)
         async with self.pool.client_for(credential) as call.client_or_none:
             # Streams are sent while they use the client.
-            await _send_answer(scope, receive, send, route, await route.handle(call))
+            await _send_answer(call, send, route, await route.handle(call))
 
 
 def make_app(settings: GatewaySettings) -> Gateway:
@@ -201,50 +189,55 @@ def _check_accept(headers: Mapping[bytes, bytes], route: Route) -> None:
 
 
 async def _send_answer(
-    scope: Scope,
-    receive: Receive,
-    send: Send,
+    call: Call[object, object],
+    send: Sending,
     route: Route,
     answer: msgspec.Struct | Answer | PlainAnswer | Response | None,
 ) -> None:
+    status, headers = route.status, dict[str, str]()
     match answer:
         case Response():
-            for name, value in _EVERY_ANSWER:
-                answer.headers.setdefault(name.decode(), value.decode())
-            await answer(scope, receive, send)
+            for name, text in _EVERY_ANSWER:
+                answer.headers.setdefault(name.decode(), text.decode())
+            await answer(call.scope, call.receive, send)
+            return
         case PlainAnswer():
             await send(
                 {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
             )
             await send({"type": "http.response.body", "body": answer.body})
+            return
         case Answer():
-            await _send_value(send, answer.status, answer.value, answer.headers)
-        case _:
-            await _send_value(send, route.status, answer, {})
+            status, headers, answer = answer.status, dict(answer.headers), answer.value
+    if answer is None:
+        await _send(send, status, None, [], headers)
+        return
+    pieces = await encode_pieces(answer)
+    del answer
+    call.end_turn()
+    await _send(send, status, JSON_TYPE, pieces, headers)
 
 
-async def _send_value(
-    send: Send, status: int, value: msgspec.Struct | None, headers: Mapping[str, str]
-) -> None:
-    if value is None:
-        await _send(send, status, None, b"", headers)
-    else:
-        await _send(send, status, JSON_TYPE, encode(value), headers)
-
-
-async def _send_problem(send: _Sending, problem: Problem) -> None:
+async def _send_problem(send: Sending, problem: Problem) -> None:
     if send.status:
         # The caller sees that the answer was cut short: uvicorn closes the connection.
         raise ConnectionAbortedError(problem.detail)
-    await _send(send, problem.status, PROBLEM_TYPE, problem.body(), problem.headers)
+    await _send(send, problem.status, PROBLEM_TYPE, [problem.body()], problem.headers)
 
 
 async def _send(
-    send: Send, status: int, kind: str | None, body: bytes, headers: Mapping[str, str]
+    send: Sending,
+    status: int,
+    kind: str | None,
+    pieces: list[Piece],
+    headers: Mapping[str, str],
 ) -> None:
     listed = [*_EVERY_ANSWER, *((n.encode(), v.encode("latin-1")) for n, v in headers.items())]
     if kind is not None:
         listed.append((b"content-type", kind.encode()))
-        listed.append((b"content-length", str(len(body)).encode()))
+        listed.append((b"content-length", str(sum(map(len, pieces))).encode()))
     await send({"type": "http.response.start", "status": status, "headers": listed})
-    await send({"type": "http.response.body", "body": body})
+    if len(pieces) > 1:
+        await send.send_pieces(pieces)
+    else:
+        await send({"type": "http.response.body", "body": pieces[0] if pieces else b""})

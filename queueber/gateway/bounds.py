@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from queueber.gateway.problems import too_busy
+from queueber.gateway.unread import UnreadAnswers
 
-_LARGE_ANSWERS = 2
-"""Answers of megabytes that are asked for at a time, over the connection that others share: theirs
-would come after these."""
+_LARGE_ANSWERS = 1
+"""Answers of megabytes that are asked for and encoded at a time: those of others would come after
+these, over the connection to the server that they share."""
 
 STOPPING = "the gateway is stopping; retry"
 
@@ -44,11 +45,14 @@ class Bound:
 class Bounds:
     """The bounds that requests share. Those of connections are in `protocol.py`."""
 
-    def __init__(self, *, requests_max: int, waits_max: int, bodies_bytes_max: int) -> None:
+    def __init__(
+        self, *, requests_max: int, waits_max: int, bodies_bytes_max: int, answers_bytes_max: int
+    ) -> None:
         self.requests = Bound("requests are under way", requests_max)
         """Without those that wait."""
         self.waits = Bound("requests wait", waits_max)
         self.bodies = Bound("bytes of bodies are being handled", bodies_bytes_max)
+        self.unread = UnreadAnswers(answers_bytes_max)
         self.large_answers = asyncio.Semaphore(_LARGE_ANSWERS)
         self._waiting: set[asyncio.Future[Any]] = set()
         self.is_stopping = False

@@ -37,6 +37,7 @@ class Call(Generic[Query, Body]):
     state: dict[str, object] = field(default_factory=dict)
     """What rooms of the gateway keep as long as it runs."""
     _held_bytes: int = 0
+    _has_turn: bool = False
 
     @property
     def client(self) -> AsyncClient:
@@ -53,10 +54,26 @@ class Call(Generic[Query, Body]):
             yield
         finally:
             self._let_go()
+            self.end_turn()
 
     def _let_go(self) -> None:
         self.bounds.bodies.give_back(self._held_bytes)
         self._held_bytes = 0
+
+    async def take_turn(self) -> None:
+        """Wait for the turn of an answer of megabytes, which ends when the answer is encoded.
+
+        Raises a `Problem` if callers have not read too much already.
+        """
+        self.bounds.unread.make_room()
+        await self.bounds.large_answers.acquire()
+        self._has_turn = True
+        self.bounds.unread.make_room()  # others had theirs meanwhile
+
+    def end_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
+            self.bounds.large_answers.release()
 
     async def wait(
         self,

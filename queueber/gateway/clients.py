@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from queueber.client import AsyncClient, connect_async
 from queueber.errors import QueueberError, Unauthenticated
 from queueber.gateway.bounds import Bound
-from queueber.gateway.problems import too_busy
+from queueber.gateway.problems import Problem, too_busy
 from queueber.gateway.settings import GatewaySettings
 from queueber.limits import SECOND_MS
 from queueber.model import Credential
@@ -64,7 +64,7 @@ class ClientPool:
         try:
             # Shielded: others may wait for the same client.
             yield await asyncio.shield(entry.opening)
-        except QueueberError:
+        except (QueueberError, Problem):  # a room may have its own answer for a refusal
             entry.refusals += 1
             raise
         finally:

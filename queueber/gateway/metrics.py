@@ -56,6 +56,8 @@ class GatewayMeasures:
             registry=self.registry,
         )
         self._process = labels["process"]
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        """What is counted of each route and status."""
         self._gauge("requests_in_flight", "Requests under way, without those that wait.").labels(
             **labels
         ).set_function(lambda: bounds.requests.used)
@@ -65,6 +67,9 @@ class GatewayMeasures:
         self._gauge("bodies_bytes", "Bodies of requests that are received or handled.").labels(
             **labels
         ).set_function(lambda: bounds.bodies.used)
+        self._gauge("unread_bytes", "Answers that their callers have not read.").labels(
+            **labels
+        ).set_function(lambda: bounds.unread.used)
         self._gauge("clients", "Connections to the server: one for each caller.").labels(
             **labels
         ).set_function(lambda: pool.count)
@@ -79,8 +84,15 @@ class GatewayMeasures:
     def observe(self, route: Route | None, _method: str, status: int, seconds: float) -> None:
         """A request was answered; see `Observer`."""
         method, path = (_NO_ROUTE, _NO_ROUTE) if route is None else (route.method, route.path)
-        self._requests.labels(self._process, method, path, str(status)).inc()
-        self._durations.labels(self._process, method, path).observe(seconds)
+        counted = self._counted.get((method, path, status))
+        if counted is None:
+            # Looking them up by their labels would take longer than counting.
+            counted = self._counted[method, path, status] = (
+                self._requests.labels(self._process, method, path, str(status)),
+                self._durations.labels(self._process, method, path),
+            )
+        counted[0].inc()
+        counted[1].observe(seconds)
 
     def shown(self, families: list[MetricFamily] | None, accept: str) -> tuple[bytes, str]:
         """All metrics and their media type; of the server none if it did not answer."""

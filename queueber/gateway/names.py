@@ -31,6 +31,12 @@ NAMES: dict[str, Schema] = {
         "description": "The name of a reader, percent-encoded.",
         "examples": ["export"],
     },
+    "subscription": {
+        "type": "string",
+        "pattern": "^[A-Za-z0-9._-]{1,200}$",
+        "description": "The id of a subscription, which its creator chooses.",
+        "examples": ["billing"],
+    },
     "topic": {
         "type": "string",
         "pattern": f"^[A-Za-z0-9._/-]{{1,{TOPIC_NAME_BYTES_MAX}}}$",

@@ -10,6 +10,7 @@ Streams are made for pages: an operator may name the origins whose pages use the
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from ipaddress import ip_address
 
 from queueber.errors import Unauthenticated
@@ -19,6 +20,8 @@ from queueber.gateway.settings import GatewaySettings
 from queueber.model import Credential
 
 ANY_ORIGIN = "*"
+_HOSTS_MAX = 256
+"""How many hosts are remembered: callers name few, and every request does."""
 _SHOWN_TO_PAGES = (
     b"stream-next-offset, stream-cursor, stream-up-to-date, stream-closed, stream-ttl, "
     b"stream-expires-at, stream-sse-data-encoding, producer-epoch, producer-seq, "
@@ -77,6 +80,7 @@ def caller_of(headers: Mapping[bytes, bytes], settings: GatewaySettings) -> Cred
     return credential
 
 
+@lru_cache(maxsize=_HOSTS_MAX)
 def _is_name(host: bytes) -> bool:
     """Whether a host is a name that may point anywhere. Browsers never leave the host out."""
     name = host.decode("latin-1").lower()

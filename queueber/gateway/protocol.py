@@ -6,20 +6,27 @@ which costs less than a timer for each. A connection that misses its deadline is
 """
 
 import asyncio
+import socket
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, too_busy
+from queueber.gateway.sending import CONNECTION
 from queueber.gateway.settings import GatewaySettings
+from queueber.gateway.unread import UnreadAnswers
 from queueber.limits import KIB, SECOND_MS
 
 NEVER = float("inf")
 _WATCH_SECONDS = 1.0
 _URL_BYTES_MAX = 8 * KIB
+_BUFFER_BYTES_MAX = 16 * KIB
+"""Bytes that a transport keeps for a caller that does not read, before they are counted."""
+_KERNEL_BYTES_MAX = 128 * KIB
+"""Bytes that the system takes before it has sent those that it took before."""
 _NOT_HTTP = Problem(400, "INVALID_ARGUMENT", "this is no request of HTTP/1.1")
 
 
@@ -27,6 +34,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """One connection. `bounded` makes a class with the settings of a gateway."""
 
     gateway_settings: GatewaySettings
+    unread: UnreadAnswers
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -34,6 +42,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """When the caller must have sent what is expected next."""
         self.read_deadline = NEVER
         """When the caller must have read the answer."""
+        self._held_bytes = 0
+        """Bytes of the answer that are not with the transport yet."""
+        self._buffered_bytes = 0
+        """Bytes with the transport, counted when it has too many."""
         self._problem: Problem | None = None
         """Why the parser was stopped."""
         self._is_deaf = False
@@ -56,6 +68,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=_BUFFER_BYTES_MAX)
+        _keep_little_in_the_kernel(transport.get_extra_info("socket"))
         settings = self.gateway_settings
         self._expect(settings.header_timeout_ms)
         if len(self.connections) > settings.connections_max:
@@ -84,6 +98,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        cast(dict[str, object], self.scope)[CONNECTION] = self
         self._head_bytes = 0
 
     def on_url(self, url: bytes) -> None:
@@ -125,14 +140,45 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unset_keepalive_if_required()
             self._expect(self.gateway_settings.idle_timeout_ms)
 
+    # --- what the peer has not read ---------------------------------------------------------------
+
     def pause_writing(self) -> None:
         super().pause_writing()
-        timeout = self.gateway_settings.answer_timeout_ms / SECOND_MS
-        self.read_deadline = self.loop.time() + timeout
+        if self.read_deadline is NEVER:
+            timeout = self.gateway_settings.answer_timeout_ms / SECOND_MS
+            self.read_deadline = self.loop.time() + timeout
+        self._count_buffered(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self.read_deadline = NEVER
+        self._count_buffered(0)
+        self._has_read()
+
+    @property
+    def is_full(self) -> bool:
+        return bool(self.flow.write_paused)
+
+    def hold(self, size: int) -> None:
+        """So many bytes more, or fewer, of an answer are kept until the transport takes them."""
+        self._held_bytes += size
+        self.unread.change(self, size)
+        self._has_read()
+
+    def _count_buffered(self, size: int) -> None:
+        change, self._buffered_bytes = size - self._buffered_bytes, size
+        self.unread.change(self, change)
+
+    def _has_read(self) -> None:
+        """The deadline is one for the whole answer, of which there is more to send or not."""
+        if not self._held_bytes and not self.flow.write_paused:
+            self.read_deadline = NEVER
+
+    def hang_up(self) -> None:
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.unread.forget(self)
 
     # --- refusing ---------------------------------------------------------------------------------
 
@@ -159,30 +205,30 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
+def _keep_little_in_the_kernel(opened: socket.socket | None) -> None:
+    """Have the system take so much, and not megabytes, for a caller that does not read: nobody
+    could count those."""
+    if opened is not None and opened.family in (socket.AF_INET, socket.AF_INET6):
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _KERNEL_BYTES_MAX)
+
+
 class _ParserStopped(Exception):
     """Raised inside a callback of the parser, which then raises an error of its own."""
 
 
-def bounded(settings: GatewaySettings) -> type[BoundedProtocol]:
+def bounded(settings: GatewaySettings, unread: UnreadAnswers) -> type[BoundedProtocol]:
     """The protocol with these bounds."""
-    return type("Bounded", (BoundedProtocol,), {"gateway_settings": settings})
+    members = {"gateway_settings": settings, "unread": unread}
+    return type("Bounded", (BoundedProtocol,), members)
 
 
-async def watch(state: ServerState, settings: GatewaySettings) -> None:
+async def watch(state: ServerState) -> None:
     """Cut connections that missed their deadline, until it is cancelled."""
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(_WATCH_SECONDS)
-        now, unread = loop.time(), []
+        now = loop.time()
         for connection in list(state.connections):
             assert isinstance(connection, BoundedProtocol)
             if now > connection.deadline or now > connection.read_deadline:
                 connection.transport.abort()
-            elif connection.read_deadline is not NEVER:
-                unread.append((connection.transport.get_write_buffer_size(), connection))
-        excess = sum(size for size, _ in unread) - settings.answers_bytes_max
-        for size, connection in sorted(unread, key=lambda each: -each[0]):
-            if excess <= 0:
-                break
-            connection.transport.abort()
-            excess -= size

@@ -1,8 +1,8 @@
 """Routes: one table of what the gateway answers, from which OpenAPI is made, too.
 
 Names in a path are percent-encoded single segments, so a path is split before it is decoded: the
-topic `a/b` is `/v1/topics/a%2Fb`. A name with a star, which is the last, takes the rest of the path
-with its slashes: the stream `a/b` is `/v1/stream/a/b`.
+topic `a/b` is `/v1/topics/a%2Fb`. A name with a star takes the rest of the path
+with its slashes: the stream `a/b` is `/v1/stream/a/b`. Only one word may follow it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -150,6 +150,9 @@ class RouteTable:
             if found is not None:
                 return found
         if node.rest_child is not None:
+            last = node.rest_child.words.get(parts[-1])
+            if last is not None and len(parts) > 1:
+                return last, [*names, b"/".join(parts[:-1])]
             return node.rest_child, [*names, b"/".join(parts)]
         return None
 

@@ -25,7 +25,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._watching = asyncio.ensure_future(watch(self.server_state, self._app.settings))
+        self._watching = asyncio.ensure_future(watch(self.server_state))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.bounds.stop_waiting()
@@ -42,7 +42,7 @@ async def run_gateway(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     config = uvicorn.Config(
         app,
-        http=bounded(settings),
+        http=bounded(settings, app.bounds.unread),
         ws="none",
         lifespan="on",
         log_config=None,

@@ -13,6 +13,7 @@ DEFAULT_HTTP = "127.0.0.1:9091"
 WAIT_MS = 30 * SECOND_MS
 """How long a poll waits that does not say."""
 WAIT_MS_MAX = POLL_WAIT_MS_MAX
+_PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9._:\[\]-]{1,255}(/[A-Za-z0-9._~/-]*)?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[a-z0-9.\[\]:_-]+")
 _GIB_64 = 64 * 1024 * MIB
 
@@ -60,6 +61,16 @@ class GatewaySettings:
     insecure: bool = False
     """Whether other machines may reach a port without TLS, or use it without a credential."""
 
+    subscriptions_token: str | None = None
+    """The gateway's own token, to watch streams with; only protected servers need it."""
+    webhook_key_file: Path | None = None
+    """PEM file of the keys that sign webhooks; only protected servers need it."""
+    webhook_loopback: bool | None = None
+    """Whether webhooks may go to this machine; None: if only it reaches the gateway, and no token
+    is needed."""
+    public_url: str | None = None
+    """Where receivers of webhooks reach the gateway; None: where the creator did."""
+
     @property
     def needs_credential(self) -> bool:
         """Whether a request must carry one: else it would have the gateway's own certificate, or
@@ -86,6 +97,10 @@ class GatewaySettings:
                 f"http: other machines can reach {self.http}, and the gateway has no TLS "
                 "(--tls-certificate); set it up as docs/security.md says, listen on 127.0.0.1, or "
                 "give --insecure if everybody who can reach the address may read what is sent"
+            )
+        if self.public_url is not None and not _PUBLIC_URL.fullmatch(self.public_url):
+            raise InvalidArgument(
+                f"public-url: {self.public_url!r} is not like https://streams.example"
             )
         for number in NUMBERS:
             if not number.least <= (value := getattr(self, number.name)) <= number.most:

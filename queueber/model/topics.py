@@ -100,6 +100,8 @@ class Publication:
     """Whether a known number of the producer is a repeat, whatever the payloads are."""
     schema_version: int = 0
     """The schema that the messages were checked against."""
+    topic_number: int = 0
+    """If given, the topic must have this number: it was not deleted and created again."""
 
 
 @dataclass(slots=True)
@@ -225,6 +227,21 @@ class ForkAt(NamedTuple):
     offset: int = 0
     cut_bytes: int = 0
     """The fork's own first message has so many bytes of the message at the offset; 0: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSchema:
+    """A version of the schema of a topic. The server keeps the document, and does not read it."""
+
+    version: int
+    from_offset: int
+    """The offset of the first message that had to fit it."""
+    at_ms: int
+    """When it was set."""
+    document: bytes = b""
+    """Empty in a list."""
+    topic_number: int = 0
+    """Of the topic whose schema it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ behind `message = `. A fault's type is made so that both begin with the code and
 source files.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any, cast
@@ -19,7 +19,7 @@ from capnp import KjException
 
 from queueber.auth.roles import Action
 from queueber.clock import seconds
-from queueber.errors import InvalidArgument, ResourceExhausted
+from queueber.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from queueber.limits import MANY_MAX
 from queueber.rpc.rights import Act, Rights
 from queueber.service.measures.calls import CANCELLED, MethodMeasure
@@ -175,6 +175,23 @@ def add_method(methods: type[Methods], name: str, method: Any) -> None:
     """Add what `call` made to the methods of a capability."""
     setattr(methods, name + _SUFFIX, method)
     _name_method(methods, name, method)
+
+
+def refuse_methods(
+    methods: type[Methods], names: Iterable[str], told: Callable[[Any, str], str]
+) -> None:
+    """Answer these methods with `FailedPrecondition`; `told` makes its sentence of the capability
+    and the name of the method."""
+    for name in names:
+        add_method(methods, name, _refusal(name, told))
+
+
+def _refusal(name: str, told: Callable[[Any, str], str]) -> Any:
+    def refuse(self: Methods, context: Any) -> Answer:
+        raise FailedPrecondition(told(self, name))
+
+    refuse.__name__ = name + _SUFFIX
+    return call(refuse)
 
 
 class QueueMethods(Methods):

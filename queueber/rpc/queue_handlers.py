@@ -1,10 +1,7 @@
 """The capability of one queue, or of a shared group of a topic."""
 
-from typing import Any
-
-from queueber.errors import FailedPrecondition
 from queueber.rpc.bulk_handlers import LoadMethods, SnapshotMethods
-from queueber.rpc.calls import Answer, add_method, call
+from queueber.rpc.calls import refuse_methods
 from queueber.rpc.item_handlers import ItemMethods
 from queueber.rpc.operator_handlers import OperatorMethods
 from queueber.rpc.result_handlers import ResultMethods
@@ -40,16 +37,11 @@ _NOT_OF_GROUPS = (
 )  # fmt: skip
 
 
-def _refused(method: str) -> Any:
-    def refuse(self: GroupQueueHandler, context: Any) -> Answer:
-        raise FailedPrecondition(
-            f"{self._queue.name!r} is a group of a topic, which has no {method!r}; publish to the "
-            "topic, and poll, extend, remove, fail, release, peek or redrive here"
-        )
-
-    refuse.__name__ = f"{method}_context"
-    return call(refuse)
+def _not_of_groups(self: GroupQueueHandler, method: str) -> str:
+    return (
+        f"{self._queue.name!r} is a group of a topic, which has no {method!r}; publish to the "
+        "topic, and poll, extend, remove, fail, release, peek or redrive here"
+    )
 
 
-for _method in _NOT_OF_GROUPS:
-    add_method(GroupQueueHandler, _method, _refused(_method))
+refuse_methods(GroupQueueHandler, _NOT_OF_GROUPS, _not_of_groups)

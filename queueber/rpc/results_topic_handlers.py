@@ -3,8 +3,7 @@
 from typing import Any
 
 from queueber.auth.roles import Action
-from queueber.errors import FailedPrecondition
-from queueber.rpc.calls import Answer, Methods, add_method, answer_with, call, check_may_hold
+from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hold, refuse_methods
 from queueber.rpc.group_handlers import SubscriptionHandler, consumer_of
 from queueber.rpc.rights import rights_of
 from queueber.rpc.topic_reads import answer_read
@@ -97,16 +96,11 @@ _REFUSED = (
 )  # fmt: skip
 
 
-def _refused(method: str) -> Any:
-    def refuse(self: ResultsTopicHandler, context: Any) -> Answer:
-        raise FailedPrecondition(
-            f"{self._topic.name!r} has the results of a queue, and no {method!r}; they can be "
-            "read, subscribed to and acknowledged"
-        )
-
-    refuse.__name__ = f"{method}_context"
-    return call(refuse)
+def _not_of_results(self: ResultsTopicHandler, method: str) -> str:
+    return (
+        f"{self._topic.name!r} has the results of a queue, and no {method!r}; they can be read, "
+        "subscribed to and acknowledged"
+    )
 
 
-for _method in _REFUSED:
-    add_method(ResultsTopicHandler, _method, _refused(_method))
+refuse_methods(ResultsTopicHandler, _REFUSED, _not_of_results)

@@ -9,6 +9,7 @@ from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hol
 from queueber.rpc.group_handlers import GroupMethods
 from queueber.rpc.results_topic_handlers import ResultsTopicHandler
 from queueber.rpc.rights import rights_of
+from queueber.rpc.schema_handlers import SchemaMethods
 from queueber.rpc.topic_reads import answer_read
 from queueber.schema import wire
 from queueber.service.result_messages import queue_of
@@ -52,7 +53,9 @@ class TopicsMethods(Methods):
         config = read_config(params.config)
         check_alias(self._session, config)
         first = _read_first(params, params.name)
-        made = self._service.topics.create_topic(params.name, config, self._session, first)
+        made = self._service.topics.create_topic(
+            params.name, config, self._session, first, bytes(params.firstSchema)
+        )
         return _write_made(context, made)
 
     @call
@@ -104,7 +107,7 @@ class TopicsMethods(Methods):
         return respond_with(context, "resp", done, write_together_done)
 
 
-class TopicHandler(GroupMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
+class TopicHandler(GroupMethods, SchemaMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
     """The capability of one topic, for one connection. Ends when its caller lets go of it."""
 
     def __init__(self, service: Service, topic: TopicHandle) -> None:

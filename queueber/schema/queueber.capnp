@@ -203,10 +203,12 @@ interface Service extends(Queue) {
   # `mustExist`, or unless the server is set to create none by itself. The name `queue/NAME/results`
   # is that of the results of a queue, which can only be read.
 
-  createTopic @8 (name :Text, config :TopicConfig, first :Publication)
+  createTopic @8 (name :Text, config :TopicConfig, first :Publication, firstSchema :Data)
       -> (created :Bool, published :Published);
   # False if it exists with this configuration; an error if it exists with another. A new topic has
   # the messages of `first`, or none of both exists; one that exists takes none of them.
+  # `firstSchema`, if it is not empty, is the document of its first schema; `schemaVersion` of its
+  # settings must be 1 then.
 
   configureTopic @9 (name :Text, config :TopicConfig) -> ();
   # Replace the settings. `partitions` may grow (0: as it is); the content type stays.
@@ -689,6 +691,26 @@ interface Topic {
   # pause and statistics. The id of an item is 6 zero bytes, then partition (2) and offset (8).
 
   subscribe @16 (req :SubscribeRequest, consumer :Consumer) -> (subscription :Subscription);
+
+  setSchema @17 (document :Data, expectedVersion :Int64 = -1, expectedOffset :Int64 = -1,
+                 topicNumber :UInt64) -> (topicSchema :TopicSchema);
+  # The next version of the topic's schema: in force for all messages after those that are stored.
+  # It is set only if the version in force, and the offset at which the topic of one partition goes
+  # on, are those expected (-1: any), and so is the number of the topic (0: any). `schemaVersion` of the settings becomes the new version.
+
+  readSchema @18 (version :UInt32) -> (topicSchema :TopicSchema);
+  # 0: the version in force.
+
+  listSchemas @19 () -> (schemas :List(TopicSchema));
+  # All versions that were set, without their documents.
+}
+
+struct TopicSchema {
+  version @0 :UInt32;
+  fromOffset @1 :UInt64;       # of the first message that had to fit it
+  atMs @2 :UInt64;             # when it was set
+  document @3 :Data;           # the server does not read it
+  topicNumber @4 :UInt64;      # of the topic whose schema it is
 }
 
 interface Consumer {
@@ -757,7 +779,8 @@ struct Publication {
   numberDecides @12 :Bool;     # a call of a producer with a number that is known is a repeat,
                                # whatever its payloads are
   schemaVersion @13 :UInt32;   # of the schema that the messages were checked against
-  mustExist @14 :Bool;         # the topic is not created if there is none
+  topicNumber @14 :UInt64;     # if given, the topic must have this number: it was not created again
+  mustExist @15 :Bool;         # the topic is not created if there is none
 }
 
 struct Published {

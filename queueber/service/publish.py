@@ -254,16 +254,8 @@ class _Open:
     """Publications to one partition, or one topic, that are joined."""
 
     at: int
+    first: Publication
     parts: list[Publication]
-
-
-def _are_alike(opened: _Open, publication: Publication) -> bool:
-    """Whether they demand the same of the topic."""
-    first = opened.parts[0]
-    return (
-        first.content_type == publication.content_type
-        and first.schema_version == publication.schema_version
-    )
 
 
 class _Joined:
@@ -279,8 +271,15 @@ class _Joined:
         if own and (None in own) != (partition is None):
             own.clear()  # they may have partitions in common: keep their order
         found = own.get(partition)
-        if found is None or not _is_plain(publication) or not _are_alike(found, publication):
-            found = own[partition] = _Open(len(self._all), [])
+        if (
+            found is None
+            or not _is_plain(publication)
+            # They demand other things of the topic.
+            or found.first.content_type != publication.content_type
+            or found.first.schema_version != publication.schema_version
+            or found.first.topic_number != publication.topic_number
+        ):
+            found = own[partition] = _Open(len(self._all), publication, [])
             self._all.append((topic, found))
         found.parts.append(publication)
         self._places.append(found)

@@ -10,6 +10,7 @@ from queueber.engine.topics.describe import topic_info
 from queueber.engine.topics.forks import fork
 from queueber.engine.topics.publish import publish_first
 from queueber.engine.topics.read import find_id, find_sequence
+from queueber.engine.topics.schemas import put_first
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import not_found
 from queueber.engine.topics.trim import trim_topic
@@ -24,6 +25,7 @@ from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle, check_topic_alive
 from queueber.service.validate.topics import (
     check_config,
+    check_first_schema,
     check_message_id,
     check_new_topic_name,
     check_topic_name,
@@ -77,13 +79,16 @@ class Topics:
         config: TopicConfig,
         session: Session,
         first: Publication | None = None,
+        schema: bytes = b"",
     ) -> Awaitable[Published | None]:
         """Where its first messages are; None if it exists, with the same configuration."""
         config = replace(config, partitions=config.partitions or 1)
         check_config(config)
+        if schema:
+            check_first_schema(config, schema)
         self._publishing.check_first(session, name, first)
         self._publishing.check_may_make(name, session)
-        return self._create(name, config, session, lambda _, first: first, first)
+        return self._create(name, config, session, lambda _, first: first, first, schema)
 
     def _create(
         self,
@@ -92,11 +97,12 @@ class Topics:
         session: Session,
         answer: Callable[[TopicState, Published | None], T],
         first: Publication | None = None,
+        schema: bytes = b"",
     ) -> Awaitable[T]:
         check_new_topic_name(name)
         shell = self._shell
         shell.write_gathered(self._publishing)
-        topic, published = shell.run(None, self._put, name, config, first)
+        topic, published = shell.run(None, self._put, name, config, first, schema)
         if published is not None:
             shell.log_topic(session, "topic_created", name, {"config": config})
             self._wrote_first(topic, published)
@@ -104,7 +110,12 @@ class Topics:
         return shell.durable(answer(topic, published))
 
     def _put(
-        self, tx: Transaction[Any], name: str, config: TopicConfig, first: Publication | None
+        self,
+        tx: Transaction[Any],
+        name: str,
+        config: TopicConfig,
+        first: Publication | None,
+        schema: bytes,
     ) -> tuple[TopicState, Published | None]:
         """The topic, and if it is new where its first messages are."""
         topics = self._shell.engine.topics
@@ -116,6 +127,8 @@ class Topics:
             content_type=config.content_type,
             alias=config.alias,
         )
+        if is_new and schema:
+            put_first(tx, topic, schema)
         return topic, publish_first(tx, topics, topic, first) if is_new else None
 
     def _wrote_first(self, topic: TopicState, published: Published) -> None:
@@ -132,7 +145,7 @@ class Topics:
                 tx, topic, config.settings, partitions=config.partitions, alias=config.alias
             )
 
-        return self._write(topic, session, configure, "topic_configured", {"config": config})
+        return self.write(topic, session, configure, "topic_configured", {"config": config})
 
     def delete_topic(self, name: str, session: Session) -> Awaitable[bool]:
         """False if there is no such topic."""
@@ -142,7 +155,7 @@ class Topics:
         if topic is None or not topic.is_alive(shell.clock.now_ms()):
             return shell.durable(False)
         engine = shell.engine.topics
-        done = self._write(topic, session, lambda tx: engine.delete(tx, topic), "topic_deleted", {})
+        done = self.write(topic, session, lambda tx: engine.delete(tx, topic), "topic_deleted", {})
         self._gone(topic)
 
         async def answer() -> bool:
@@ -205,7 +218,7 @@ class Topics:
         def close(tx: Transaction[Any]) -> None:
             engine.close(tx, state)
 
-        done = self._write(state, topic.session, close, "topic_closed", {})
+        done = self.write(state, topic.session, close, "topic_closed", {})
         ends = [(state, each, state.next_offset(each)) for each in range(state.partitions)]
         self._ends.written(ends)
         return done
@@ -214,7 +227,7 @@ class Topics:
         """Delete the messages before a position, of one partition or of all; how many went."""
         state = self.alive(topic)
         facts: dict[str, object] = {"partition": partition, "to": to}
-        return self._write(
+        return self.write(
             state, topic.session, partial(_trim, state, partition, to), "topic_trimmed", facts
         )
 
@@ -270,7 +283,7 @@ class Topics:
         offset = find_sequence(store, state, 0, sequence)
         return (0, offset) if offset < state.next_offset(0) else None
 
-    def _write(
+    def write(
         self,
         topic: TopicState,
         session: Session,

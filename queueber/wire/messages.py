@@ -33,7 +33,7 @@ _INTO, _EXPECTED = _PUBLICATION["partition"], _PUBLICATION["expectedOffset"]
 _DEDUP_IDS, _PRODUCER = _PUBLICATION["dedupIds"], _PUBLICATION["producer"]
 _CONTENT_TYPE, _TEXT_SEQUENCE = _PUBLICATION["contentType"], _PUBLICATION["textSequence"]
 _NUMBER_DECIDES, _SCHEMA_VERSION = _PUBLICATION["numberDecides"], _PUBLICATION["schemaVersion"]
-_MUST_EXIST = _PUBLICATION["mustExist"]
+_TOPIC_NUMBER, _MUST_EXIST = _PUBLICATION["topicNumber"], _PUBLICATION["mustExist"]
 _PUBLISHED = wire.Published.schema.fields
 _DUPLICATES, _AT_MS, _COUNT = (_PUBLISHED[name] for name in ("duplicates", "atMs", "count"))
 _ID_RUNS, _PUBLISHED_END = _PUBLISHED["idRuns"], _PUBLISHED["endOffset"]
@@ -70,6 +70,7 @@ def read_publication(source: Any) -> Publication:
         raise InvalidArgument("packed: payloads were given, too; give the one or the other")
     else:
         payloads = read_packed("packed", get(_PACKED), count_max)
+    has_producer = has(_PRODUCER)
     return Publication(
         get(_TOPIC),
         NewMessages(
@@ -79,14 +80,15 @@ def read_publication(source: Any) -> Publication:
             read_list("dedupIds", source.dedupIds, count_max) if has(_DEDUP_IDS) else (),
         ),
         read_optional("partition", get(_INTO)),
-        read_producer(source.producer) if has(_PRODUCER) else None,
+        read_producer(source.producer) if has_producer else None,
         read_optional("expectedOffset", get(_EXPECTED)),
         get(_CLOSES),
         not get(_MUST_EXIST),
-        content_type=get(_CONTENT_TYPE) if has(_CONTENT_TYPE) else "",
-        text_sequence=get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
-        number_decides=get(_NUMBER_DECIDES),
-        schema_version=get(_SCHEMA_VERSION),
+        get(_CONTENT_TYPE) if has(_CONTENT_TYPE) else "",
+        get(_TEXT_SEQUENCE) if has(_TEXT_SEQUENCE) else "",
+        has_producer and get(_NUMBER_DECIDES),
+        get(_SCHEMA_VERSION),
+        get(_TOPIC_NUMBER),
     )
 
 
@@ -123,6 +125,8 @@ def write_publication(target: Any, publication: Publication) -> None:
         target.numberDecides = True
     if publication.schema_version:
         target.schemaVersion = publication.schema_version
+    if publication.topic_number:
+        target.topicNumber = publication.topic_number
     if not publication.may_create:
         target.mustExist = True
 

@@ -36,6 +36,7 @@ def test_families_have_the_names_that_are_on_disk() -> None:
         "topics",
         "topic_names",
         "groups",
+        "schemas",
         "positions",
         "last_of_key",
         "replaced",

@@ -1,5 +1,6 @@
 """The engine against a model of plain dictionaries, through every operation, crashes included."""
 
+import os
 from collections import defaultdict
 from dataclasses import replace
 from itertools import chain
@@ -100,6 +101,8 @@ columns = st.lists(
     min_size=1,
     max_size=6,
 )
+
+EXAMPLES = int(os.environ.get("QUEUEBER_TEST_EXAMPLES", "40"))
 
 
 class EngineAgainstModel(LoadRules):
@@ -621,4 +624,6 @@ def as_lists(added: Added) -> tuple[list[bytes], list[bool], bool]:
 
 
 TestEngineAgainstModel = EngineAgainstModel.TestCase
-TestEngineAgainstModel.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestEngineAgainstModel.settings = settings(
+    max_examples=EXAMPLES, stateful_step_count=60, deadline=None
+)

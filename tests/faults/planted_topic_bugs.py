@@ -21,7 +21,7 @@ from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import Aborted
 from queueber.limits import HOUR_MS
-from queueber.model import Published
+from queueber.model import ForkAt, Published
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.log_feed import LogFeed
 from queueber.service.reads import Reads
@@ -36,7 +36,7 @@ def write_the_head_without_its_block(patch: Patch) -> None:
             tx.batch.delete(Family.LOG_BLOCKS, block_key(log.prefix, head.next_offset - 1))
         return head
 
-    patch.setattr(publish, "append_block", without)
+    patch.setattr(append, "append_block", without)
 
 
 def let_cursors_go_back(patch: Patch) -> None:
@@ -168,6 +168,34 @@ def publish_to_closed_topics(patch: Patch) -> None:
     patch.setattr(conditions, "_check_open", lambda *_: None)
 
 
+def take_any_content_type(patch: Patch) -> None:
+    patch.setattr(conditions, "_check_content_type", lambda *_: None)
+
+
+def take_any_text_sequence(patch: Patch) -> None:
+    patch.setattr(conditions, "_check_text_sequence", lambda *_: None)
+
+
+def take_messages_of_any_schema(patch: Patch) -> None:
+    patch.setattr(conditions, "_check_schema", lambda *_: None)
+
+
+def create_a_topic_before_its_first_messages(patch: Patch) -> None:
+    def without(*_: Any) -> Published:
+        return Published(0, (), (), (), ())
+
+    patch.setattr("queueber.service.topics.publish_first", without)
+
+
+def cut_a_message_at_another_byte(patch: Patch) -> None:
+    cut = forks._cut_message
+
+    def longer(tx: Any, topic: TopicState, at: ForkAt) -> Any:
+        return cut(tx, topic, at._replace(cut_bytes=at.cut_bytes + 1))
+
+    patch.setattr(forks, "_cut_message", longer)
+
+
 def mix_up_the_offsets_of_partitions(patch: Patch) -> None:
     spread = append._spread
 
@@ -269,6 +297,11 @@ TOPIC_BUGS: list[Bug] = [
     lose_messages_on_a_bridge,
     ignore_the_expected_offset,
     publish_to_closed_topics,
+    take_any_content_type,
+    take_any_text_sequence,
+    take_messages_of_any_schema,
+    create_a_topic_before_its_first_messages,
+    cut_a_message_at_another_byte,
     mix_up_the_offsets_of_partitions,
     take_a_topic_for_the_one_before_it,
     leave_out_messages_that_are_too_large_for_a_queue,

@@ -11,13 +11,13 @@ from faults.death.run import run, schedule, undone
 from faults.final_state import FinalState, FoundItem, FoundResult
 from tests.faults.told import Teller
 
-KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "15"))
+KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "10"))
 
 
 @pytest.mark.recovery
 @pytest.mark.timeout(120 + 10 * KILLS)
 def test_what_was_acknowledged_is_true_whoever_dies() -> None:
-    """Twenty kills with those of a server that starts and of one whose clock is set."""
+    """Kills with those of a server that starts and of one whose clock is set."""
     told = run(KILLS, seed=2)
 
     assert told.wrong == []

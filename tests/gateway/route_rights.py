@@ -16,6 +16,7 @@ _ADMINISTER = frozenset({Action.ADMINISTER})
 _Q = "/v1/queues/{queue}"
 _T = "/v1/topics/{topic}"
 _S = "/v1/stream/{path*}"
+_SUBSCRIPTION = "/v1/stream/__ds/subscriptions/{subscription}"
 _G = "/v1/topics/{topic}/groups/{group}"
 
 STREAMS = {("GET", "/live"), ("GET", f"{_T}/tail")}
@@ -88,7 +89,22 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("GET", _S): (_READ,),
     ("HEAD", _S): (_READ,),
     ("DELETE", _S): (_ADMINISTER,),
+    # It shows only what the caller may read.
+    ("GET", "/v1/streams"): NOTHING,
+    ("GET", f"{_S}/_details"): (_READ,),
+    ("GET", f"{_S}/_records"): (_READ,),
+    ("GET", f"{_S}/_profile"): (_READ,),
+    ("GET", f"{_S}/_schema"): (_READ,),
+    # It looks at the schema in force, and at the messages that a first one must fit.
+    ("PUT", f"{_S}/_schema"): (_READ, _ADMINISTER),
     ("POST", f"{_G}/redrive"): (_OPERATE,),
+    # A subscription is a topic. Its creator may read its streams, and write to its wake stream.
+    ("PUT", _SUBSCRIPTION): (_READ, _ADD, _ADMINISTER),
+    ("GET", _SUBSCRIPTION): (_READ,),
+    ("DELETE", _SUBSCRIPTION): (_ADMINISTER,),
+    ("POST", f"{_SUBSCRIPTION}/streams"): (_READ, _ADD),
+    ("DELETE", f"{_SUBSCRIPTION}/streams/{{path*}}"): (_READ, _ADD),
+    ("POST", f"{_SUBSCRIPTION}/claim"): (_READ, _ADD),
 }
 
 

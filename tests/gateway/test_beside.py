@@ -1,17 +1,21 @@
 """`queueber serve --http`: a gateway beside the server, which starts it again and stops it."""
 
+import http.client
 import json
 import os
 import signal
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import queueber
 from queueber.testing import ServerProcess
+from tests.support.certificates import new_authority
 from tests.support.http import Answered, GatewayProcess
 
 pytestmark = pytest.mark.slow
@@ -19,9 +23,15 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[tuple[ServerProcess, GatewayProcess]]:
-    address_file = tmp_path / "http"
-    flags = ("--http", "127.0.0.1:0", "--http-address-file", str(address_file))
-    server = ServerProcess(tmp_path / "data", flags)
+    with started(tmp_path) as pair:
+        yield pair
+
+
+@contextmanager
+def started(folder: Path, *options: str) -> Iterator[tuple[ServerProcess, GatewayProcess]]:
+    address_file = folder / "http"
+    flags = ("--http", "127.0.0.1:0", "--http-address-file", str(address_file), *options)
+    server = ServerProcess(folder / "data", flags)
     server.start()
     assert server.process is not None
     gateway = GatewayProcess("", server.process, server.log_file)
@@ -134,3 +144,20 @@ def test_a_poll_that_waits_is_told_that_the_gateway_stops(
     assert response.status == 503
     assert json.loads(response.read())["code"] == "UNAVAILABLE"
     assert time.monotonic() - began < 15
+
+
+def test_it_speaks_tls_on_both_sides_with_the_certificate_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An authority that no machine trusts is named in the environment."""
+    authority = new_authority(tmp_path / "authority")
+    monkeypatch.setenv("QUEUEBER_GATEWAY_SERVER_TLS_CA", str(authority.ca_file))
+    context = ssl.create_default_context(cafile=authority.ca_file)
+
+    with started(tmp_path, *authority.server_options()) as (_, gateway):
+        connection = http.client.HTTPSConnection(*gateway.host_port, context=context, timeout=20)
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+
+        assert (answer.status, json.loads(answer.read())) == (200, {"status": "ready"})
+        connection.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from queueber.limits import MIB
 from queueber.testing import ServerProcess
 from tests.support.http import GatewayProcess, running_gateway, to_base64
 
@@ -139,3 +140,36 @@ def test_polls_above_the_limit_are_told_to_come_back(strict: GatewayProcess, que
     assert (refused.status, refused.code) == (503, "UNAVAILABLE")
     assert refused.headers["retry-after"] == "1"
     assert served.status == 200
+
+
+def test_unread_answers_never_exceed_their_bound(server: ServerProcess) -> None:
+    """Callers that ask for megabytes at once and read nothing are cut before a watch sees them."""
+    most = 12 * MIB
+    flags = (f"--answers-bytes-max={most}", "--answer-timeout-ms=60000")
+    request = b"GET /v1/queues/unread/items HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with running_gateway(server.address, *flags) as gateway:
+        for _ in range(6):
+            contents = {"items": [{"contents": to_base64(bytes(MIB))}]}
+            gateway.ask("POST", "/v1/queues/unread/items", contents)
+        with contextlib.ExitStack() as stack:
+            for _ in range(30):
+                connection = stack.enter_context(contextlib.closing(connect(gateway)))
+                connection.sendall(request)
+            counts = [_unread_bytes(gateway) for _ in range(40)]
+            time.sleep(1.5)
+            served = gateway.ask("GET", "/v1/queues/unread/items")
+        assert 0 < max(counts) <= most
+        assert served.status == 200  # those who read nothing for a second made room for it
+        assert len(served.json["items"]) == 5
+        give_up_at = time.monotonic() + 10
+        while _unread_bytes(gateway) and time.monotonic() < give_up_at:
+            time.sleep(0.1)
+        assert _unread_bytes(gateway) == 0
+
+
+def _unread_bytes(gateway: GatewayProcess) -> int:
+    text = gateway.ask("GET", "/metrics").body.decode()
+    (line,) = [
+        each for each in text.splitlines() if each.startswith("queueber_gateway_unread_bytes{")
+    ]
+    return int(float(line.rpartition(" ")[2]))

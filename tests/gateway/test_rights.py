@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from queueber.testing import running_server
 from tests.gateway.route_rights import RIGHTS, STREAMS, may
 from tests.support.callers import add_token, add_user
 from tests.support.http import Answered, GatewayProcess, running_gateway, to_base64
+from tests.support.webhooks import write_key
 
 ROUTES = {
     (route.method, route.path): route
@@ -32,6 +34,7 @@ class Protected:
         self.gateway = gateway
         self.tokens = tokens
         self._admin = admin
+        self._numbers = count()
 
     def ask(self, route: Route, header: str | None) -> Answered:
         path = route.path.replace("{", "").replace("*", "").replace("}", "")
@@ -47,6 +50,8 @@ class Protected:
             self._make_dead_letter()
         if route.path.endswith(("/publish", "/together")) or "{topic}" in route.path:
             self._make_topics()
+        if route.tag == "subscriptions":
+            self._make_subscription(is_wanted=route.method != "PUT")
         return self.gateway.ask(route.method, path, body, headers=headers)
 
     def _ask_stream(self, route: Route, path: str, headers: dict[str, str]) -> Answered:
@@ -55,7 +60,23 @@ class Protected:
         raw = b"x" if route.takes_bytes else None
         if route.takes_bytes:
             headers["content-type"] = "text/plain"
+        if route.path.endswith("/_schema"):
+            with contextlib.suppress(queueber.AlreadyExists):
+                self._admin.create_topic("json", content_type="application/json")
+            path = "/v1/stream/json/_schema"
+            # Another one each time: one that is in force is not set again.
+            raw = b'{"title": "%d"}' % next(self._numbers) if route.takes_bytes else None
         return self.gateway.ask(route.method, path, raw=raw, headers=headers)
+
+    def _make_subscription(self, *, is_wanted: bool) -> None:
+        """One that the roles use; none for a role that is to create it."""
+        path = "/v1/stream/__ds/subscriptions/subscription"
+        body = {"type": "pull-wake", "streams": ["orders"], "wake_stream": "orders"}
+        as_admin = {"Authorization": f"Bearer {self.tokens['admin']}"}
+        if is_wanted:
+            self.gateway.ask("PUT", path, body, headers=as_admin)
+        else:
+            self.gateway.ask("DELETE", path, headers=as_admin)
 
     def _make_dead_letter(self) -> None:
         """Else there would be nothing to purge or redrive, and the server would not be asked."""
@@ -88,10 +109,14 @@ def protected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protected]:
     tokens = {role: add_token(file, role) for role in ROLES}
     tokens["elsewhere"] = add_token(file, "admin", queues=("other-*",), topics=(), name="elsewhere")
     add_user(file, "ann", "a b:c", "admin")
+    own, keys = file.with_name("own"), file.with_name("keys.pem")
+    own.write_text(add_token(file, "service", name="gateway"))
+    write_key(keys)
+    options = ("--subscriptions-token-file", str(own), "--webhook-key-file", str(keys))
     with (
         running_server("--tokens-file", str(file)) as server,
         queueber.connect(server.address, token=tokens["admin"]) as client,
-        running_gateway(server.address) as gateway,
+        running_gateway(server.address, *options) as gateway,
     ):
         found = Protected(gateway, tokens, client)
         client.create_queue("queue")
@@ -162,3 +187,20 @@ def test_no_secret_is_in_the_log(protected: Protected) -> None:
     log = protected.gateway.log_file.read_text()
 
     assert not [token for token in protected.tokens.values() if token in log]
+
+
+def test_who_may_only_add_appends_to_a_stream_that_has_a_schema(protected: Protected) -> None:
+    """The right to add is enough to learn what messages must be like."""
+    headers = {"content-type": "application/json"}
+    admin = headers | {"Authorization": f"Bearer {protected.tokens['admin']}"}
+    producer = headers | {"Authorization": f"Bearer {protected.tokens['producer']}"}
+    path = "/v1/stream/checked"
+    ask = protected.gateway.ask
+    ask("PUT", path, raw=b"", headers=admin)
+    ask("PUT", f"{path}/_schema", raw=b'{"type": "object"}', headers=admin)
+
+    fits, does_not = (ask("POST", path, raw=body, headers=producer) for body in (b"{}", b"3"))
+
+    assert (fits.status, does_not.status) == (204, 400)
+    assert does_not.json["detail"] == 'body: message 0: the value is not of type "object"'
+    assert ask("GET", path, headers=admin).json == [{}]

@@ -18,7 +18,7 @@ from queueber.ids import origin_of
 from queueber.testing import ServerProcess, running_server
 from tests.support.loading import stage_part
 
-KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "20"))
+KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "12"))
 PARTS, ROWS = 3, 400
 
 

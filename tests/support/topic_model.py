@@ -4,11 +4,11 @@ It keeps every message in a list, and knows nothing of blocks, logs or numbers, 
 one publish that go to one partition are deleted by age and count together.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from queueber.limits import PRODUCER_KEEP_MS
-from queueber.model import NewMessages, Publication, TopicSettings
+from queueber.model import ForkAt, NewMessages, Publication, TopicConfig, TopicSettings
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Refused(Exception):
     """The call changes nothing; the code of its error."""
 
 
-@dataclass
+@dataclass(eq=False)
 class TopicModel:
     name: str
     settings: TopicSettings
@@ -67,6 +67,15 @@ class TopicModel:
     """Epoch, last sequence, last seen."""
     dedup_ids: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Partition, offset, forgotten at."""
+    content_type: str = ""
+    text_sequence: bytes = b""
+    fork_offset: int = 0
+    cut_bytes: int = 0
+
+    @property
+    def origin(self) -> "TopicModel":
+        """The oldest of its ancestors, be it deleted or not."""
+        return self if self.parent is None else self.parent.origin
 
     def is_expired(self, now_ms: int) -> bool:
         s = self.settings
@@ -94,19 +103,41 @@ class TopicsModel:
             raise Refused("NOT_FOUND")
         return topic
 
-    def create(self, name: str, settings: TopicSettings, partitions: int, now_ms: int) -> bool:
-        existing = self.by_name.get(name)
-        if existing is not None and existing.is_expired(now_ms) and not existing.is_deleted:
-            self.delete(existing)
-            existing = self.by_name.get(name)
+    def create(
+        self,
+        name: str,
+        config: TopicConfig,
+        now_ms: int,
+        first: Publication | None = None,
+    ) -> bool:
+        existing = self._in_the_way(name, now_ms)
         if existing is not None:
-            same = (settings, partitions) == (existing.settings, len(existing.partitions))
-            if existing.is_deleted or not same:
+            known = (existing.settings, len(existing.partitions), existing.content_type)
+            if (config.settings, config.partitions, config.content_type) != known:
                 raise Refused("ALREADY_EXISTS")
             return False
-        made = [PartitionModel() for _ in range(partitions)]
-        self.by_name[name] = TopicModel(name, settings, now_ms, made, used_at_ms=now_ms)
+        made = [PartitionModel() for _ in range(config.partitions)]
+        topic = TopicModel(name, config.settings, now_ms, made, used_at_ms=now_ms)
+        topic.content_type = config.content_type
+        self._begin(topic, first, now_ms)
         return True
+
+    def _begin(self, topic: TopicModel, first: Publication | None, now_ms: int) -> None:
+        """A topic and its first messages, or nothing of both."""
+        if first is not None:
+            self.publish_to(topic, first, now_ms)
+        expired = self.by_name.get(topic.name)
+        if expired is not None:
+            self.delete(expired)
+        self.by_name[topic.name] = topic
+
+    def _in_the_way(self, name: str, now_ms: int) -> TopicModel | None:
+        existing = self.by_name.get(name)
+        if existing is None:
+            return None
+        if (existing.is_expired(now_ms) or existing.is_deleted) and existing.forks:
+            raise Refused("ALREADY_EXISTS")
+        return None if existing.is_expired(now_ms) else existing
 
     def delete(self, topic: TopicModel) -> None:
         if not topic.is_deleted:
@@ -122,16 +153,25 @@ class TopicsModel:
                 self._let_go(topic.parent)
 
     def fork(
-        self, topic: TopicModel, name: str, settings: TopicSettings, offset: int, now_ms: int
+        self,
+        topic: TopicModel,
+        name: str,
+        config: TopicConfig,
+        at: ForkAt,
+        now_ms: int,
+        first: Publication | None = None,
     ) -> None:
         """A fork of partition 0 at the offset, and of the others where they end."""
+        offset = at.offset
         if topic.settings.keeps_last_per_key:
             raise Refused("FAILED_PRECONDITION")
-        first = topic.partitions[0]
-        if not first.first <= offset <= first.next:
+        held = topic.partitions[0]
+        if not held.first <= offset <= held.next:
             raise Refused("OUT_OF_RANGE")
-        existing = self.by_name.get(name)
-        if existing is not None:
+        cut = [each for each in held.messages if each.offset == offset] if at.cut_bytes else []
+        if at.cut_bytes and not (cut and at.cut_bytes < len(cut[0].payload)):
+            raise Refused("OUT_OF_RANGE")
+        if self._in_the_way(name, now_ms) is not None:
             raise Refused("ALREADY_EXISTS")
         ends = [offset, *(each.next for each in topic.partitions[1:])]
         made = [
@@ -143,16 +183,29 @@ class TopicsModel:
             )
             for each, end in zip(topic.partitions, ends, strict=True)
         ]
-        self.by_name[name] = TopicModel(
-            name, settings, now_ms, made, parent=topic, used_at_ms=now_ms
-        )
+        fork = TopicModel(name, config.settings, now_ms, made, parent=topic, used_at_ms=now_ms)
+        fork.content_type = config.content_type or topic.content_type
+        fork.fork_offset = offset if len(ends) == 1 else 0
+        fork.cut_bytes = at.cut_bytes
+        for message in cut:
+            whole = message.payload[: at.cut_bytes]
+            fork.partitions[0].messages.append(
+                replace(message, payload=whole, at_ms=now_ms, end=offset + 1)
+            )
+            fork.partitions[0].next += 1
+        self._begin(fork, first, now_ms)
+        self.sequence += len(cut)
         topic.forks += 1
 
     # --- publish ----------------------------------------------------------------------------------
 
     def publish(self, publication: Publication, now_ms: int) -> list[tuple[int, int]] | None:
         """Where the messages are; None if the partition of those without a key is not known."""
-        topic = self.get(publication.topic, now_ms)
+        return self.publish_to(self.get(publication.topic, now_ms), publication, now_ms)
+
+    def publish_to(
+        self, topic: TopicModel, publication: Publication, now_ms: int
+    ) -> list[tuple[int, int]] | None:
         messages = publication.messages
         if publication.producer is not None:
             producer = publication.producer
@@ -162,8 +215,7 @@ class TopicsModel:
                 raise Refused("ABORTED")
             if producer.sequence <= last:
                 return []
-        if topic.is_closed and (messages.payloads or not publication.closes):
-            raise Refused("FAILED_PRECONDITION")
+        self._check(topic, publication)
         partition = publication.partition
         if partition is None and len(topic.partitions) == 1:
             partition = 0
@@ -177,9 +229,26 @@ class TopicsModel:
             producer = publication.producer
             seen = (producer.epoch, producer.sequence, now_ms)
             topic.producers[producer.id] = seen
-        topic.is_closed = publication.closes  # it was open until now
+        topic.is_closed = topic.is_closed or publication.closes
         topic.used_at_ms = now_ms
+        if publication.text_sequence:
+            topic.text_sequence = publication.text_sequence.encode()
         return places
+
+    def _check(self, topic: TopicModel, publication: Publication) -> None:
+        """What a publication demands of its topic."""
+        has_messages = bool(publication.messages.payloads)
+        may_repeat = publication.closes and publication.producer is None and not has_messages
+        given, known = publication.content_type, topic.content_type
+        text = publication.text_sequence.encode()
+        version = topic.settings.schema_version
+        if (
+            (topic.is_closed and not may_repeat)
+            or (given and given.split(";")[0].lower() != known.split(";")[0].lower())
+            or (text and text <= topic.text_sequence)
+            or (has_messages and publication.schema_version != version)
+        ):
+            raise Refused("FAILED_PRECONDITION")
 
     def _append(
         self, topic: TopicModel, messages: NewMessages, partition: int | None, now_ms: int

@@ -109,9 +109,13 @@ class TopicRig:
         return done
 
     def publish(
-        self, *payloads: bytes, partition: int | None = None, keys: Sequence[str] = ()
+        self,
+        *payloads: bytes,
+        partition: int | None = None,
+        keys: Sequence[str] = (),
+        **conditions: Any,
     ) -> Published:
-        publication = Publication(self.name, NewMessages(payloads, keys), partition)
+        publication = Publication(self.name, NewMessages(payloads, keys), partition, **conditions)
         return self.run(publish, self.topics, [(self.topic, publication)])[0]
 
     def create_group(

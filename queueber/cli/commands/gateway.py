@@ -1,5 +1,6 @@
 """`queueber gateway`: HTTP beside a server."""
 
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,24 @@ def _server_tls_flags(command: F) -> F:
     )
 
 
+def _subscription_flags(command: F) -> F:
+    """Subscriptions to streams; those of the token are files and variables, as everywhere."""
+    for flag, kind, text in (
+        ("--public-url", str, "Where receivers of webhooks reach the gateway."),
+        ("--webhook-key-file", _file, "PEM file with the Ed25519 keys that sign webhooks."),
+        ("--subscriptions-token-file", _file, "File with the token that watches streams."),
+    ):
+        variable = "QUEUEBER_GATEWAY_" + flag[2:].replace("-", "_").upper()
+        command = click.option(flag, type=kind, envvar=variable, show_envvar=True, help=text)(
+            command
+        )
+    return click.option(
+        "--webhook-loopback/--no-webhook-loopback",
+        default=None,
+        help="Whether webhooks may go to this machine.",
+    )(command)
+
+
 @click.command()
 @click.option(
     "--server", default=DEFAULT_LISTEN, show_default=True, envvar="QUEUEBER_ADDRESS",
@@ -68,6 +87,7 @@ def _server_tls_flags(command: F) -> F:
     "--insecure", is_flag=True,
     help="Listen where other machines can reach it without TLS, or without a credential.",
 )  # fmt: skip
+@_subscription_flags
 @click.option(
     "--allowed-origins", default="", envvar="QUEUEBER_GATEWAY_ALLOWED_ORIGINS", show_envvar=True,
     metavar="ORIGIN,...",
@@ -104,6 +124,7 @@ def gateway(
     The numbers can be set in the environment, too, such as QUEUEBER_GATEWAY_BODY_BYTES_MAX.
     """
     given["server_tls"] = _server_tls(given)
+    given["subscriptions_token"] = _subscriptions_token(given.pop("subscriptions_token_file"))
     origins = given["allowed_origins"].split(",")
     given["allowed_origins"] = tuple(each.strip().lower() for each in origins if each.strip())
     settings = GatewaySettings(**given)
@@ -131,3 +152,13 @@ def _server_tls(given: dict[str, Any]) -> TlsOptions | None:
     if not is_wanted and not any(found.values()):
         return None
     return TlsOptions(found["ca"], found["certificate"], found["key"], found["name"])
+
+
+def _subscriptions_token(file: Path | None) -> str | None:
+    """There is no flag for the token itself: everybody can read the flags of a process."""
+    if file is None:
+        return os.environ.get("QUEUEBER_GATEWAY_SUBSCRIPTIONS_TOKEN") or None
+    try:
+        return file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"--subscriptions-token-file: {file}: {error}", USAGE) from None

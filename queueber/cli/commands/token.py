@@ -4,6 +4,7 @@ import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -80,14 +81,18 @@ def token() -> None:
     """
 
 
-def _entry(
-    name: str,
-    roles: tuple[str, ...],
-    queues: tuple[str, ...],
-    topics: tuple[str, ...],
-    expires: int | None,
-) -> Entry:
+class _GrantOptions(TypedDict):
+    """What the flags of `_grant_flags` give."""
+
+    roles: tuple[str, ...]
+    queues: tuple[str, ...]
+    topics: tuple[str, ...]
+    expires: int | None
+
+
+def _entry(name: str, grant: _GrantOptions) -> Entry:
     """An entry without a secret so far."""
+    queues, topics, expires = grant["queues"], grant["topics"], grant["expires"]
     if not queues and not topics:
         raise InvalidArgument(
             "--queue: name the queues or topics; for all of them give --queue '*' --topic '*'"
@@ -99,7 +104,7 @@ def _entry(
     now_ms = SystemClock().now_ms() // SECOND_MS * SECOND_MS
     return Entry(
         check_name(name, "--name"),
-        tuple(Grant(role, queues, topics) for role in dict.fromkeys(roles)),
+        tuple(Grant(role, queues, topics) for role in dict.fromkeys(grant["roles"])),
         created_at_ms=now_ms,
         expires_at_ms=now_ms + expires if expires else 0,
     )
@@ -113,11 +118,8 @@ def _entry(
 def create(
     file: Path,
     name: str | None,
-    roles: tuple[str, ...],
-    queues: tuple[str, ...],
-    topics: tuple[str, ...],
-    expires: int | None,
     use_json: bool,
+    **grant: Unpack[_GrantOptions],
 ) -> None:
     """Make a token, and print it. It is shown this once.
 
@@ -130,8 +132,8 @@ def create(
     the file of --token-file. With --json: {"id": ..., "token": ...}.
     """
     made, token_id, sha256 = new_token()
-    name = name or f"{'-'.join(roles)}-{secrets.token_hex(2)}"
-    entry = replace(_entry(name, roles, queues, topics, expires), token_id=token_id, sha256=sha256)
+    name = name or f"{'-'.join(grant['roles'])}-{secrets.token_hex(2)}"
+    entry = replace(_entry(name, grant), token_id=token_id, sha256=sha256)
     change_token_file(file, lambda entries: [*entries, entry])
     if use_json:
         echo_json({"id": token_id, "name": name, "token": made})
@@ -144,14 +146,7 @@ def create(
 @click.argument("name")
 @_grant_flags
 @_file_flag
-def user(
-    file: Path,
-    name: str,
-    roles: tuple[str, ...],
-    queues: tuple[str, ...],
-    topics: tuple[str, ...],
-    expires: int | None,
-) -> None:
+def user(file: Path, name: str, **grant: Unpack[_GrantOptions]) -> None:
     """Add a user with a password, or give one a new password and role.
 
     \b
@@ -164,7 +159,7 @@ def user(
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     else:
         password = sys.stdin.readline().rstrip("\n")
-    entry = replace(_entry(name, roles, queues, topics, expires), password=new_hash(password))
+    entry = replace(_entry(name, grant), password=new_hash(password))
     _put(file, entry)
     click.echo(f"user {name!r} is in {file}", err=True)
 
@@ -173,14 +168,7 @@ def user(
 @click.argument("name")
 @_grant_flags
 @_file_flag
-def certificate(
-    file: Path,
-    name: str,
-    roles: tuple[str, ...],
-    queues: tuple[str, ...],
-    topics: tuple[str, ...],
-    expires: int | None,
-) -> None:
+def certificate(file: Path, name: str, **grant: Unpack[_GrantOptions]) -> None:
     """Let in clients whose certificate has this common name, without a token.
 
     \b
@@ -189,7 +177,7 @@ def certificate(
 
     The server must verify the certificates of clients: see --tls-client-ca of 'queueber serve'.
     """
-    entry = replace(_entry(name, roles, queues, topics, expires), certificate=name)
+    entry = replace(_entry(name, grant), certificate=name)
     _put(file, entry)
     click.echo(f"certificate {name!r} is in {file}", err=True)
 

@@ -133,15 +133,18 @@ class Client:
         *,
         messages: AnyMessages = (),
         close: bool = False,
+        schema: bytes | None = None,
         **settings: Unpack[TopicArguments],
     ) -> Published | None:
         """Create a topic; None when it exists with the same settings, else what it begins with.
 
         `AlreadyExists` when it exists with others. A new topic begins with `messages`, and with
-        `close` takes no others; one that exists is not changed.
+        `close` takes no others; one that exists is not changed. `schema` is the document of its
+        first schema, see `Topic.set_schema`.
         """
         calls = self._connected().topic_list
-        return wait_for(calls.create(name, settings, messages, close=close))
+        made = calls.create(name, settings, messages, close=close, schema=schema)
+        return wait_for(made)
 
     def describe_topic(self, name: str) -> TopicInfo:
         """A topic's settings, and how far its partitions reach.

@@ -58,8 +58,9 @@ class Topic:
 
         Further conditions, each `FailedPrecondition` if it does not hold: `content_type` must be
         that of the topic; `text_sequence` must be greater, byte by byte, than that of the last
-        publish that had one; `schema_version` must be that of the topic. With `number_decides` a
-        call of a producer whose number is known is a repeat, whatever its messages are.
+        publish that had one; `schema_version` must be that of the topic, and `topic_number` its
+        number (`TopicInfo.number`). With `number_decides` a call of a producer whose number is
+        known is a repeat, whatever its messages are.
         """
         publication = to_publication(self.name, messages, **options)
         return wait_for(self._calls.publish(publication))
@@ -187,6 +188,36 @@ class Topic:
                 close=close,
             )
         )
+
+    # --- schemas ----------------------------------------------------------------------------------
+
+    def set_schema(
+        self,
+        document: bytes,
+        *,
+        expected_version: int | None = None,
+        expected_offset: int | None = None,
+        topic_number: int = 0,
+    ) -> model.TopicSchema:
+        """Put a further version of the topic's schema in force: for all messages from here on.
+
+        The server keeps the document as it is, and refuses messages that do not come with the
+        number of the version in force (`publish(schema_version=...)`): so publishers check them.
+        `FailedPrecondition` if the version in force, the offset at which the topic goes on or its
+        number is not the expected one. Only a topic of one partition can have schemas.
+        """
+        calls = self._calls.schemas
+        made = calls.set_schema(document, expected_version, expected_offset, topic_number)
+        return wait_for(made)
+
+    def schema(self, version: int | None = None) -> model.TopicSchema:
+        """A version of the schema with its document, or the one in force; `NotFound` if there is
+        none."""
+        return wait_for(self._calls.schemas.find(version))
+
+    def schemas(self) -> list[model.TopicSchema]:
+        """All versions that were set, without their documents."""
+        return wait_for(self._calls.schemas.all())
 
     # --- groups -----------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ class NumberedOptions(TypedDict, total=False):
     content_type: str
     text_sequence: str
     schema_version: int
+    topic_number: int
     number_decides: bool
 
 
@@ -83,6 +84,7 @@ def to_publication(
     content_type: str = "",
     text_sequence: str = "",
     schema_version: int = 0,
+    topic_number: int = 0,
     number_decides: bool = False,
 ) -> Publication:
     to_topic_name(topic)
@@ -105,6 +107,7 @@ def to_publication(
         and to_text("text_sequence", text_sequence, TEXT_SEQUENCE_BYTES_MAX),
         number_decides=to_switch("number_decides", number_decides),
         schema_version=to_number("schema_version", schema_version, limit=SCHEMA_VERSION_MAX),
+        topic_number=to_number("topic_number", topic_number),
     )
 
 

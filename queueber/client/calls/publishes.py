@@ -42,7 +42,10 @@ class Publishes:
         together: dict[tuple[object, ...], list[Operation[Publication]]] = {}
         for operation in operations:
             of = operation.payload
-            place = of.topic, of.partition, of.content_type, of.schema_version, of.may_create
+            place = (
+                of.topic, of.partition, of.content_type, of.schema_version, of.topic_number,
+                of.may_create,
+            )  # fmt: skip
             together.setdefault(place, []).append(operation)
         parts = list(together.values())
         publications = [join_publications([each.payload for each in part]) for part in parts]

@@ -20,6 +20,7 @@ from queueber.client.calls.publishes import (
     to_existing,
 )
 from queueber.client.calls.reads import ReadCalls
+from queueber.client.calls.schemas import SchemaCalls, to_document
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link, TopicRef
 from queueber.client.transport.remote_queue import RemoteQueue, filled
@@ -44,6 +45,7 @@ class TopicCalls:
         self._publishes = publishes
         self.reads = ReadCalls(topic)
         self.groups = GroupCalls(topic)
+        self.schemas = SchemaCalls(topic)
 
     def publish(self, publication: Publication) -> "Future[Published]":
         publication.may_create = not self.ref.must_exist
@@ -131,14 +133,18 @@ class TopicList:
         messages: AnyMessages = (),
         *,
         close: bool = False,
+        schema: object = None,
     ) -> "Future[Published | None]":
-        config = to_topic_config(TopicConfig(), given)
+        document = b"" if schema is None else to_document(schema)
+        config = to_topic_config(
+            TopicConfig(), {**given, "schema_version": 1} if document else given
+        )
         to_topic_name(name, "name")
         version = config.settings.schema_version
         first = to_first(name, messages, close=close, schema_version=version)
         if first is not None:
             check_size(self._connection, [first])
-        send = partial(_send_config, "createTopic", name, config, first=first)
+        send = partial(_send_config, "createTopic", name, config, first=first, schema=document)
 
         def read(response: Any) -> Published | None:
             return read_published(response.published) if response.created else None
@@ -193,11 +199,19 @@ class TopicList:
 
 
 def _send_config(
-    method: str, name: str, config: TopicConfig, link: Link, *, first: Publication | None = None
+    method: str,
+    name: str,
+    config: TopicConfig,
+    link: Link,
+    *,
+    first: Publication | None = None,
+    schema: bytes = b"",
 ) -> Any:
     request = getattr(link.service, method + "_request")()
     request.name = name
     write_config(request.init("config"), config)
     if first is not None:
         write_publication(request.init("first"), first)
+    if schema:
+        request.firstSchema = schema
     return request.send()

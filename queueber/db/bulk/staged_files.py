@@ -25,6 +25,7 @@ from queueber.db.families import Family
 from queueber.db.records.loads import LoadRecord, part_directory
 from queueber.db.store.options import family_options
 from queueber.errors import Aborted, InvalidArgument, QueueberError, Unavailable
+from queueber.files import sync
 from queueber.limits import LOAD_FILE_BYTES_MAX, MIB
 from queueber.model import Part, PartRef, StagedFile
 
@@ -94,7 +95,8 @@ def file_crc32(path: Path) -> int:
 def check_files(directory: Path, files: Sequence[StagedFile], scratch: Path) -> None:
     """Compare files with their descriptions; `InvalidArgument` names the first that differs.
 
-    `scratch` is a directory to create and remove. Reads all of every file, so it takes long for large ones. May run in another thread.
+    `scratch` is a directory to create and remove. Reads all of every file, so it takes long for
+    large ones. May run in another thread.
     """
     for file in files:
         path = directory / file.name
@@ -218,11 +220,11 @@ class Stage:
         with _refusals():
             check_files(directory, files, self._scratch(load))
             for file in files:
-                _sync(directory / file.name)
+                sync(directory / file.name)
             if files:
                 # Directories, too: each holds the name of the one below it.
                 for above in (directory, directory.parent, self._path, self._path.parent):
-                    _sync(above)
+                    sync(above)
 
     def entries(
         self, load: LoadRecord, part: Part, family: Family
@@ -275,11 +277,3 @@ def _read_at(path: Path, offset: int, count: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(count)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

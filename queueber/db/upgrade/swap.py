@@ -13,12 +13,12 @@ When the last file is in its place, `upgraded-from-4` is deleted: that ends the 
 exists, neither store is in its place, and everybody but the upgrade refuses the directory.
 """
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 from queueber.errors import StorageCorrupt
+from queueber.files import sync
 
 UNFINISHED = "upgrade-unfinished"
 REPORT = "upgrade-report.txt"
@@ -60,10 +60,10 @@ def begin_swap(data: Path, new: Path, number: int) -> None:
     `new` is closed, and on the disk of `data`.
     """
     for file in new.rglob("*"):
-        _sync(file)
-    _sync(new)
+        sync(file)
+    sync(new)
     _move(new, data / f"upgraded-from-{number}")
-    _sync(data)
+    sync(data)
 
 
 def finish_swap(data: Path) -> tuple[Path, list[str]] | None:
@@ -80,7 +80,7 @@ def finish_swap(data: Path) -> tuple[Path, list[str]] | None:
         _move_out(data, kept)
     _move_in(data, new, kept)
     shutil.rmtree(new)
-    _sync(data)
+    sync(data)
     return kept, (kept / REPORT).read_text().splitlines()
 
 
@@ -97,15 +97,15 @@ def _under_way(data: Path) -> tuple[Path, int] | None:
 def _move_out(data: Path, kept: Path) -> None:
     leaving = kept.with_name(f"{kept.name}-unfinished")
     leaving.mkdir(exist_ok=True)
-    _sync(data)
+    sync(data)
     files = [file for file in data.iterdir() if _STORE_FILES.fullmatch(file.name)]
     # An earlier version, too, refuses a directory without CURRENT, but with SYNCED.
     for file in _ordered(files, first="CURRENT", last="SYNCED"):
         _move(file, leaving / file.name)
-    _sync(leaving)
-    _sync(data)
+    sync(leaving)
+    sync(data)
     _move(leaving, kept)
-    _sync(data)
+    sync(data)
 
 
 def _move_in(data: Path, new: Path, kept: Path) -> None:
@@ -114,10 +114,10 @@ def _move_in(data: Path, new: Path, kept: Path) -> None:
     files = [file for file in new.iterdir() if file.name != "LOCK"]
     for file in _ordered(files, first="SYNCED", last="CURRENT"):
         if file.name == "CURRENT":
-            _sync(data)  # what it refers to must not come after it
+            sync(data)  # what it refers to must not come after it
         _move(file, data / file.name)
     for folder in (kept, new, data):
-        _sync(folder)
+        sync(folder)
 
 
 def _ordered(files: list[Path], *, first: str, last: str) -> list[Path]:
@@ -126,11 +126,3 @@ def _ordered(files: list[Path], *, first: str, last: str) -> list[Path]:
 
 def _move(old: Path, new: Path) -> None:
     old.rename(new)
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

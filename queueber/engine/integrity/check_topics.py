@@ -12,6 +12,7 @@ from queueber.db.records.topics import TopicRecord, agenda_key, decode_topic
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_agenda import check_agenda, has_duty
 from queueber.engine.integrity.check_groups import GroupsCheck
+from queueber.engine.integrity.check_schemas import check_schemas
 from queueber.engine.integrity.message_logs import MessageLogCheck
 from queueber.engine.integrity.owners import LAST_KEY, Kind, Owners
 from queueber.engine.integrity.queue_entries import CheckedQueue, QueueEntries, Violation, readable
@@ -25,6 +26,11 @@ from queueber.limits import ID_BYTES, TOPIC_PARTITIONS_MAX
 def topic_name(record: TopicRecord | None, number: int) -> str:
     """What violations and losses call a topic."""
     return f"topic #{number}" if record is None else f"topic {record.name!r}"
+
+
+def origin_of(number: int, record: TopicRecord) -> int:
+    """The origin of a topic; 0: it is a fork that an older version made, and is not known here."""
+    return record.origin or (0 if record.parent else number)
 
 
 def is_kept(record: TopicRecord) -> bool:
@@ -93,6 +99,8 @@ class TopicsCheck:
             heads.append(check.head)
             self._last_id = max(self._last_id, check.last_id)
             self._last_sequence = max(self._last_sequence, check.last_sequence)
+        for text in check_schemas(self._store, number, record, heads):
+            yield Violation("I15", name, text)
         groups = GroupsCheck(self._store, name, number, record, heads)
         yield from groups.run()
         is_bridging = groups.has_to_move and not record.is_deleted
@@ -110,6 +118,7 @@ class TopicsCheck:
             self._forks[record.parent] -= 1
             if not self._owners.has(queue_prefix(record.parent), Kind.TOPIC):
                 yield Violation("I15", name, f"its parent {record.parent} does not exist")
+            yield from self._check_beginning(name, record)
         ends: dict[int, int] = {}
         for each in record.inherited:
             end = ends.get(each.partition, each.first)
@@ -126,6 +135,20 @@ class TopicsCheck:
             if end != own:
                 text = f"partition {partition} shares messages up to {end}, its own begin at {own}"
                 yield Violation("I15", name, text)
+
+    def _check_beginning(self, name: str, record: TopicRecord) -> Iterator[Violation]:
+        """A fork has the origin of its parent, and reaches past the place where it began."""
+        stored = self._store.get(Family.TOPICS, queue_prefix(record.parent))
+        parent = None if stored is None else readable(decode_topic, stored)
+        if record.origin and parent is not None:
+            origin = origin_of(record.parent, parent)
+            if origin not in (0, record.origin):
+                yield Violation("I15", name, f"has origin {record.origin}, its parent {origin}")
+        if len(record.logs) != 1:
+            return  # where it began is not known of each partition
+        end = self._head(record.logs[0]).next_offset
+        if end < record.fork_offset + bool(record.cut_bytes):
+            yield Violation("I15", name, f"began at {record.fork_offset}, but ends at {end}")
 
     def _head(self, log: int) -> LogHead:
         stored = self._store.get(Family.LOGS, queue_prefix(log))

@@ -16,6 +16,7 @@ from queueber.db.families import (
 )
 from queueber.db.records import keys
 from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
+from queueber.db.records.schemas import SCHEMA_KEY_BYTES
 from queueber.db.records.topics import decode_group, decode_topic
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_entries import Violation, readable
@@ -53,6 +54,7 @@ KEY_WIDTHS = {
     Family.LOG_BLOCKS: _exactly(8),
     Family.TOPICS: _exactly(0),
     Family.GROUPS: range(1, GROUP_NAME_BYTES_MAX + 1),
+    Family.SCHEMAS: _exactly(SCHEMA_KEY_BYTES),
     Family.POSITIONS: _exactly(2),
     Family.LAST_OF_KEY: _exactly(keys.DIGEST_BYTES),
     Family.REPLACED: _exactly(8),

@@ -14,7 +14,8 @@ from queueber.db.records.log import LogHead, decode_log_head
 from queueber.db.records.queues import Counters, decode_counters, encode_counters
 from queueber.db.records.topics import Inherited, TopicRecord, decode_topic, encode_topic
 from queueber.db.store.contract import Store
-from queueber.engine.integrity.check_topics import is_kept, topic_name
+from queueber.engine.integrity.check_schemas import rebuild_schemas
+from queueber.engine.integrity.check_topics import is_kept, origin_of, topic_name
 from queueber.engine.integrity.owners import LAST_KEY
 from queueber.engine.integrity.queue_entries import QueueEntries, readable
 from queueber.engine.integrity.rebuild_groups import rebuild_groups
@@ -40,6 +41,8 @@ class TopicsRebuild:
             if is_everything or name in broken:
                 for what, count in self._rebuild(number, record).items():
                     yield f"{name}: {count} {what}"
+                end = self._head(record.logs[0]).next_offset if len(record.logs) == 1 else 0
+                self.records[number] = rebuild_schemas(self._store, number, record, end)
         yield from self._rebuild_sharing()
         yield from self._rebuild_names()
         batch = self._store.batch()
@@ -79,8 +82,22 @@ class TopicsRebuild:
                 yield f"{topic_name(record, number)}: {before - left} messages that it shared"
             parent = record.parent if record.parent in self.records else 0
             self.records[number] = record._replace(inherited=shared, parent=parent)
+        for number in sorted(self.records):  # a topic has a greater number than its parent
+            self._rebuild_beginning(number)
         while self._count_forks():
             pass
+
+    def _rebuild_beginning(self, number: int) -> None:
+        """A fork has the origin of its parent. One that lost messages began where it ends, at the
+        latest."""
+        record = self.records[number]
+        if record.parent and record.origin:
+            known = origin_of(record.parent, self.records[record.parent])
+            record = record._replace(origin=known or record.origin)
+        end = self._head(record.logs[0]).next_offset if len(record.logs) == 1 else None
+        if end is not None and end < record.fork_offset + bool(record.cut_bytes):
+            record = record._replace(fork_offset=min(record.fork_offset, end), cut_bytes=0)
+        self.records[number] = record
 
     def _still_shared(self, record: TopicRecord, logs: Collection[int]) -> list[Inherited]:
         """The newest shared messages without a gap up to the topic's own."""

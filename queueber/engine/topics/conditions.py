@@ -26,8 +26,20 @@ def check_conditions(tx: Transaction[Any], topic: TopicState, publication: Publi
         _check_content_type(tx, topic, record, publication.content_type)
     if publication.text_sequence:
         _check_text_sequence(tx, topic, record, publication.text_sequence)
+    if publication.topic_number:
+        check_number(topic, publication.topic_number)
     if publication.schema_version != record.settings.schema_version:
         _check_schema(topic, record, publication)
+
+
+def check_number(topic: TopicState, number: int) -> None:
+    """The topic must be the one that a caller knows, not one of the same name; 0: any."""
+    if number not in (0, topic.queue_id):
+        raise FailedPrecondition(
+            f"topic_number is {number}, but topic {topic.name!r} was created again, and has number "
+            f"{topic.queue_id}",
+            topic_number=topic.queue_id,
+        )
 
 
 def _check_open(tx: Transaction[Any], topic: TopicState, publication: Publication) -> None:

@@ -89,8 +89,8 @@ def _cut_message(tx: Transaction[Any], topic: TopicState, at: ForkAt) -> NewMess
     (payload,) = piece.split()
     if at.cut_bytes >= len(payload):
         raise OutOfRange(
-            f"cut_bytes is {at.cut_bytes}; the message at offset {at.offset} has {len(payload)} "
-            "bytes, and a fork may begin with fewer of them",
+            f"cut_bytes is {at.cut_bytes}; the limit is {max(0, len(payload) - 1)}, because the "
+            f"message at offset {at.offset} has {len(payload)} bytes, and a fork begins with fewer",
             bytes=len(payload),
         )
     return NewMessages(

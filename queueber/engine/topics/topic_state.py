@@ -86,7 +86,7 @@ class TopicState:
         self.counters = Counters() if stored is None else decode_counters(stored)
         """Of what it remembers of producers and dedup ids; a topic has no items."""
         self.noted = NotedTime(times, None if is_new else store, number, number)
-        self.used_at_ms = record.used_at_ms + self.ttl_slack_ms
+        self.used_at_ms = record.used_at_ms + (0 if is_new else self.ttl_slack_ms)
         """When it was last used. The record may be older by the slack, but not by more."""
         self._logs: dict[int, Log] = {}
         if is_new:

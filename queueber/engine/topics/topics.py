@@ -20,6 +20,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.queues import Queues
 from queueber.engine.queue.sweep import first_due_ms
 from queueber.engine.topics.group import Group
+from queueber.engine.topics.schemas import check_configured
 from queueber.engine.topics.sequences import Sequences
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import AlreadyExists, InvalidArgument, NotFound, StorageCorrupt
@@ -287,6 +288,7 @@ class Topics:
                 f"keeps_last_per_key: topic {topic.name!r} has messages; decide it when the topic "
                 "is created"
             )
+        check_configured(self._store, topic, settings, partitions)
         _check_alias(record.name, alias)
         logs = record.logs
         if partitions > len(logs):

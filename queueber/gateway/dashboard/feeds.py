@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from queueber.errors import QueueberError
+from queueber.gateway.log import log
 from queueber.gateway.problems import Problem, problem_of
 
 SECONDS = 1.0
@@ -62,6 +63,10 @@ class Feed:
                 rows = await self.look()
             except QueueberError as error:
                 self._failed(problem_of(error))
+                pause = _PAUSE_AFTER_ERROR
+            except Exception as error:  # noqa: BLE001  viewers are told, and the log says why
+                log.error("request_failed", path="/live", exc_info=error)
+                self._failed(Problem(500, "INTERNAL", "the gateway failed; its log says why"))
                 pause = _PAUSE_AFTER_ERROR
             else:
                 self._found(rows)

@@ -231,8 +231,8 @@ class PeekAnswer(msgspec.Struct):
 async def peek(call: Call[PeekQuery, None]) -> PeekAnswer:
     query = call.query
     queue = present_queue(call)
-    async with call.bounds.large_answers:
-        page = await queue.peek(query.state, limit=query.limit, after=bytes.fromhex(query.after))
+    await call.take_turn()
+    page = await queue.peek(query.state, limit=query.limit, after=bytes.fromhex(query.after))
     items = [
         PeekedItem(
             item.id.hex(),

@@ -106,6 +106,10 @@ def shown_receipt(found: Receipt) -> ReceiptAnswer:
 
 async def read_results(call: Call[ResultsQuery, None]) -> ResultsAnswer:
     query = call.query
+    if query.wait_ms:
+        call.bounds.unread.make_room()
+    else:
+        await call.take_turn()
     reading = present_queue(call).read_results(
         query.offset,
         reader=query.reader or None,
@@ -113,11 +117,7 @@ async def read_results(call: Call[ResultsQuery, None]) -> ResultsAnswer:
         limit=query.limit,
         wait=query.wait_ms / SECOND_MS,
     )
-    if query.wait_ms:
-        page = await call.wait(reading)
-    else:
-        async with call.bounds.large_answers:
-            page = await reading
+    page = await (call.wait(reading) if query.wait_ms else reading)
     found = [
         ResultAnswer(
             each.offset,

@@ -8,6 +8,7 @@ from queueber import errors
 from queueber.gateway.calls import Call
 from queueber.gateway.routes import Handler, Route
 from queueber.gateway.streams import answers, append, create, delete, options, read, stream_info
+from queueber.gateway.streams.extensions.routes import ROUTES as EXTENSION_ROUTES
 from queueber.gateway.streams.paths import ROOT
 from queueber.gateway.topics.named_topic import trying_twice
 
@@ -62,5 +63,6 @@ ROUTES = (
     _route(
         "DELETE", delete.delete, "Delete a stream", status=204, errors=(errors.NotFound,),
     ),
+    *EXTENSION_ROUTES,
     _route("OPTIONS", options.options, "Show what a page may send", uses_client=False, status=204),
 )  # fmt: skip

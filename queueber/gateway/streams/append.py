@@ -5,6 +5,7 @@ wrong with the request itself is refused only once the stream is known to be the
 is asked for then.
 """
 
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from queueber.gateway.routes import PlainAnswer
 from queueber.gateway.streams import answers, headers
 from queueber.gateway.streams.appended import tell_appended
 from queueber.gateway.streams.content import base_type, to_messages
+from queueber.gateway.streams.extensions.keeping import key_of
+from queueber.gateway.streams.extensions.schemas.appends import InForce, publish_checked
+from queueber.gateway.streams.extensions.schemas.rules import Keyed
 from queueber.gateway.streams.headers import ProducerHeaders
 from queueber.gateway.streams.paths import stream_path
 from queueber.gateway.streams.stream_info import described, tail_headers, type_of
@@ -78,16 +82,22 @@ async def _publish(call: Call[Any, Any], asked: _Append, messages: list[bytes]) 
         if expected.origin != info.origin:
             problem = Problem(412, "FAILED_PRECONDITION", "if-match: it is of a deleted stream")
             raise answers.with_headers(problem, *tail_headers(info))
-    return await call.client.topic(asked.path, must_exist=True).publish(
-        messages,
-        partition=0,
-        producer=producer,
-        number_decides=producer is not None,
-        expected_offset=None if expected is None else expected.offset,
-        content_type=asked.content_type,
-        text_sequence=asked.text_sequence,
-        close=asked.closes,
-    )
+
+    def publish(checked: Keyed, schema: InForce) -> Coroutine[Any, Any, Published]:
+        return call.client.topic(asked.path, must_exist=True).publish(
+            checked,
+            partition=0,
+            producer=producer,
+            number_decides=producer is not None,
+            expected_offset=None if expected is None else expected.offset,
+            content_type=asked.content_type,
+            text_sequence=asked.text_sequence,
+            schema_version=schema.version,
+            topic_number=schema.topic_number,
+            close=asked.closes,
+        )
+
+    return await publish_checked(call, asked.path, messages, key_of(call.headers), publish)
 
 
 def _answer(asked: _Append, published: Published, *, has_content: bool) -> PlainAnswer:

@@ -10,6 +10,8 @@ from queueber.gateway.routes import PlainAnswer
 from queueber.gateway.streams import answers, headers
 from queueber.gateway.streams.appended import tell_appended
 from queueber.gateway.streams.content import DEFAULT_TYPE, base_type, to_messages
+from queueber.gateway.streams.extensions.keeping import Keeping, check_new_path, keeping_of
+from queueber.gateway.streams.extensions.schemas.rules import Keyed
 from queueber.gateway.streams.forks import ForkPoint, find_fork_point
 from queueber.gateway.streams.headers import Expiry
 from queueber.gateway.streams.paths import ROOT, stream_path
@@ -31,10 +33,11 @@ class _Wanted:
     expires_at_ms: int
     closes: bool
     fork: ForkPoint | None
+    keeping: Keeping
 
     def settings(self) -> dict[str, Any]:
         """As the client takes them."""
-        found: dict[str, Any] = {}
+        found = self.keeping.arguments()
         if self.ttl_ms:
             found["ttl"] = self.ttl_ms / SECOND_MS
         if self.expires_at_ms:
@@ -62,12 +65,14 @@ class _Wanted:
 
 async def create(call: Call[Any, Any]) -> PlainAnswer:
     path = stream_path(call.names)
+    check_new_path(path)
     expiry, asked = headers.expiry_of(call.headers), headers.fork_of(call.headers)
     given_type = headers.content_type(call.headers)
     closes = headers.closes(call.headers)
+    keeping = keeping_of(call.headers, given_type, is_fork=asked is not None)
     if asked is None:
-        kind = given_type or DEFAULT_TYPE
-        wanted = _Wanted(path, kind, *_times(expiry), closes, None)
+        kind = keeping.content_type or DEFAULT_TYPE
+        wanted = _Wanted(path, kind, *_times(expiry), closes, None, keeping)
     else:
         source = await _source(call, asked.source)
         kind = given_type or type_of(source)
@@ -77,21 +82,25 @@ async def create(call: Call[Any, Any]) -> PlainAnswer:
             )
         times = _times(expiry) if expiry != Expiry() else _inherited(source)
         fork = await find_fork_point(call.client, source, asked)
-        wanted = _Wanted(path, kind, *times, closes, fork)
-    messages = to_messages(kind, call.raw or b"")
+        wanted = _Wanted(path, kind, *times, closes, fork, keeping)
+    messages = await keeping.apply(to_messages(kind, call.raw or b""))
     made = await _make(call, wanted, messages)
     if isinstance(made, Published):
         return _created(call, wanted, made)
     return await _answer(call, wanted, is_new=made, has_content=bool(messages))
 
 
-async def _make(call: Call[Any, Any], wanted: _Wanted, messages: list[bytes]) -> Published | bool:
+async def _make(call: Call[Any, Any], wanted: _Wanted, messages: Keyed) -> Published | bool:
     """How it begins, or True: it is new. One that exists is looked at afterwards."""
     made: dict[str, Any] = {"messages": messages, "close": wanted.closes}
     try:
         if wanted.fork is None:
             created = await call.client.create_topic(
-                wanted.path, content_type=wanted.content_type, **wanted.settings(), **made
+                wanted.path,
+                content_type=wanted.content_type,
+                schema=wanted.keeping.profile.first_schema(),
+                **wanted.settings(),
+                **made,
             )
             return False if created is None else created
         source = call.client.topic(wanted.fork.source, must_exist=True)
@@ -128,7 +137,9 @@ async def _answer(
         if problem.status != 410:
             raise
         raise _conflict(f"{problem.detail}; choose another path") from None
-    if not is_new and not wanted.is_met_by(info):
+    if not is_new and not (
+        wanted.is_met_by(info) and await wanted.keeping.is_met_by(call.client, info)
+    ):
         raise _conflict(f"stream: {wanted.path} exists, and is not what is asked for here")
     shown = [(b"content-type", type_of(info).encode()), *tail_headers(info)]
     if is_new:

@@ -63,6 +63,12 @@ class Found:
             self._events = cursor, self._data_event() + self.control_event(cursor)
         return self._events[1]
 
+    def taken_events(self, cursor: int) -> bytes:
+        """The same, of what one reader alone has read: its bytes are not kept here as well."""
+        events = self.events(cursor)
+        self._body, self._events, self._payloads = b"", (cursor, b""), ()
+        return events
+
     def _data_event(self) -> bytes:
         if not self.count:
             return b""

@@ -10,6 +10,8 @@ METHODS = b"GET, HEAD, POST, PUT, DELETE, OPTIONS"
 _TAKEN = (
     b"content-type, authorization, if-match, if-none-match, stream-ttl, stream-expires-at, "
     b"stream-closed, stream-seq, stream-forked-from, stream-fork-offset, stream-fork-sub-offset, "
+    b"stream-profile, stream-retention-seconds, stream-retention-bytes, "
+    b"stream-retention-messages, stream-compaction, stream-key, "
     b"producer-id, producer-epoch, producer-seq"
 )
 _ONE_DAY = b"86400"

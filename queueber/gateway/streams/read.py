@@ -72,6 +72,7 @@ def _parameters(query_string: bytes) -> dict[str, list[Any]]:
 async def read(call: Call[Any, Any]) -> PlainAnswer | Response:
     path = stream_path(call.names)
     query = Query(call.scope["query_string"])
+    call.bounds.unread.make_room()
     topic = call.client.topic(path, must_exist=True)
     bytes_max = EVENT_BYTES if query.live == SSE else ANSWER_BYTES
     found = await read_stream(topic, query.place.position, bytes_max=bytes_max)

@@ -70,6 +70,7 @@ class FindAnswer(msgspec.Struct):
 async def read(call: Call[MessagesQuery, None]) -> MessagesAnswer | Response:
     query = call.query
     is_raw = call.headers.get(b"accept") == RAW_TYPE.encode()
+    call.bounds.unread.make_room()
     reading = present_topic(call).read(
         query.partition,
         wait=query.wait_ms / SECOND_MS,

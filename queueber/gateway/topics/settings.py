@@ -17,7 +17,7 @@ from queueber.model import TopicConfig, TopicSettings
 
 _Window = Annotated[int, Meta(ge=0, le=DEDUP_WINDOW_MS_MAX)]
 _Partitions = Annotated[int, Meta(ge=1, le=TOPIC_PARTITIONS_MAX)]
-_ContentType = Annotated[str, Meta(max_length=CONTENT_TYPE_BYTES_MAX)]
+_ContentType = Annotated[str, Meta(pattern=f"^[ -~]{{0,{CONTENT_TYPE_BYTES_MAX}}}$")]
 _Alias = Annotated[str, Meta(pattern=f"^[A-Za-z0-9._/-]{{0,{TOPIC_NAME_BYTES_MAX}}}$")]
 _DEFAULTS = TopicSettings()
 

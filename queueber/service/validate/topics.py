@@ -27,6 +27,7 @@ from queueber.limits import (
     PUBLISH_MESSAGES_MAX,
     PUBLISH_TOPICS_MAX,
     RETENTION_MS_MAX,
+    SCHEMA_BYTES_MAX,
     TEXT_SEQUENCE_BYTES_MAX,
     TOPIC_NAME_BYTES_MAX,
     TOPIC_PARTITIONS_MAX,
@@ -92,6 +93,28 @@ def check_config(config: TopicConfig, *, is_new: bool = True) -> None:
     if config.content_type:
         check_content_type(config.content_type)
     check_topic_settings(config.settings)
+
+
+def check_first_schema(config: TopicConfig, document: bytes) -> None:
+    """The schema that a topic is created with."""
+    check_schema_document(document)
+    version = config.settings.schema_version
+    if version != 1:
+        raise InvalidArgument(f"schemaVersion: {version} for the first schema of a topic; give 1")
+    if config.partitions != 1:
+        raise InvalidArgument(
+            f"partitions: {config.partitions} for a topic with a schema, which holds from an "
+            "offset on; give 1"
+        )
+
+
+def check_schema_document(document: bytes) -> None:
+    if not document:
+        raise InvalidArgument("document: it is empty; a schema has some content")
+    if len(document) > SCHEMA_BYTES_MAX:
+        raise ResourceExhausted(
+            f"document: it has {len(document)} bytes; the limit is {SCHEMA_BYTES_MAX}"
+        )
 
 
 def check_content_type(content_type: str) -> None:
@@ -198,8 +221,6 @@ def _check_order(publication: Publication) -> None:
         check_text("producer.id", producer.id, PRODUCER_ID_BYTES_MAX)
         if producer.sequence == 0:
             raise InvalidArgument("producer.sequence: 0; the first call of an epoch has 1")
-    elif publication.number_decides:
-        raise InvalidArgument("numberDecides: there is no producer; only its calls have a number")
 
 
 def check_message_id(message_id: bytes) -> None:

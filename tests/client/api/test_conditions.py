@@ -1,6 +1,7 @@
 """The conditions of publishes, first messages, cut forks and descriptions, through a server."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -73,7 +74,8 @@ def test_a_text_sequence_rises_byte_by_byte(
     stream.publish(b"2", text_sequence="2")
     stream.publish(b"3")
     for text in ("2", "10", "1é"):
-        numbers = refused(lambda t=text: stream.publish(b"4", text_sequence=t), FailedPrecondition)
+        publish = partial(stream.publish, b"4", text_sequence=text)
+        numbers = refused(publish, FailedPrecondition)
         assert numbers == {"tail": 3, "text_sequence": 1}
     stream.publish(b"4", text_sequence="2a")
 

@@ -39,7 +39,7 @@ def test_a_topic_is_read_as_it_was_written(
         name,
         17,
         tuple(logs),
-        TopicSettings(1, 2, 3, True, True, True, 4, 5, 6, 7),
+        TopicSettings(1, 2, 3, True, True, True, 4, 5, 6, 7, 8),
         "alias",
         "text/plain",
         *flags,
@@ -47,6 +47,10 @@ def test_a_topic_is_read_as_it_was_written(
         forks=9,
         parent=10,
         inherited=tuple(stretches),
+        origin=11,
+        fork_offset=12,
+        cut_bytes=13,
+        text_sequence="é",
     )
 
     assert decode_topic(encode_topic(record)) == record

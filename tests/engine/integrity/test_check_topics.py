@@ -46,6 +46,8 @@ CASES = [
         "a fork shares a log of nobody",
         lambda d: d.change("child", inherited=(Inherited(0, 99, 0, 3),)),
     ),
+    TopicCase("I15", "a fork has another origin", lambda d: d.change("child", origin=99)),
+    TopicCase("I15", "a fork began past its end", lambda d: d.change("child", fork_offset=99)),
     TopicCase("I15", "a fork has a parent that is gone", lambda d: d.change("child", parent=99)),
     TopicCase(
         "I16",

@@ -15,7 +15,7 @@ from queueber.engine.integrity.check_store import check_store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine, open_engine
 from queueber.engine.topics.forks import fork
-from queueber.engine.topics.publish import publish
+from queueber.engine.topics.publish import publish, publish_first
 from queueber.engine.topics.read import find_id, find_sequence, read, start_of
 from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
@@ -47,7 +47,9 @@ SETTINGS = [
     TopicSettings(retention_messages=6, refuses_when_full=True),
     TopicSettings(ttl_ms=60_000),
     TopicSettings(expires_at_ms=1_700_000_100_000),
+    TopicSettings(schema_version=1),
 ]
+TYPES = ["", "", "text/plain", "Text/Plain;charset=utf-8"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,9 @@ class ModelRig:
         self.store = RocksStore(self.folder / "data")
         self.engine: Engine = open_engine(self.store, IdSource(self.random))
         self.sent: dict[tuple[str, str, int, int], Publication] = {}
+        self.varied: set[tuple[str, str, int, int]] = set()
+        """Calls that were sent with other payloads, too: only their number says which they are."""
+        self.origins: dict[TopicModel, int] = {}
 
     def close(self) -> None:
         self.store.close()
@@ -111,15 +116,38 @@ class ModelRig:
     def create(self) -> None:
         name = self.random.choice(NAMES)
         settings = self.random.choice(SETTINGS)
-        partitions = self.random.choice([1, 1, 3])
-        tx = self.tx()
+        config = TopicConfig(settings, self.random.choice([1, 1, 3]), self.random.choice(TYPES))
+        first, tx = self.first(name), self.tx()
 
         def real() -> bool:
-            _, is_new = self.engine.topics.create(tx, name, settings, partitions=partitions)
+            topic, is_new = self.engine.topics.create(
+                tx, name, settings, partitions=config.partitions, content_type=config.content_type
+            )
+            if is_new:
+                publish_first(tx, self.engine.topics, topic, first)
             tx.commit()
             return is_new
 
-        self.both(real, lambda: self.model.create(name, settings, partitions, self.now_ms))
+        self.both(real, lambda: self.model.create(name, config, self.now_ms, first))
+
+    def first(self, name: str) -> Publication | None:
+        """What a new topic begins with; sometimes what it cannot begin with."""
+        if self.random.random() < 0.6:
+            return None
+        payloads = [self.random.randbytes(4) for _ in range(self.random.choice([0, 1, 3, 7]))]
+        first = Publication(name, NewMessages(payloads), 0, closes=self.random.random() < 0.1)
+        self.demand(first)
+        return first
+
+    def demand(self, publication: Publication) -> None:
+        """Conditions, most of which hold."""
+        random = self.random
+        if random.random() < 0.1:
+            publication.content_type = random.choice(["text/PLAIN; x=y", "text/html"])
+        if random.random() < 0.1:
+            publication.text_sequence = random.choice(["1", "10", "9", "é", "z"])
+        if random.random() < 0.05:
+            publication.schema_version = 1
 
     def publication(self) -> Publication:
         random = self.random
@@ -141,11 +169,16 @@ class ModelRig:
         if random.random() < 0.2:
             end = topic.partitions[0].next if topic else 0
             publication.expected_offset = end + random.choice([0, 0, 1])
-        if random.random() < 0.3 and count:
+        self.demand(publication)
+        if random.random() < 0.3 and (count or publication.closes):
             epoch, sequence = random.choice([0, 1, 1, 2]), random.choice([1, 1, 2, 3])
             key = (name, "p", epoch, sequence)
             # A producer that sends a call again sends the same.
+            if random.random() < 0.3:
+                self.sent[key] = publication
+                self.varied.add(key)
             publication = self.sent.setdefault(key, publication)
+            publication.number_decides = key in self.varied
             publication.producer = Producer("p", epoch, sequence)
         return publication
 
@@ -156,12 +189,9 @@ class ModelRig:
         def real() -> list[tuple[int, int]]:
             tx = self.tx()
             topic = self.topic(publication.topic)
+            topic.use_in(tx)
             (answer,) = publish(tx, self.engine.topics, [(topic, publication)])
             tx.commit()
-            if topic.use(self.now_ms):
-                noting = self.tx()
-                topic.note_use(noting)
-                noting.commit()
             places.append(answer)
             if answer.is_repeat:
                 return []
@@ -173,6 +203,8 @@ class ModelRig:
 
     def check_answer(self, name: str, answer: Published) -> None:
         topic = self.topic(name)
+        end = topic.next_offset(0) if topic.partitions == 1 else 0
+        assert (answer.end_offset, answer.is_closed) == (end, topic.record.is_closed)
         if answer.is_repeat:
             return
         for partition, offset, message_id, sequence in zip(
@@ -223,32 +255,25 @@ class ModelRig:
         name, new = self.random.choice(NAMES), self.random.choice(NAMES)
         known = self.model.by_name.get(name)
         end = known.partitions[0].next if known else 0
-        offset = self.random.randrange(end + 2)
-        settings = self.random.choice(SETTINGS[:3])
+        cut_bytes = self.random.choice([0, 0, 1, 2, 4])
+        at = ForkAt(0, self.random.randrange(end + 2), cut_bytes)
+        config = TopicConfig(self.random.choice(SETTINGS[:3]))
+        first = self.first(new)
 
         def real() -> None:
             tx = self.tx()
-            made, is_new = fork(
-                tx,
-                self.engine.topics,
-                self.topic(name),
-                new,
-                TopicConfig(settings),
-                ForkAt(0, offset),
-            )
-            tx.commit()
+            made, is_new = fork(tx, self.engine.topics, self.topic(name), new, config, at)
             assert is_new
+            publish_first(tx, self.engine.topics, made, first)
+            tx.commit()
             assert made.record.parent == self.topic(name).queue_id
 
         def model() -> None:
             topic = self.model.get(name, self.now_ms)
-            existing = self.model.by_name.get(new)
-            if existing is not None and existing.is_expired(self.now_ms):
-                raise Refused("SKIPPED")
-            self.model.fork(topic, new, settings, offset, self.now_ms)
+            self.model.fork(topic, new, config, at, self.now_ms, first)
 
         existing = self.model.by_name.get(new)
-        if existing is None or not (existing.is_expired(self.now_ms) or existing.parent):
+        if existing is None or not existing.parent:  # the same fork would be made once
             self.both(real, model)
 
     def both(self, real: "object", model: "object") -> None:
@@ -283,6 +308,9 @@ class ModelRig:
         record = found.record
         assert (record.is_closed, record.is_deleted) == (topic.is_closed, topic.is_deleted)
         assert (record.forks, found.partitions) == (topic.forks, len(topic.partitions))
+        assert record.text_sequence.encode() == topic.text_sequence
+        assert (record.fork_offset, record.cut_bytes) == (topic.fork_offset, topic.cut_bytes)
+        self.check_origin(found, topic)
         for partition, held in enumerate(topic.partitions):
             start, _ = start_of(self.store, found, partition, Position())
             assert (start, found.next_offset(partition)) == (held.first, held.next)
@@ -293,6 +321,12 @@ class ModelRig:
             for at_ms in {each.at_ms for each in held.messages}:
                 at, _ = start_of(self.store, found, partition, Position(Start.TIME, at_ms))
                 assert at == next(each.offset for each in held.messages if each.at_ms >= at_ms)
+
+    def check_origin(self, found: TopicState, topic: TopicModel) -> None:
+        """Two topics have the same origin if they have the same oldest ancestor, and only then."""
+        origin = self.engine.topics.origin(found)
+        assert self.origins.setdefault(topic.origin, origin) == origin
+        assert len(set(self.origins.values())) == len(self.origins)
 
     def read_all(self, topic: TopicState, partition: int, offset: int, count: int) -> list[Seen]:
         seen: list[Seen] = []

@@ -23,12 +23,12 @@ class Source:
 
     rows: dict[str, int] = field(default_factory=dict)
     looks: int = 0
-    is_missing: bool = False
+    error: Exception | None = None
 
     async def look(self) -> Mapping[str, Row]:
         self.looks += 1
-        if self.is_missing:
-            raise NotFound("it is not there")
+        if self.error is not None:
+            raise self.error
         return {name: Row(name, number) for name, number in self.rows.items()}
 
 
@@ -90,15 +90,19 @@ def test_a_viewer_gets_all_rows_first_and_then_those_that_changed() -> None:
     asyncio.run(main())
 
 
-def test_a_look_that_fails_is_told_and_repeated() -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(NotFound("it is not there"), (404, "NOT_FOUND")), (KeyError("a bug"), (500, "INTERNAL"))],
+)
+def test_a_look_that_fails_is_told_and_repeated(error: Exception, told: tuple[int, str]) -> None:
     async def main() -> None:
-        feeds, source = Feeds(), Source({"a": 1}, is_missing=True)
+        feeds, source = Feeds(), Source({"a": 1}, error=error)
         with feeds.viewed("key", source.look, asyncio.Event()) as feed:
             await looked(feed, source)
             assert feed.problem is not None
-            assert (feed.problem.status, feed.problem.code) == (404, "NOT_FOUND")
+            assert (feed.problem.status, feed.problem.code) == told
 
-            source.is_missing = False
+            source.error = None
             await looked(feed, source)
             assert feed.problem is None
             assert feed.since(0) == Change(("name", "number"), True, [Row("a", 1)])

@@ -52,7 +52,7 @@ def test_wrong_json_is_told_only_of_a_stream_that_takes_it(stream: Stream, body:
     headers = {"content_type": "application/json"}
 
     missing = stream.post(body, **headers).status
-    stream.put(**headers)
+    stream.put(b"", **headers)
     present = stream.post(body, **headers, **PRODUCER).status
     stored = stream.post(b"1", **headers, **PRODUCER).status
     stream.post(stream_closed="true")

@@ -134,9 +134,9 @@ def test_a_fork_is_repeated_only_as_it_is(stream: Stream, new_stream: New) -> No
     asked = {"stream_forked_from": stream.path, "stream_fork_offset": ZERO}
 
     statuses = [
-        fork.put(**asked, stream_fork_sub_offset="3").status,
-        fork.put(**asked, stream_fork_sub_offset="3").status,
-        fork.put(**asked, stream_fork_sub_offset="4").status,
+        fork.put(b"", **asked, stream_fork_sub_offset="3").status,
+        fork.put(b"", **asked, stream_fork_sub_offset="3").status,
+        fork.put(b"", **asked, stream_fork_sub_offset="4").status,
         fork.put(stream_forked_from=stream.path).status,
         fork.put().status,
     ]

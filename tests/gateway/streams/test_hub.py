@@ -42,7 +42,7 @@ def page(count: int, *, closed: bool = False) -> Any:
 
 
 def bounds(waits: int = 10) -> Bounds:
-    return Bounds(requests_max=10, waits_max=waits, bodies_bytes_max=10)
+    return Bounds(requests_max=10, waits_max=waits, bodies_bytes_max=10, answers_bytes_max=10)
 
 
 AT = Found(page(0), 5)

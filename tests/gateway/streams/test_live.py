@@ -98,7 +98,12 @@ def test_readers_that_come_at_any_time_get_everything_once(numbers: Stream) -> N
 def test_a_reader_goes_on_where_its_last_connection_ended(numbers: Stream) -> None:
     found: list[object] = []
     offset = "-1"
-    writing = threading.Thread(target=lambda: [append(numbers, value) for value in range(60)])
+
+    def write() -> None:
+        for value in range(60):
+            append(numbers, value)
+
+    writing = threading.Thread(target=write)
     writing.start()
     while len(found) < 60:
         with contextlib.closing(Reader(numbers, offset)) as reader:

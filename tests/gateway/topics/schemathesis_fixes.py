@@ -6,6 +6,8 @@ Only values that are right by themselves are changed; what is wrong is sent as i
 from typing import Any
 from urllib.parse import unquote
 
+from schemathesis.core import NotSet
+
 _LEASE = "0" * 32
 _PARTITIONS_MAX = 256
 
@@ -18,8 +20,13 @@ def fix(case: Any) -> None:
         _fix_fields(fields)
     if isinstance(case.query, dict) and case.path.endswith("/find"):
         _fix_find(case.query)
-    if isinstance(case.body, dict) and case.path.endswith("/ack"):
-        _fix_ack(case.body)
+    if case.path.endswith("/ack"):
+        if isinstance(case.body, NotSet):
+            case.body = {}
+        if isinstance(case.body, dict):
+            _fix_ack(case.body)
+    if isinstance(case.body, dict) and case.path == "/v1/publish":
+        _fix_publications(case.body.get("publications"))
 
 
 def _fix_fields(value: object) -> None:
@@ -52,6 +59,19 @@ def _fix_find(query: dict[str, Any]) -> None:
         del query["sequence"]
     if "id" not in query:
         query.setdefault("sequence", 0)
+
+
+def _fix_publications(publications: object) -> None:
+    """Each to a topic of its own."""
+    if not isinstance(publications, list):
+        return
+    for number, each in enumerate(publications):
+        if isinstance(each, dict) and isinstance(each.get("topic"), str) and each["topic"]:
+            others = [
+                other.get("topic") for other in publications[:number] if isinstance(other, dict)
+            ]
+            if each["topic"] in others:
+                each["topic"] = f"topic-{number}"
 
 
 def _fix_ack(body: dict[str, Any]) -> None:

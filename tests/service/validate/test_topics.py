@@ -77,10 +77,12 @@ def test_publications_at_their_limits(publication: Publication) -> None:
     [
         (replace(PLAIN, messages=NewMessages([])), InvalidArgument, "payloads: there are none"),
         (
-            replace(PLAIN, messages=NewMessages([]), closes=True, producer=Producer("p", 1, 1)),
+            replace(PLAIN, text_sequence="é" * 512 + "x"),
             InvalidArgument,
-            "payloads: there are none; a call of a producer",
+            "textSequence: .* has 1025 bytes; the limit is 1024",
         ),
+        (replace(PLAIN, content_type="c" * 256), InvalidArgument, "contentType: .* has 256 bytes"),
+        (replace(PLAIN, content_type="a\nb"), InvalidArgument, "contentType: .*cannot be printed"),
         (
             replace(PLAIN, messages=NewMessages([bytes(101)])),
             ResourceExhausted,

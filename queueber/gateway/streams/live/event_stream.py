@@ -1,8 +1,8 @@
 """A stream as server-sent events: what is there, and what comes, for about a minute.
 
 Everything that is read in one turn is one data event and one control event, written together. A
-reader that reads slowly holds one turn; it is disconnected when all of them hold too much, or when
-it does not read at all.
+reader that reads slowly holds one turn; it is disconnected when all of them hold too much and it is
+among the slowest (`gateway/unread.py`), or when it does not read at all.
 """
 
 import asyncio
@@ -14,20 +14,16 @@ from starlette.types import Receive, Scope, Send
 
 from queueber.client import AsyncTopic
 from queueber.errors import QueueberError
-from queueber.gateway.bounds import Bound
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import Problem
 from queueber.gateway.streams import caching
 from queueber.gateway.streams.content import is_text
 from queueber.gateway.streams.found import EVENT_BYTES, Found, read
 from queueber.gateway.streams.live.hub import hub_of
-from queueber.limits import MIB, SECOND_MS
+from queueber.limits import SECOND_MS
 from queueber.model import Position, Start
 
 EVENTS_TYPE = "text/event-stream"
-_UNSENT = "stream_unsent"
-_UNSENT_BYTES_MAX = 128 * MIB
-"""Events of all readers of a process that they have not taken yet."""
 _CONNECTION_SECONDS = (55.0, 65.0)
 """How long a connection lasts. Readers that came together do not all come back together."""
 
@@ -51,9 +47,6 @@ class EventStream(Response):
         self._found = first
         self._cursor = cursor
         self._has_begun = False
-        unsent = call.state.setdefault(_UNSENT, Bound("bytes wait for readers", _UNSENT_BYTES_MAX))
-        assert isinstance(unsent, Bound)
-        self._unsent = unsent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -70,7 +63,7 @@ class EventStream(Response):
         keep_alive = self._call.settings.stream_wait_ms / SECOND_MS
         self._has_begun = True
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        await self._send(send, found.events(self._next_cursor()))
+        await self._send(send, found.taken_events(self._next_cursor()))
         while not found.is_closed and (left := ends_at - loop.time()) > 0:
             if found.is_up_to_date:
                 seconds = min(left, keep_alive)
@@ -79,14 +72,14 @@ class EventStream(Response):
                     await self._send(send, found.control_event(self._next_cursor()))
                     continue
                 found = came
+                await self._send(send, found.events(self._next_cursor()))
             else:
                 position = Position(Start.OFFSET, found.next_offset)
                 found = await read(self._topic, position, bytes_max=EVENT_BYTES)
-            await self._send(send, found.events(self._next_cursor()))
+                await self._send(send, found.taken_events(self._next_cursor()))
 
     def _next_cursor(self) -> int:
         return caching.next_cursor(self._cursor)
 
     async def _send(self, send: Send, body: bytes) -> None:
-        with self._unsent.taken(len(body)):
-            await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body", "body": body, "more_body": True})

@@ -1,0 +1,40 @@
+"""What an attack on an HTTP port gets: an address, a time, and connections."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+Address = tuple[str, int]
+
+
+@dataclass
+class Task:
+    address: Address
+    random: Random
+    seconds: float
+
+    def __post_init__(self) -> None:
+        self._end_at = time.monotonic() + self.seconds
+
+    def is_over(self) -> bool:
+        return time.monotonic() > self._end_at
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(self.address, timeout=10)
+
+    @contextlib.contextmanager
+    def connections(self, count: int) -> Iterator[list[socket.socket]]:
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(contextlib.closing(self.connect())) for _ in range(count)]
+
+
+def send(connection: socket.socket, data: bytes) -> bool:
+    """Whether the gateway has not hung up."""
+    try:
+        connection.sendall(data)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,138 @@
+"""Sending answers: large ones are encoded and sent in pieces, so that others get their turns.
+
+An answer that is not read costs its own bytes once and one piece in the transport. Every piece is
+let go when it is sent.
+"""
+
+import asyncio
+from typing import Protocol
+
+import msgspec
+from starlette.types import Message, Scope, Send
+
+from queueber.gateway.origins import Headers
+from queueber.limits import KIB
+
+PIECE_BYTES = 128 * KIB
+CONNECTION = "queueber.connection"
+"""Where the scope of a request has its connection, if the gateway's own protocol made it."""
+
+_encoder = msgspec.json.Encoder()
+Piece = bytes | memoryview
+
+
+class Connection(Protocol):
+    @property
+    def is_full(self) -> bool:
+        """Whether the caller has to read before more is sent."""
+
+    def hold(self, size: int) -> None:
+        """So many bytes more, or fewer, wait until the caller reads."""
+
+
+class Sending:
+    """Sends messages and knows the status of the answer; 0 until it has begun."""
+
+    __slots__ = ("_connection", "_send", "added", "status")
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._connection: Connection | None = scope.get(CONNECTION)
+        self._send = send
+        self.status = 0
+        self.added: Headers = []
+        """Headers of every answer to this request, errors among them."""
+
+    async def __call__(self, message: Message) -> None:
+        if not self.status:
+            self.status = message["status"]
+            if self.added:
+                message["headers"] = [*message["headers"], *self.added]
+        body = message.get("body", b"")
+        is_waiting = self._connection is not None and self._connection.is_full
+        if len(body) > PIECE_BYTES or (is_waiting and body):
+            await self._send_parts(body, more_body=message.get("more_body", False))
+        else:
+            await self._send(message)
+
+    async def send_pieces(self, pieces: list[Piece], *, more_body: bool = False) -> None:
+        """The body of an answer. The next piece is sent when the caller has read the last one.
+
+        The list is empty afterwards: a piece that was sent is not kept for the sake of the others.
+        """
+        left = sum(map(len, pieces))
+        self._hold(left)
+        try:
+            pieces.reverse()
+            while pieces:
+                size = len(pieces[-1])
+                message = {"type": "http.response.body", "body": pieces.pop()}
+                await self._send(message | {"more_body": bool(pieces) or more_body})
+                self._hold(-size)
+                left -= size
+                if pieces:
+                    await asyncio.sleep(0)  # others get a turn: sending does not wait by itself
+        finally:
+            self._hold(-left)
+
+    async def _send_parts(self, body: bytes, *, more_body: bool) -> None:
+        """One object that is sent in pieces: it stays until the last of them is sent."""
+        parts = _parts(body)
+        self._hold(len(body))
+        try:
+            for at, part in enumerate(parts, 1):
+                more = at < len(parts) or more_body
+                await self._send({"type": "http.response.body", "body": part, "more_body": more})
+                if at < len(parts):
+                    await asyncio.sleep(0)
+        finally:
+            self._hold(-len(body))
+
+    def _hold(self, size: int) -> None:
+        if self._connection is not None and size:
+            self._connection.hold(size)
+
+
+def _parts(body: bytes) -> list[Piece]:
+    if len(body) <= PIECE_BYTES:
+        return [body]
+    view = memoryview(body)
+    return [view[at : at + PIECE_BYTES] for at in range(0, len(view), PIECE_BYTES)]
+
+
+async def encode_pieces(value: msgspec.Struct) -> list[Piece]:
+    """The JSON of a struct, in pieces; others get turns meanwhile.
+
+    Lists are encoded one element at a time: contents of megabytes take milliseconds to encode.
+    """
+    config = value.__struct_config__
+    if config.array_like or config.tag is not None or config.omit_defaults:
+        return [_encoder.encode(value)]
+    pieces: list[Piece] = []
+    buffer, begin = bytearray(), b"{"
+    for field in msgspec.structs.fields(value):
+        buffer += b'%b"%b":' % (begin, field.encode_name.encode())
+        begin = b","
+        found = getattr(value, field.name)
+        if not isinstance(found, list) or not found:
+            _encoder.encode_into(found, buffer, -1)
+            continue
+        before = b"["
+        for element in found:
+            buffer += before
+            before = b","
+            _encoder.encode_into(element, buffer, -1)
+            if len(buffer) > PIECE_BYTES:
+                pieces += _taken(buffer)
+                await asyncio.sleep(0)
+        buffer += b"]"
+    buffer += b"}" if begin == b"," else b"{}"
+    return [*pieces, bytes(buffer)]
+
+
+def _taken(buffer: bytearray) -> list[bytes]:
+    """Whole pieces from the beginning of the buffer, of one size so that their memory is reused."""
+    end = len(buffer) - len(buffer) % PIECE_BYTES
+    with memoryview(buffer) as view:
+        pieces = [bytes(view[at : at + PIECE_BYTES]) for at in range(0, end, PIECE_BYTES)]
+    del buffer[:end]
+    return pieces

@@ -1,0 +1,1 @@
+"""What streams have beyond the protocol: lists, details, records, schemas, profiles."""

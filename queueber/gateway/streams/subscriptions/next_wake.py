@@ -1,0 +1,39 @@
+"""What comes after a wake: the next if messages are pending, with the event that tells of it."""
+
+import msgspec
+from msgspec.structs import replace
+
+from queueber.client import AsyncClient
+from queueber.gateway.log import log
+from queueber.gateway.streams.subscriptions import wakes
+from queueber.gateway.streams.subscriptions.positions import tail_of
+from queueber.gateway.streams.subscriptions.record import Record
+from queueber.gateway.streams.subscriptions.register import Event
+
+
+async def settle(
+    client: AsyncClient, record: Record, tails: wakes.Tails, now_ms: int
+) -> tuple[Record, Event | None]:
+    """End the wake that there is, and begin the next if messages are pending.
+
+    Nobody is woken while the wake stream does not exist: applications create it themselves.
+    """
+    ended = replace(wakes.follow(record, tails), wake=None)
+    pending = wakes.pending(ended, tails)
+    if not pending:
+        return ended, None
+    stream = record.wake_stream
+    if stream is None:
+        return wakes.begin(ended, tails, now_ms), None
+    if await tail_of(client, stream) is None:
+        log.debug("wake_stream_missing", subscription=record.id, stream=stream)
+        return ended, None
+    begun = wakes.begin(ended, tails, now_ms)
+    told = {
+        "type": "wake",
+        "subscription_id": record.id,
+        "stream": pending[0],
+        "generation": begun.generation,
+        "ts": now_ms,
+    }
+    return begun, Event(stream, msgspec.json.encode(told))
