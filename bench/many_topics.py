@@ -22,15 +22,15 @@ _START_SECONDS_MAX = 2.0
 _RESIDENT_MB_MAX = 300.0
 
 
-def _name(number: int) -> str:
+def topic_name(number: int) -> str:
     return f"tenant-{number % 1000}/events-{number}"
 
 
-def _create(client: Client, topics: int) -> None:
+def create_topics(client: Client, topics: int) -> None:
     with progress() as bar:
         for first in bar.track(range(0, topics, _CALL_TOPICS), description=f"{topics:,} topics"):
             last = min(first + _CALL_TOPICS, topics)
-            client.publish({_name(each): [_PAYLOAD] for each in range(first, last)})
+            client.publish({topic_name(each): [_PAYLOAD] for each in range(first, last)})
 
 
 def _publish(client: Client, names: Iterator[str], calls: int, topics: int) -> float:
@@ -44,7 +44,7 @@ def _publish(client: Client, names: Iterator[str], calls: int, topics: int) -> f
 def _random_names(topics: int) -> Iterator[str]:
     chosen = random.Random(1)
     while True:
-        yield _name(chosen.randrange(topics))
+        yield topic_name(chosen.randrange(topics))
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
         with running_server(data_dir=folder / "data") as server:
             started = time.perf_counter()
             with connect(server.address) as client:
-                _create(client, arguments.topics)
+                create_topics(client, arguments.topics)
             create_seconds = time.perf_counter() - started
             created_mb = resident_mb(server)
             server.stop()

@@ -20,7 +20,8 @@ _SILENCE_SECONDS_MAX = 60.0
 def run_callers(
     port: int, calls: Sequence[Iterator[bytes]], seconds: float, items: int, tally: Tally
 ) -> None:
-    """One connection for each iterator of requests; counts `items` for each answer."""
+    """One connection for each iterator of requests; counts `items` for each answer. Ends with the
+    time, or when all requests are sent."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(connected(port)) for _ in calls]
         waiting = stack.enter_context(select.epoll())
@@ -50,9 +51,10 @@ def run_callers(
                     continue
                 partial[number] = b""
                 tally.count(items, began_ns[number])
-                if is_over:
+                sent = None if is_over else next(coming, None)
+                if sent is None:
                     under_way -= 1
                     waiting.unregister(number)
                 else:
                     began_ns[number] = time.perf_counter_ns()
-                    opened.sendall(next(coming))
+                    opened.sendall(sent)

@@ -1,12 +1,14 @@
 """A link: the server learns who has connected, and its errors name arguments of the API."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 import queueber
-from queueber.client.transport.link import error_of
+from queueber.client.transport.link import Link, TopicRef, error_of
 from queueber.errors import Internal, InvalidArgument, NotFound, QueueberError, ResourceExhausted
+from queueber.limits import QUEUES_MAX
 from queueber.testing import running_server
 
 
@@ -54,3 +56,21 @@ def test_the_first_word_becomes_the_argument(
 
     assert type(found) is error
     assert str(found) == (told or wire_text.partition(": ")[2])
+
+
+def test_capabilities_of_a_million_names_are_not_all_kept() -> None:
+    class Service:
+        def topic(self, name: str, must_exist: bool) -> SimpleNamespace:
+            return SimpleNamespace(topic=f"capability of {name}")
+
+    link = Link.__new__(Link)
+    link._capabilities = {}
+    link.service = Service()
+
+    most = 0
+    for number in range(5 * QUEUES_MAX):
+        found = link.capability(TopicRef(f"t{number}", True))
+        assert found == f"capability of t{number}"
+        most = max(most, len(link._capabilities))
+
+    assert most == QUEUES_MAX
