@@ -8,6 +8,7 @@ from queueber.wire.schemas import read_expected, write_topic_schema
 
 
 class SchemaMethods(Methods):
+    interface = "Topic"
     _topic: TopicHandle
 
     @call

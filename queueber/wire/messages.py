@@ -117,6 +117,13 @@ def write_publication(target: Any, publication: Publication) -> None:
         target.expectedOffset = publication.expected_offset
     if publication.closes:
         target.closes = True
+    if not publication.may_create:
+        target.mustExist = True
+    _write_conditions(target, publication)
+
+
+def _write_conditions(target: Any, publication: Publication) -> None:
+    """What the publication demands of the topic."""
     if publication.content_type:
         target.contentType = publication.content_type
     if publication.text_sequence:
@@ -127,8 +134,6 @@ def write_publication(target: Any, publication: Publication) -> None:
         target.schemaVersion = publication.schema_version
     if publication.topic_number:
         target.topicNumber = publication.topic_number
-    if not publication.may_create:
-        target.mustExist = True
 
 
 def write_published(target: Any, published: Published) -> None:
