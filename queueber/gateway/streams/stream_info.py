@@ -11,6 +11,7 @@ from queueber.gateway.problems import Problem
 from queueber.gateway.routes import PlainAnswer
 from queueber.gateway.streams import answers
 from queueber.gateway.streams.content import DEFAULT_TYPE
+from queueber.gateway.streams.headers import TIME_MS_MAX
 from queueber.gateway.streams.paths import no_stream, stream_path
 from queueber.gateway.streams.tokens import gone
 from queueber.limits import SECOND_MS
@@ -61,5 +62,5 @@ async def show(call: Call[Any, Any]) -> PlainAnswer:
 
 
 def _time(at_ms: int) -> bytes:
-    at = datetime.fromtimestamp(at_ms / SECOND_MS, UTC)
+    at = datetime.fromtimestamp(min(at_ms, TIME_MS_MAX) / SECOND_MS, UTC)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
