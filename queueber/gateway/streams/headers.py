@@ -16,8 +16,8 @@ _NUMBER_MAX = 2**53 - 1
 """The largest number that every program, JavaScript among them, has exactly."""
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,15}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ONE_MS = timedelta(milliseconds=1)
 TIME_MS_MAX = 253_402_300_799_999
 """The end of the year 9999, the last time that can be written."""
 _PRODUCER = (b"producer-id", b"producer-epoch", b"producer-seq")
@@ -126,7 +126,7 @@ def _time_ms(text: str) -> int:
             f"stream-expires-at: {text[:50]!r} is no time such as 2030-01-31T12:00:00Z"
         ) from None
     # Long ago is 1: to the server 0 is no time at all.
-    return min(max(1, (at - _EPOCH) // _MS), TIME_MS_MAX)
+    return min(max(1, (at - EPOCH) // ONE_MS), TIME_MS_MAX)
 
 
 def fork_of(headers: Headers) -> ForkHeaders | None:

@@ -221,3 +221,13 @@ def test_the_offset_of_a_new_stream_is_behind_its_own_content(new_stream: New) -
 
         assert created.headers["stream-next-offset"].endswith("_" + "1".zfill(16))
         assert stream.get(f"?offset={created.headers['stream-next-offset']}").body == b"!!!"
+
+
+@pytest.mark.parametrize("path", ["..", "a/../b", "a/.", "%2e%2e/b"])
+def test_a_path_that_browsers_read_as_another_is_refused(stream: Stream, path: str) -> None:
+    stream.path = path
+
+    refused = [stream.put(), stream.post(b"x"), stream.get()]
+
+    assert [each.status for each in refused] == [400] * 3
+    assert "have a meaning in URLs" in refused[0].json["detail"]
