@@ -232,7 +232,8 @@ async def _send(
     pieces: list[Piece],
     headers: Mapping[str, str],
 ) -> None:
-    listed = [*_EVERY_ANSWER, *((n.encode(), v.encode("latin-1")) for n, v in headers.items())]
+    listed = [each for each in _EVERY_ANSWER if each[0].decode() not in headers]
+    listed += [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     if kind is not None:
         listed.append((b"content-type", kind.encode()))
         listed.append((b"content-length", str(sum(map(len, pieces))).encode()))

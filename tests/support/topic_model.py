@@ -229,9 +229,9 @@ class TopicsModel:
             producer = publication.producer
             seen = (producer.epoch, producer.sequence, now_ms)
             topic.producers[producer.id] = seen
-        topic.is_closed = topic.is_closed or publication.closes
+        was_closed, topic.is_closed = topic.is_closed, topic.is_closed or publication.closes
         topic.used_at_ms = now_ms
-        if publication.text_sequence:
+        if publication.text_sequence and not was_closed:
             topic.text_sequence = publication.text_sequence.encode()
         return places
 
@@ -242,8 +242,10 @@ class TopicsModel:
         given, known = publication.content_type, topic.content_type
         text = publication.text_sequence.encode()
         version = topic.settings.schema_version
+        if topic.is_closed and may_repeat:
+            return
         if (
-            (topic.is_closed and not may_repeat)
+            topic.is_closed
             or (given and given.split(";")[0].lower() != known.split(";")[0].lower())
             or (text and text <= topic.text_sequence)
             or (has_messages and publication.schema_version != version)

@@ -22,6 +22,7 @@ def check_conditions(tx: Transaction[Any], topic: TopicState, publication: Publi
     record = topic.record_in(tx)
     if record.is_closed:
         _check_open(tx, topic, publication)
+        return  # it is closed again, which changes nothing
     if publication.content_type:
         _check_content_type(tx, topic, record, publication.content_type)
     if publication.text_sequence:

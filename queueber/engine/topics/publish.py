@@ -56,7 +56,7 @@ def _publish(
         references = _references(published) if call is not None else ()
     if call is not None:
         call.store(tx.join(topic), Added(references, published.duplicates))
-    if publication.text_sequence:
+    if publication.text_sequence and not topic.record_in(tx).is_closed:
         topic.change(tx, text_sequence=publication.text_sequence)
     if publication.closes:
         topics.close(tx, topic)

@@ -15,6 +15,8 @@ from queueber.gateway.streams.caching import NO_STORE
 from queueber.gateway.streams.tokens import token
 
 NOSNIFF = (b"x-content-type-options", b"nosniff")
+SANDBOX = (b"content-security-policy", b"sandbox; default-src 'none'")
+"""What somebody appended is no page of the gateway, though a browser shows it under its address."""
 CLOSED = (b"stream-closed", b"true")
 UP_TO_DATE = (b"stream-up-to-date", b"true")
 

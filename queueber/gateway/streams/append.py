@@ -5,11 +5,12 @@ wrong with the request itself is refused only once the stream is known to be the
 is asked for then.
 """
 
+import contextlib
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from queueber.errors import Aborted, FailedPrecondition, NotFound, PermissionDenied
+from queueber.errors import Aborted, FailedPrecondition, PermissionDenied
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import Problem, invalid
 from queueber.gateway.routes import PlainAnswer
@@ -36,6 +37,7 @@ class _Append:
 
 async def append(call: Call[Any, Any]) -> PlainAnswer:
     given, body = call.headers, call.raw or b""
+    headers.check_encoding(given)
     asked = _Append(
         stream_path(call.names),
         headers.content_type(given) if body else "",
@@ -76,12 +78,13 @@ async def _publish(call: Call[Any, Any], asked: _Append, messages: list[bytes]) 
         # The server's numbers begin with 1.
         given = asked.producer
         producer = Producer(given.id, given.epoch, given.number + 1)
-    expected = headers.wanted_offset(call.headers)
+    expected, number = headers.wanted_offset(call.headers), 0
     if expected is not None and expected.origin:
         info = await described(call.client, asked.path)
         if expected.origin != info.origin:
             problem = Problem(412, "FAILED_PRECONDITION", "if-match: it is of a deleted stream")
             raise answers.with_headers(problem, *tail_headers(info))
+        number = info.number  # not another that is created meanwhile
 
     def publish(checked: Keyed, schema: InForce) -> Coroutine[Any, Any, Published]:
         return call.client.topic(asked.path, must_exist=True).publish(
@@ -93,7 +96,7 @@ async def _publish(call: Call[Any, Any], asked: _Append, messages: list[bytes]) 
             content_type=asked.content_type,
             text_sequence=asked.text_sequence,
             schema_version=schema.version,
-            topic_number=schema.topic_number,
+            topic_number=schema.topic_number or number,
             close=asked.closes,
         )
 
@@ -138,13 +141,13 @@ async def _refusal(
     """What the server said, with the headers that callers go by."""
     problem, numbers = answers.problem_of_stream(error), error.numbers
     if isinstance(error, FailedPrecondition):
+        if "closed" in numbers:
+            answers.with_headers(problem, answers.CLOSED)
         if "tail" in numbers:
-            try:
+            with contextlib.suppress(PermissionDenied, Problem):  # who may only append
                 info = await described(call.client, asked.path)
-            except (PermissionDenied, NotFound):
-                return problem
-            answers.with_headers(problem, answers.next_offset(info.origin, numbers["tail"]))
-        return answers.with_headers(problem, answers.CLOSED) if "closed" in numbers else problem
+                answers.with_headers(problem, answers.next_offset(info.origin, numbers["tail"]))
+        return problem
     producer = asked.producer
     assert producer is not None, "only producers have numbers"
     if "expected" not in numbers:

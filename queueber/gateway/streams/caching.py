@@ -19,9 +19,11 @@ NO_CACHE = b"no-cache"
 _clock = SystemClock()
 
 
-def entity_tag(number: int, start: int, end: int, is_closed: bool) -> bytes:
-    """Of the bytes between two offsets of one topic; that it is closed is a change."""
-    return b'"%x-%d-%d%b"' % (number, start, end, b"-closed" if is_closed else b"")
+def entity_tag(number: int, start: int, end: int, *, is_closed: bool, is_up_to_date: bool) -> bytes:
+    """Of the bytes between two offsets of one topic; that it is closed, or has more, is a change:
+    headers say so, and a cache keeps those that came with the bytes."""
+    mark = b"-closed" if is_closed else b"" if is_up_to_date else b"-more"
+    return b'"%x-%d-%d%b"' % (number, start, end, mark)
 
 
 def is_known(headers: Mapping[bytes, bytes], tag: bytes) -> bool:

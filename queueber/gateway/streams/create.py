@@ -1,5 +1,6 @@
 """PUT: create a stream, or say that it is there already as wanted."""
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from queueber.gateway.streams.extensions.schemas.rules import Keyed
 from queueber.gateway.streams.forks import ForkPoint, find_fork_point
 from queueber.gateway.streams.headers import Expiry
 from queueber.gateway.streams.paths import ROOT, stream_path
-from queueber.gateway.streams.stream_info import described, tail_headers, tail_of, type_of
+from queueber.gateway.streams.stream_info import described, tail_headers, type_of
 from queueber.limits import SECOND_MS
 from queueber.model import Published, TopicInfo
 
@@ -54,6 +55,11 @@ class _Wanted:
             and self._is_same_fork(info)
         )
 
+    @property
+    def begins_at(self) -> int:
+        """The offset of its own first message, behind what is left of a cut one."""
+        return 0 if self.fork is None else self.fork.offset + bool(self.fork.cut_bytes)
+
     def _is_same_fork(self, info: TopicInfo) -> bool:
         if self.fork is None:
             return not info.parent
@@ -83,11 +89,14 @@ async def create(call: Call[Any, Any]) -> PlainAnswer:
         times = _times(expiry) if expiry != Expiry() else _inherited(source)
         fork = await find_fork_point(call.client, source, asked)
         wanted = _Wanted(path, kind, *times, closes, fork, keeping)
+    headers.check_encoding(call.headers)
     messages = await keeping.apply(to_messages(kind, call.raw or b""))
     made = await _make(call, wanted, messages)
     if isinstance(made, Published):
         return _created(call, wanted, made)
-    return await _answer(call, wanted, is_new=made, has_content=bool(messages))
+    if made:
+        return await _forked(call, wanted, len(messages))
+    return await _compared(call, wanted)
 
 
 async def _make(call: Call[Any, Any], wanted: _Wanted, messages: Keyed) -> Published | bool:
@@ -128,25 +137,35 @@ def _created(call: Call[Any, Any], wanted: _Wanted, begins: Published) -> PlainA
     return answers.done(201, shown)
 
 
-async def _answer(
-    call: Call[Any, Any], wanted: _Wanted, *, is_new: bool, has_content: bool
-) -> PlainAnswer:
+async def _forked(call: Call[Any, Any], wanted: _Wanted, messages: int) -> PlainAnswer:
+    """The answer about a new fork, as it began: others may have appended to it since, or its time
+    is over already."""
+    origin, kind = 0, wanted.content_type
+    with contextlib.suppress(Problem):
+        info = await described(call.client, wanted.path)
+        origin, kind = info.origin, type_of(info)
+    end = wanted.begins_at + messages
+    if messages:
+        tell_appended(call, wanted.path, end)
+    shown = [
+        (b"content-type", kind.encode()),
+        answers.next_offset(origin, end),
+        (b"location", _address(call, wanted.path)),
+    ]
+    return answers.done(201, [*shown, answers.CLOSED] if wanted.closes else shown)
+
+
+async def _compared(call: Call[Any, Any], wanted: _Wanted) -> PlainAnswer:
+    """The answer about a stream that exists, if it is as asked for."""
     try:
         info = await described(call.client, wanted.path)
     except Problem as problem:
         if problem.status != 410:
             raise
         raise _conflict(f"{problem.detail}; choose another path") from None
-    if not is_new and not (
-        wanted.is_met_by(info) and await wanted.keeping.is_met_by(call.client, info)
-    ):
+    if not (wanted.is_met_by(info) and await wanted.keeping.is_met_by(call.client, info)):
         raise _conflict(f"stream: {wanted.path} exists, and is not what is asked for here")
-    shown = [(b"content-type", type_of(info).encode()), *tail_headers(info)]
-    if is_new:
-        shown.append((b"location", _address(call, wanted.path)))
-        if has_content:
-            tell_appended(call, wanted.path, tail_of(info))
-    return answers.done(201 if is_new else 200, shown)
+    return answers.done(200, [(b"content-type", type_of(info).encode()), *tail_headers(info)])
 
 
 def _address(call: Call[Any, Any], path: str) -> bytes:

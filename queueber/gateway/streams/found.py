@@ -2,9 +2,9 @@
 
 from queueber.client import AsyncTopic, MessagePage
 from queueber.errors import OutOfRange
-from queueber.gateway.problems import invalid
+from queueber.gateway.problems import Problem, invalid
 from queueber.gateway.streams.content import DEFAULT_TYPE, as_event_data, is_json, joined
-from queueber.gateway.streams.tokens import gone, token
+from queueber.gateway.streams.tokens import Place, gone, token
 from queueber.limits import KIB, MIB, READ_ITEMS_MAX
 from queueber.model import Column, PackedContents, Position, Start
 
@@ -55,6 +55,18 @@ class Found:
             self._payloads = ()
         return self._body
 
+    @property
+    def after(self) -> Place:
+        """Where the next read goes on."""
+        return Place(Position(Start.OFFSET, self.next_offset), self.origin)
+
+    def same_stream_as(self, before: "Found") -> "Found":
+        """This, which was read after another; raises a `Problem` if the stream was deleted
+        meanwhile, and created again: reads go by its path."""
+        if self.number != before.number:
+            raise gone("stream: it was deleted, and another one has its path; begin again with -1")
+        return self
+
     # --- server-sent events -----------------------------------------------------------------------
 
     def events(self, cursor: int) -> bytes:
@@ -86,9 +98,10 @@ class Found:
 
 
 async def read(
-    topic: AsyncTopic, position: Position, *, bytes_max: int, wait_seconds: float = 0.0
+    topic: AsyncTopic, place: Place, *, bytes_max: int, wait_seconds: float = 0.0
 ) -> Found:
     """Read from a place on; raises a `Problem` if it is not in the stream any more, or not yet."""
+    position = place.position
     try:
         page = await topic.read(
             0,
@@ -100,9 +113,18 @@ async def read(
             wait=wait_seconds,
         )
     except OutOfRange as error:
-        if position.value < error.numbers.get("first", 0):
-            raise gone("offset: what was there is deleted; begin again with -1") from None
-        raise invalid("offset: the stream does not reach so far") from None
+        raise await not_there(topic, place, error) from None
     is_offset = position.start is Start.OFFSET
     start = position.value if is_offset else page.next_offset - page.columns.count
     return Found(page, start)
+
+
+async def not_there(topic: AsyncTopic, place: Place, error: OutOfRange) -> Problem:
+    """Why nothing can be read at a place. One of a deleted stream may lie anywhere beside the
+    messages of the stream that has its path now."""
+    if place.origin:
+        page = await topic.read(0, start=Position(Start.LATEST), limit=1, tells_topic=True)
+        place.check_origin(page.origin)
+    if place.offset < error.numbers.get("first", 0):
+        return gone("offset: what was there is deleted; begin again with -1")
+    return invalid("offset: the stream does not reach so far")

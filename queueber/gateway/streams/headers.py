@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from queueber.gateway.problems import invalid
+from queueber.gateway.problems import invalid, of_http
 from queueber.gateway.streams.paths import source_path
 from queueber.gateway.streams.tokens import Place, to_offset
-from queueber.limits import CONTENT_TYPE_BYTES_MAX, SECOND_MS
+from queueber.limits import CONTENT_TYPE_BYTES_MAX
 
 Headers = Mapping[bytes, bytes]
 
@@ -16,6 +16,10 @@ _NUMBER_MAX = 2**53 - 1
 """The largest number that every program, JavaScript among them, has exactly."""
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,15}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ONE_MS = timedelta(milliseconds=1)
+TIME_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999, the last time that can be written."""
 _PRODUCER = (b"producer-id", b"producer-epoch", b"producer-seq")
 
 
@@ -71,6 +75,15 @@ def content_type(headers: Headers) -> str:
     return text
 
 
+def check_encoding(headers: Headers) -> None:
+    """Refuse a body that is compressed: its bytes are kept as they are, and readers would not be
+    told how to read them."""
+    encoding = headers.get(b"content-encoding", b"").strip().lower()
+    if encoding not in (b"", b"identity"):
+        shown = encoding[:50].decode("latin-1")
+        raise of_http(415, f"content-encoding: {shown} is not possible; send the bytes themselves")
+
+
 def producer_of(headers: Headers) -> ProducerHeaders | None:
     """The producer of an append, if it has one: all three headers, or none."""
     given = [text_of(headers, name) for name in _PRODUCER]
@@ -112,7 +125,8 @@ def _time_ms(text: str) -> int:
         raise invalid(
             f"stream-expires-at: {text[:50]!r} is no time such as 2030-01-31T12:00:00Z"
         ) from None
-    return int(at.astimezone(UTC).timestamp() * SECOND_MS)
+    # Long ago is 1: to the server 0 is no time at all.
+    return min(max(1, (at - EPOCH) // ONE_MS), TIME_MS_MAX)
 
 
 def fork_of(headers: Headers) -> ForkHeaders | None:

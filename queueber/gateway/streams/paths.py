@@ -32,6 +32,8 @@ def checked(path: str, argument: str) -> str:
             f"{argument}: a stream's path has 1 to {TOPIC_NAME_BYTES_MAX} letters, digits, dots, "
             f"slashes, - and _; {path[:100]!r} is none"
         )
+    if not {".", ".."}.isdisjoint(path.split("/")):
+        raise invalid(f"{argument}: . and .. have a meaning in URLs, and are no part of a path")
     if path.startswith(_OF_QUEUES):
         raise invalid(f"{argument}: paths that begin with {_OF_QUEUES} are those of queues")
     if path.startswith(OWN) or path == OWN.rstrip("/"):

@@ -76,7 +76,7 @@ async def read(call: Call[Any, Any]) -> PlainAnswer | Response:
     topic = call.client.topic(path, must_exist=True)
     bytes_max = EVENT_BYTES if query.live == SSE else ANSWER_BYTES
     async with call.bounds.reads:
-        found = await read_stream(topic, query.place.position, bytes_max=bytes_max)
+        found = await read_stream(topic, query.place, bytes_max=bytes_max)
     if not found.origin:
         raise no_single_partition(path)
     query.place.check_origin(found.origin)
@@ -112,6 +112,7 @@ def _tail(found: Found) -> PlainAnswer:
 def _headers(found: Found) -> Headers:
     headers = [
         answers.NOSNIFF,
+        answers.SANDBOX,
         (b"content-type", found.content_type.encode()),
         (b"stream-next-offset", found.token),
         answers.content_length(found.body),
@@ -124,7 +125,13 @@ def _headers(found: Found) -> Headers:
 
 
 def _answer(call: Call[Any, Any], query: Query, found: Found) -> PlainAnswer:
-    tag = caching.entity_tag(found.number, found.start, found.next_offset, found.is_closed)
+    tag = caching.entity_tag(
+        found.number,
+        found.start,
+        found.next_offset,
+        is_closed=found.is_closed,
+        is_up_to_date=found.is_up_to_date,
+    )
     cached = [(b"etag", tag), (b"cache-control", _age(call, query, found))]
     if query.live:
         cached.append((b"stream-cursor", b"%d" % caching.next_cursor(query.cursor)))
@@ -136,8 +143,9 @@ def _answer(call: Call[Any, Any], query: Query, found: Found) -> PlainAnswer:
 
 def _age(call: Call[Any, Any], query: Query, found: Found) -> bytes:
     """Bytes behind an offset that names the stream never change; how many there are does, at the
-    tail of one that is open."""
-    if not query.place.origin:
+    tail of one that is open. That of a fork names its source, which may have another fork at this
+    path some day."""
+    if not query.place.origin or found.origin != found.number:
         return NO_CACHE
     if found.is_closed or not found.is_up_to_date:
         return caching.for_good(call.headers, call.settings)

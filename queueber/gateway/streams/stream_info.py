@@ -1,6 +1,5 @@
 """A stream as its topic shows it, and the answer to HEAD."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from queueber.client import AsyncClient
@@ -11,6 +10,7 @@ from queueber.gateway.problems import Problem
 from queueber.gateway.routes import PlainAnswer
 from queueber.gateway.streams import answers
 from queueber.gateway.streams.content import DEFAULT_TYPE
+from queueber.gateway.streams.headers import EPOCH, ONE_MS, TIME_MS_MAX
 from queueber.gateway.streams.paths import no_stream, stream_path
 from queueber.gateway.streams.tokens import gone
 from queueber.limits import SECOND_MS
@@ -61,5 +61,5 @@ async def show(call: Call[Any, Any]) -> PlainAnswer:
 
 
 def _time(at_ms: int) -> bytes:
-    at = datetime.fromtimestamp(at_ms / SECOND_MS, UTC)
+    at = EPOCH + min(at_ms, TIME_MS_MAX) * ONE_MS
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()

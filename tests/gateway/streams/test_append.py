@@ -179,3 +179,27 @@ def test_a_full_stream_asks_to_come_back(stream: Stream) -> None:
     assert statuses == [204, 429]
     assert (refused.status, refused.headers["retry-after"]) == (429, "1")
     assert stream.get().body == b"12"
+
+
+def test_closing_may_be_repeated_with_its_sequence(stream: Stream) -> None:
+    stream.put(b"a")
+    closing = {"stream_closed": "true", "stream_seq": "b"}
+
+    found = [stream.post(body, **closing) for body in (b"", b"", b"x")]
+
+    assert [each.status for each in found] == [204, 204, 409]
+    assert [each.headers["stream-closed"] for each in found] == ["true"] * 3
+    assert stream.state() == (b"a", "true", stream.tail)
+
+
+@pytest.mark.parametrize("method", ["put", "post"])
+def test_a_compressed_body_is_refused(stream: Stream, method: str) -> None:
+    """Readers would get its bytes, and not be told what they are."""
+    if method == "post":
+        stream.put()
+
+    refused = getattr(stream, method)(b"\x1f\x8b", content_encoding="gzip")
+
+    assert refused.status == 415
+    assert stream.head().status == (404 if method == "put" else 200)
+    assert getattr(stream, method)(b"x", content_encoding="identity").status in (201, 204)

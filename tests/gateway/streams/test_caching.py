@@ -21,19 +21,19 @@ def test_a_cursor_that_is_none_of_ours_is_as_good_as_none() -> None:
 
 def test_a_tag_changes_with_stream_range_and_end() -> None:
     tags = {
-        caching.entity_tag(number, start, end, closed)
+        caching.entity_tag(number, start, end, is_closed=closed, is_up_to_date=complete)
         for number in (1, 2)
         for start in (0, 3)
         for end in (5, 6)
-        for closed in (False, True)
+        for closed, complete in ((False, False), (False, True), (True, True))
     }
 
-    assert len(tags) == 16
-    assert caching.entity_tag(1, 0, 5, True) == b'"1-0-5-closed"'
+    assert len(tags) == 24
+    assert caching.entity_tag(1, 0, 5, is_closed=True, is_up_to_date=True) == b'"1-0-5-closed"'
 
 
 def test_a_tag_is_known_if_it_is_one_of_those_that_the_caller_has() -> None:
-    tag = caching.entity_tag(1, 0, 5, False)
+    tag = caching.entity_tag(1, 0, 5, is_closed=False, is_up_to_date=True)
 
     for given in (tag, b"W/" + tag, b'"other", ' + tag, b"*"):
         assert caching.is_known({b"if-none-match": given}, tag)

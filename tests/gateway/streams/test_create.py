@@ -173,3 +173,61 @@ def test_a_fork_lives_on_without_its_source(stream: Stream, new_stream: New) -> 
         assert time.monotonic() < give_up_at
         time.sleep(0.05)
     assert stream.put().status == 201
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"stream_ttl": "0"},
+        {"stream_expires_at": "2020-01-01T00:00:00Z"},
+        {"stream_expires_at": "1970-01-01T00:00:00Z"},
+        {"stream_expires_at": "1900-01-01T00:00:00Z"},
+        {"stream_expires_at": "0001-01-01T00:00:00+01:00"},
+    ],
+)
+def test_a_stream_whose_time_is_over_is_created_and_gone(
+    stream: Stream, headers: dict[str, str]
+) -> None:
+    created = stream.put(b"x", **headers)
+    time.sleep(0.01)
+
+    assert created.status == 201
+    assert created.headers["stream-next-offset"].endswith("_" + "1".zfill(16))
+    assert stream.head().status == 404
+
+
+def test_a_stream_may_expire_at_the_end_of_time(stream: Stream) -> None:
+    end = "9999-12-31T23:59:59-01:00"
+
+    found = [stream.put(stream_expires_at=end), stream.put(stream_expires_at=end)]
+
+    assert [each.status for each in found] == [201, 200]
+    assert stream.head().headers["stream-expires-at"] == "9999-12-31T23:59:59.999Z"
+
+
+def test_the_offset_of_a_new_stream_is_behind_its_own_content(new_stream: New) -> None:
+    """However fast others append."""
+    for _ in range(10):
+        stream = new_stream()
+
+        def append(_: int, stream: Stream = stream) -> None:
+            while stream.post(b"!").status == 404:
+                continue
+
+        with ThreadPoolExecutor(3) as threads:
+            appends = threads.map(append, range(3))
+            created = stream.put(b"first")
+            list(appends)
+
+        assert created.headers["stream-next-offset"].endswith("_" + "1".zfill(16))
+        assert stream.get(f"?offset={created.headers['stream-next-offset']}").body == b"!!!"
+
+
+@pytest.mark.parametrize("path", ["..", "a/../b", "a/.", "%2e%2e/b"])
+def test_a_path_that_browsers_read_as_another_is_refused(stream: Stream, path: str) -> None:
+    stream.path = path
+
+    refused = [stream.put(), stream.post(b"x"), stream.get()]
+
+    assert [each.status for each in refused] == [400] * 3
+    assert "have a meaning in URLs" in refused[0].json["detail"]

@@ -179,3 +179,18 @@ async def test_calls_that_wait_are_bounded_and_readers_of_one_are_not() -> None:
         each.cancel()
     await settle()
     assert hub.calls == 0
+
+
+@run
+async def test_readers_do_not_go_on_in_another_stream_of_the_same_path() -> None:
+    hub, topic = Hub(bounds()), Topic()
+    reader = asyncio.ensure_future(hub.next(CLIENT, cast(Any, topic), "a", AT, 10))
+    await settle()
+
+    other = page(1)
+    other.number = 9
+    topic.asked[0].set_result(other)
+
+    with pytest.raises(Problem, match="another one has its path"):
+        await reader
+    assert hub.calls == 0

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -203,3 +204,25 @@ def test_a_reader_without_news_is_kept_alive_with_the_same_offset(stream: Stream
     assert {kind for kind, _ in events} == {"control"}
     assert {json.loads(data)["streamNextOffset"] for _, data in events} == {stream.tail}
     assert all(json.loads(data)["upToDate"] for _, data in events)
+
+
+def test_a_reader_does_not_go_on_in_another_stream_of_the_same_path(stream: Stream) -> None:
+    stream.put()
+    for _ in range(12):
+        stream.post(b"a" * 250_000)
+    with socket.socket() as reader:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.settimeout(20)
+        reader.connect(stream.gateway.host_port)
+        asked = f"GET /v1/stream/{stream.path}?offset=-1&live=sse HTTP/1.1\r\n"
+        reader.sendall(f"{asked}Host: {stream.gateway.address}\r\n\r\n".encode())
+        received = reader.recv(4096)
+        stream.delete()
+        stream.put()
+        for _ in range(13):
+            stream.post(b"b" * 250_000)
+        while not received.endswith(b"0\r\n\r\n"):
+            received += reader.recv(1 << 20)
+
+    assert b"a" * 1000 in received
+    assert b"b" * 1000 not in received

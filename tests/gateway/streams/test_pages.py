@@ -98,3 +98,15 @@ def test_a_page_that_reaches_loopback_by_a_name_needs_a_credential(
     stream = Stream(any_origin, "pages/any")
 
     assert stream.get(origin=OTHER, host="rebound.example").status == 401
+
+
+@pytest.mark.parametrize("path", ["/v1/streams", "/v1/stream/a/_details"])
+def test_a_page_with_a_credential_may_ask_first_everywhere(
+    named: GatewayProcess, path: str
+) -> None:
+    asked = {"origin": APP, "access-control-request-headers": "authorization"}
+
+    allowed = named.ask("OPTIONS", path, headers=asked)
+
+    assert (allowed.status, allowed.headers["access-control-allow-origin"]) == (204, APP)
+    assert "authorization" in allowed.headers["access-control-allow-headers"]

@@ -1,5 +1,7 @@
 """Reads: what caches may keep, what retention deleted, and offsets of streams that are gone."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.gateway.streams.conftest import WAIT_MS, Stream
@@ -156,3 +158,51 @@ def test_a_long_poll_waits_as_long_as_the_settings_say(stream: Stream) -> None:
     assert (answered.status, answered.body) == (204, b"")
     assert answered.headers["stream-up-to-date"] == "true"
     assert WAIT_MS > 0
+
+
+@pytest.mark.parametrize("rest", ["?offset=", "?live=long-poll&offset=", "/_records?offset="])
+def test_an_offset_of_a_deleted_stream_is_gone_wherever_it_lies(stream: Stream, rest: str) -> None:
+    stream.put()
+    for _ in range(3):
+        stream.post(b"x")
+    old = stream.tail
+    stream.delete()
+    stream.put()
+
+    assert stream.get(rest + old).status == 410
+
+
+def test_a_cache_keeps_no_bytes_of_a_fork(stream: Stream, new_stream: Callable[[], Stream]) -> None:
+    """Another fork may have its path some day, whose offsets are the same."""
+    stream.put(b"abc")
+    fork, found = new_stream(), []
+    for content in (b"one", b"two"):
+        fork.put(content, stream_forked_from=stream.path, stream_closed="true")
+        found.append(fork.get(f"?offset={stream.tail}"))
+        fork.delete()
+
+    assert [each.body for each in found] == [b"one", b"two"]
+    assert [each.headers["cache-control"] for each in found] == ["no-cache"] * 2
+
+
+def test_a_cache_is_not_told_that_an_answer_is_complete_when_it_is_so_no_more(
+    stream: Stream,
+) -> None:
+    stream.put(b"x" * (3 << 20))
+    complete = stream.get()
+    stream.post(b"more")
+
+    asked = stream.get(if_none_match=complete.headers["etag"])
+
+    assert complete.headers["stream-up-to-date"] == "true"
+    assert (asked.status, "stream-up-to-date" in asked.headers) == (200, False)
+    assert stream.get(if_none_match=asked.headers["etag"]).status == 304
+
+
+def test_a_browser_shows_no_stream_as_a_page_of_the_gateway(stream: Stream) -> None:
+    stream.put(b"<script>steal()</script>", content_type="text/html")
+
+    shown = stream.get()
+
+    assert shown.headers["content-type"] == "text/html"
+    assert shown.headers["content-security-policy"] == "sandbox; default-src 'none'"

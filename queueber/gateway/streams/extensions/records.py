@@ -9,11 +9,11 @@ from msgspec import Meta
 from queueber.client import Message
 from queueber.errors import OutOfRange
 from queueber.gateway.calls import Call
-from queueber.gateway.problems import invalid
 from queueber.gateway.streams.content import DEFAULT_TYPE, is_json, is_text
 from queueber.gateway.streams.extensions.details import Place, place
+from queueber.gateway.streams.found import not_there
 from queueber.gateway.streams.paths import stream_path
-from queueber.gateway.streams.tokens import START, gone, to_place
+from queueber.gateway.streams.tokens import START, to_place
 from queueber.limits import MIB
 
 _RECORDS_MAX = 1_000
@@ -59,9 +59,7 @@ async def read_records(call: Call[RecordsQuery, None]) -> RecordPage:
             0, start=wanted.position, limit=query.limit, bytes=_BYTES_MAX, tells_topic=True
         )
     except OutOfRange as error:
-        if wanted.offset < error.numbers.get("first", 0):
-            raise gone("offset: what was there is deleted; begin again with -1") from None
-        raise invalid("offset: the stream does not reach so far") from None
+        raise await not_there(topic, wanted, error) from None
     wanted.check_origin(page.origin)
     kind = page.content_type or DEFAULT_TYPE
     return RecordPage(

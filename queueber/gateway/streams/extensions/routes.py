@@ -80,5 +80,9 @@ ROUTES = (
         errors=(errors.NotFound, errors.FailedPrecondition, errors.ResourceExhausted),
         answer_example=_VERSION_EXAMPLE,
     ),
+    Route(
+        "OPTIONS", "/v1/streams", options.options, "Show what a page may send", _TAG,
+        is_plain=True, is_for_pages=True, uses_client=False, status=204,
+    ),
     *(_options(last) for last in ("_details", "_records", "_profile", "_schema")),
 )  # fmt: skip

@@ -21,7 +21,6 @@ from queueber.gateway.streams.content import is_text
 from queueber.gateway.streams.found import EVENT_BYTES, Found, read
 from queueber.gateway.streams.live.hub import hub_of
 from queueber.limits import SECOND_MS
-from queueber.model import Position, Start
 
 EVENTS_TYPE = "text/event-stream"
 _CONNECTION_SECONDS = (55.0, 65.0)
@@ -74,9 +73,9 @@ class EventStream(Response):
                 found = came
                 await self._send(send, found.events(self._next_cursor()))
             else:
-                position = Position(Start.OFFSET, found.next_offset)
                 async with self._call.bounds.reads:
-                    found = await read(self._topic, position, bytes_max=EVENT_BYTES)
+                    came = await read(self._topic, found.after, bytes_max=EVENT_BYTES)
+                found = came.same_stream_as(found)
                 await self._send(send, found.taken_events(self._next_cursor()))
 
     def _next_cursor(self) -> int:

@@ -11,7 +11,6 @@ from queueber.client import AsyncClient, AsyncTopic
 from queueber.gateway.bounds import Bounds
 from queueber.gateway.calls import Call
 from queueber.gateway.streams.found import EVENT_BYTES, Found, read
-from queueber.model import Position, Start
 
 _STATE = "stream_hub"
 _WAIT_SECONDS = 3600.0
@@ -55,7 +54,7 @@ class Hub:
             # The bound of waits is one of calls: the server has one, too.
             self._bounds.waits.take()
             waiting = self._places[key] = _Waiting()
-            waiting.task = asyncio.ensure_future(self._wait(key, waiting, topic))
+            waiting.task = asyncio.ensure_future(self._wait(key, waiting, topic, at))
         reader = asyncio.get_running_loop().create_future()
         waiting.readers.add(reader)
         try:
@@ -68,9 +67,9 @@ class Hub:
             if not waiting.readers:
                 self._leave(key, waiting)
 
-    async def _wait(self, key: _Key, waiting: _Waiting, topic: AsyncTopic) -> None:
+    async def _wait(self, key: _Key, waiting: _Waiting, topic: AsyncTopic, at: Found) -> None:
         try:
-            found = await self._read(topic, key[-1])
+            found = await self._read(topic, at)
         except Exception as error:  # noqa: BLE001  every reader gets it, and answers its caller
             self._leave(key, waiting)
             await _tell(waiting.readers, error)
@@ -78,13 +77,13 @@ class Hub:
         self._leave(key, waiting)
         await _tell(waiting.readers, found)
 
-    async def _read(self, topic: AsyncTopic, offset: int) -> Found:
-        position = Position(Start.OFFSET, offset)
+    async def _read(self, topic: AsyncTopic, at: Found) -> Found:
+        found = at
         while True:
-            found = await read(topic, position, bytes_max=EVENT_BYTES, wait_seconds=_WAIT_SECONDS)
+            came = await read(topic, found.after, bytes_max=EVENT_BYTES, wait_seconds=_WAIT_SECONDS)
+            found = came.same_stream_as(at)
             if found.count or found.is_closed:
                 return found
-            position = Position(Start.OFFSET, found.next_offset)
 
     def _leave(self, key: _Key, waiting: _Waiting) -> None:
         """The next reader at this place waits with a call of its own."""

@@ -62,6 +62,7 @@ def test_details_have_a_tag_that_changes_with_them(json_stream: Stream) -> None:
     later = json_stream.get("/_details", if_none_match=first.headers["etag"])
 
     assert (again.status, again.body, later.status) == (304, b"", 200)
+    assert first.headers["cache-control"] == "no-cache"
 
 
 @pytest.mark.parametrize("last", ["_details", "_schema", "_profile", "_records"])

@@ -279,3 +279,25 @@ def test_without_its_wake_stream_nobody_is_told_and_a_claim_is_possible(
     assert claimed["generation"] == 1
     with pytest.raises(queueber.NotFound):
         subscriber.client.topic(subscriber.wake_stream, must_exist=True).read()
+
+
+@pytest.mark.parametrize("has_schema", [False, True])
+def test_work_goes_on_if_the_wake_stream_takes_no_events(
+    subscriber: Subscriber, has_schema: bool
+) -> None:
+    path = pending(subscriber)
+    claimed = subscriber.claim_soon()
+    wake_stream = subscriber.client.topic(subscriber.wake_stream)
+    if has_schema:
+        wake_stream.set_schema(b"{}")
+    else:
+        wake_stream.close()
+    subscriber.append(path)
+
+    done = subscriber.ack(claimed, tails(claimed), done=True)
+
+    assert (done.status, done.json) == (200, {"ok": True, "next_wake": False})
+    again = subscriber.claim("two").json
+    assert again["generation"] == 2
+    assert subscriber.ack(again, tails(again), done=True).json == {"ok": True, "next_wake": False}
+    assert [each["generation"] for each in subscriber.events()] == [1]

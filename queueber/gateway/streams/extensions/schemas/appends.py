@@ -92,7 +92,9 @@ class SchemaCache:
 
 
 def cache_of(call: Call[Any, Any]) -> SchemaCache:
-    found = call.state.setdefault(STATE, SchemaCache())
+    found = call.state.get(STATE)
+    if found is None:
+        found = call.state[STATE] = SchemaCache()
     assert isinstance(found, SchemaCache)
     return found
 
