@@ -18,12 +18,20 @@ _ONE_DAY = b"86400"
 
 
 async def options(_: Call[Any, Any]) -> PlainAnswer:
+    return _told(METHODS)
+
+
+async def options_of_list(_: Call[Any, Any]) -> PlainAnswer:
+    return _told(b"GET, HEAD, OPTIONS")
+
+
+def _told(methods: bytes) -> PlainAnswer:
     return PlainAnswer(
         204,
         [
             NOSNIFF,
-            (b"allow", METHODS),
-            (b"access-control-allow-methods", METHODS),
+            (b"allow", methods),
+            (b"access-control-allow-methods", methods),
             (b"access-control-allow-headers", _TAKEN),
             (b"access-control-max-age", _ONE_DAY),
         ],

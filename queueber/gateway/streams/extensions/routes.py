@@ -81,7 +81,7 @@ ROUTES = (
         answer_example=_VERSION_EXAMPLE,
     ),
     Route(
-        "OPTIONS", "/v1/streams", options.options, "Show what a page may send", _TAG,
+        "OPTIONS", "/v1/streams", options.options_of_list, "Show what a page may send", _TAG,
         is_plain=True, is_for_pages=True, uses_client=False, status=204,
     ),
     *(_options(last) for last in ("_details", "_records", "_profile", "_schema")),
