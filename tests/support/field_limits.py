@@ -38,6 +38,7 @@ from queueber.limits import (
     READER_NAME_BYTES_MAX,
     RESULT_AGE_MS_MAX,
     RETENTION_MS_MAX,
+    SCHEMA_BYTES_MAX,
     SCHEMA_VERSION_MAX,
     TEXT_SEQUENCE_BYTES_MAX,
     TOPIC_NAME_BYTES_MAX,
@@ -463,8 +464,14 @@ publication_fields: dict[str, Rule] = {
     # The topic has no schema.
     "schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
     "mustExist": a_flag,
+    "topicNumber": Limit(0, U64, FAILED),
 }
 first_fields: dict[str, Rule] = {**publication_fields, "topic": Any_("it is ignored" * 100)}
+new_topic_fields: dict[str, Rule] = {
+    **publication_fields,
+    # There is none of the name.
+    "mustExist": Any_(True, MISSING),
+}
 topic_settings: dict[str, Rule] = {
     "config.settings.retentionMs": upto(RETENTION_MS_MAX),
     "config.settings.retentionBytes": Any_(U64),
@@ -511,12 +518,19 @@ METHODS |= {
             **below("first.", first_fields),
             # The first messages name no schema.
             "config.settings.schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
+            # The settings name no version.
+            "firstSchema": Any_(bytes(SCHEMA_BYTES_MAX), INVALID),
         },
     ),
     "describeTopic": Method({"name": KEPT}, {"name": text(TOPIC_NAME_BYTES_MAX, MISSING)}),
     "configureTopic": Method(
         {"name": KEPT, "config": {}},
-        {"name": text(TOPIC_NAME_BYTES_MAX, MISSING), **topic_settings},
+        {
+            "name": text(TOPIC_NAME_BYTES_MAX, MISSING),
+            **topic_settings,
+            # It never goes back, and all other calls have 0.
+            "config.settings.schemaVersion": Any_(0),
+        },
     ),
     "deleteTopic": Method({"name": "missing"}, {"name": text(TOPIC_NAME_BYTES_MAX)}),
     "listTopics": Method(
@@ -533,7 +547,7 @@ METHODS |= {
             "publications": Limit(
                 [publication], [publication] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED
             ),
-            **below("publications[].", publication_fields),
+            **below("publications[].", new_topic_fields),
         },
     ),
     "together": Method(
@@ -545,7 +559,7 @@ METHODS |= {
         },
         {
             "req.publications": Limit([], [publication] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED),
-            **below("req.publications[].", publication_fields),
+            **below("req.publications[].", new_topic_fields),
             "req.acks": Limit([], [{}] * (PUBLISH_TOPICS_MAX + 1), EXHAUSTED),
             # There is no group.
             "req.acks[].topic": Any_("m" * (TOPIC_NAME_BYTES_MAX + 1), INVALID),

@@ -16,6 +16,7 @@ from queueber.limits import (
     HOUR_MS,
     LEASE_MS_MAX,
     READER_NAME_BYTES_MAX,
+    SCHEMA_BYTES_MAX,
     SCHEMA_VERSION_MAX,
     TOPIC_NAME_BYTES_MAX,
     TOPIC_PARTITIONS_MAX,
@@ -128,6 +129,18 @@ TOPIC_METHODS: dict[str, Method] = {
             "req.config.settings.schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
         },
     ),
+    # Only a topic of one partition has schemas.
+    "Topic.setSchema": Method(
+        {"document": b"{}"},
+        {
+            "document": Any_(bytes(SCHEMA_BYTES_MAX), INVALID),
+            "expectedVersion": Any_(2**63 - 1, INVALID),
+            "expectedOffset": Any_(2**63 - 1, INVALID),
+            "topicNumber": Any_(U64, INVALID),
+        },
+    ),
+    "Topic.readSchema": Method({}, {"version": Any_(U32, MISSING)}),
+    "Topic.listSchemas": Method(),
     "Topic.find": Method({"id": ID}, {"id": an_id, "sequence": Any_(U64)}),
     "Topic.createGroup": Method(
         {"name": "new", "settings": shared, "at": from_offset},
@@ -336,6 +349,7 @@ NAMED: dict[str, tuple[str, ...]] = {
     "dedupIds": ("dedupId",),
     "expectedOffset": ("expected_offset",),
     "schemaVersion": ("schema_version",),
+    "topicNumber": ("topic_number",),
     "cutBytes": ("cut_bytes",),
     "counts": ("attributes", "numItems"),
     "names": ("attributes",),

@@ -119,9 +119,10 @@ def check_schema_document(document: bytes) -> None:
 
 def check_content_type(content_type: str) -> None:
     check_text("contentType", content_type, CONTENT_TYPE_BYTES_MAX)
-    if not content_type.isprintable():
+    if not (content_type.isascii() and content_type.isprintable()):
+        # Over HTTP it is a header.
         raise InvalidArgument(
-            f"contentType: {content_type!r} has characters that cannot be printed"
+            f"contentType: {content_type!r} has characters other than printable ASCII"
         )
 
 
