@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
+CONFORMANCE_READY := conformance/node_modules/.ready
 
 .PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
@@ -28,8 +29,11 @@ $(READY): pyproject.toml constraints.txt scripts/system-packages scripts/install
 demo: setup  ## Run the whole story: Spark, workers, crashes, a dashboard (KEEP=1: it stays up)
 	$(BIN)/python -m examples.demo $(if $(KEEP),--keep)
 
+# The public suite of streams and the client that comes with it need node 20.
+NODE := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null && echo yes)
+
 # Two at a time: half of the tests wait for processes that start or are killed.
-test: setup  ## Run every test
+test: setup $(if $(NODE),$(CONFORMANCE_READY))  ## Run every test; those of other streams' clients and their suite need node 20
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-long: setup  ## Run every test, also those that take long
@@ -70,8 +74,6 @@ faults-crashes:
 schemathesis: setup  ## Look for requests that the gateway does not answer as it says, in some minutes
 	QUEUEBER_TEST_SCHEMATHESIS_EXAMPLES=200 QUEUEBER_TEST_SCHEMATHESIS_SECONDS=1800 \
 		$(BIN)/python -m pytest -q --timeout 1900 -k schemathesis tests/gateway/test_openapi.py
-
-CONFORMANCE_READY := conformance/node_modules/.ready
 
 $(CONFORMANCE_READY): conformance/package.json
 	cd conformance && npm install --no-package-lock --no-fund --no-audit --loglevel=error

@@ -11,6 +11,14 @@ from queueber.limits import MINUTE_MS, TOMBSTONE_MS
 from queueber.model.items import Producer
 from queueber.model.queues import QueueSettings
 
+RAW_TYPE = "application/octet-stream"
+"""The content type of a topic that has none."""
+
+
+def bare_type(content_type: str) -> str:
+    """A content type without its parameters, in small letters: what types are compared by."""
+    return content_type.partition(";")[0].strip().lower()
+
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:

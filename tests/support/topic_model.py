@@ -10,6 +10,9 @@ from zlib import crc32
 from queueber.limits import PRODUCER_KEEP_MS
 from queueber.model import ForkAt, NewMessages, Publication, TopicConfig, TopicSettings
 
+_ANY_BYTES = "application/octet-stream"
+"""The type of a topic that has none."""
+
 
 @dataclass(frozen=True)
 class MessageModel:
@@ -239,14 +242,16 @@ class TopicsModel:
         """What a publication demands of its topic."""
         has_messages = bool(publication.messages.payloads)
         may_repeat = publication.closes and publication.producer is None and not has_messages
-        given, known = publication.content_type, topic.content_type
+        given, known = publication.content_type, topic.content_type or _ANY_BYTES
         text = publication.text_sequence.encode()
         version = topic.settings.schema_version
         if topic.is_closed and may_repeat:
             return
         if (
             topic.is_closed
-            or (given and given.split(";")[0].lower() != known.split(";")[0].lower())
+            or (
+                given and given.split(";")[0].lower() != (known.split(";")[0].lower() or _ANY_BYTES)
+            )
             or (text and text <= topic.text_sequence)
             or (has_messages and publication.schema_version != version)
         ):

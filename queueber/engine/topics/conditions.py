@@ -10,7 +10,7 @@ from queueber.db.records.topics import TopicRecord
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import FailedPrecondition, InvalidArgument
-from queueber.model import Publication
+from queueber.model import RAW_TYPE, Publication, bare_type
 
 _SHOWN = 200
 """Characters of a text in an error."""
@@ -58,18 +58,14 @@ def _check_open(tx: Transaction[Any], topic: TopicState, publication: Publicatio
 def _check_content_type(
     tx: Transaction[Any], topic: TopicState, record: TopicRecord, given: str
 ) -> None:
-    if bare_type(given) != bare_type(record.content_type):
+    # A topic without a type has any bytes.
+    if bare_type(given) != (bare_type(record.content_type) or RAW_TYPE):
         raise FailedPrecondition(
             f"content_type is {given!r}, but topic {topic.name!r} has "
             + (repr(record.content_type) if record.content_type else "none"),
             tail=_tail(tx, topic),
             content_type=1,
         )
-
-
-def bare_type(content_type: str) -> str:
-    """A content type without its parameters, in small letters."""
-    return content_type.partition(";")[0].strip().lower()
 
 
 def _check_text_sequence(

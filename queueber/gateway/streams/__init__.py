@@ -1,38 +1,21 @@
 """Durable Streams over HTTP: a stream is a topic with one partition and a content type."""
 
-from collections.abc import Callable, Coroutine
-from functools import wraps
 from typing import Any
 
 from queueber import errors
-from queueber.gateway.calls import Call
-from queueber.gateway.routes import Handler, Route
-from queueber.gateway.streams import answers, append, create, delete, options, read, stream_info
+from queueber.gateway.routes import Route
+from queueber.gateway.streams import append, create, delete, options, read, stream_info
 from queueber.gateway.streams.extensions.routes import ROUTES as EXTENSION_ROUTES
+from queueber.gateway.streams.handled import handled
 from queueber.gateway.streams.paths import ROOT
-from queueber.gateway.topics.named_topic import trying_twice
 
 _PATH = ROOT + "{path*}"
 _TAG = "streams"
 
 
-def _handled(handle: Callable[[Call[Any, Any]], Coroutine[Any, Any, Any]]) -> Handler:
-    """The handler, with the statuses of this protocol for what the server refuses."""
-    twice = trying_twice(handle)
-
-    @wraps(handle)
-    async def handle_stream(call: Call[Any, Any]) -> Any:
-        try:
-            return await twice(call)
-        except errors.QueueberError as error:
-            raise answers.problem_of_stream(error) from None
-
-    return handle_stream
-
-
 def _route(method: str, handle: Any, summary: str, **named: Any) -> Route:
     return Route(
-        method, _PATH, _handled(handle), summary, _TAG, is_plain=True, is_for_pages=True, **named
+        method, _PATH, handled(handle), summary, _TAG, is_plain=True, is_for_pages=True, **named
     )
 
 

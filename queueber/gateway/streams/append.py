@@ -16,14 +16,14 @@ from queueber.gateway.problems import Problem, invalid
 from queueber.gateway.routes import PlainAnswer
 from queueber.gateway.streams import answers, headers
 from queueber.gateway.streams.appended import tell_appended
-from queueber.gateway.streams.content import base_type, to_messages
+from queueber.gateway.streams.content import to_messages
 from queueber.gateway.streams.extensions.keeping import key_of
 from queueber.gateway.streams.extensions.schemas.appends import InForce, publish_checked
 from queueber.gateway.streams.extensions.schemas.rules import Keyed
 from queueber.gateway.streams.headers import ProducerHeaders
 from queueber.gateway.streams.paths import stream_path
 from queueber.gateway.streams.stream_info import described, tail_headers, type_of
-from queueber.model import Producer, Published
+from queueber.model import Producer, Published, bare_type
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ async def _look_first(call: Call[Any, Any], asked: _Append) -> None:
     if info.is_closed:
         problem = Problem(409, "FAILED_PRECONDITION", f"stream: {asked.path} is closed")
         raise answers.with_headers(problem, *tail_headers(info))
-    if asked.content_type and base_type(asked.content_type) != base_type(type_of(info)):
+    if asked.content_type and bare_type(asked.content_type) != bare_type(type_of(info)):
         raise Problem(
             409,
             "FAILED_PRECONDITION",
@@ -155,8 +155,13 @@ async def _refusal(
         return answers.with_headers(problem, (b"producer-epoch", b"%d" % numbers["epoch"]))
     if producer.epoch > numbers.get("epoch", producer.epoch):
         return invalid(f"producer-seq: it is {producer.number}; the first of a new epoch must be 0")
+    expected = numbers["expected"] - 1  # of the caller's numbers
+    problem.numbers = {"expected": expected, "received": producer.number}
+    problem.detail = (
+        f"producer-seq: {producer.number} of {producer.id!r} leaves a gap; {expected} comes next"
+    )
     return answers.with_headers(
         problem,
-        (b"producer-expected-seq", b"%d" % (numbers["expected"] - 1)),
+        (b"producer-expected-seq", b"%d" % expected),
         (b"producer-received-seq", b"%d" % producer.number),
     )

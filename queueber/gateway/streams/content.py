@@ -12,6 +12,7 @@ import msgspec
 
 from queueber.gateway.problems import Problem, invalid
 from queueber.limits import PAYLOAD_BYTES_MAX, PUBLISH_MESSAGES_MAX
+from queueber.model import bare_type
 
 DEFAULT_TYPE = "application/octet-stream"
 JSON_TYPE = "application/json"
@@ -24,18 +25,13 @@ _CONTINUES, _CONTINUATION_MASK = 0b1000_0000, 0b1100_0000
 """How the second and further bytes of a character of UTF-8 begin."""
 
 
-def base_type(content_type: str) -> str:
-    """The type without its parameters and letter case: what types are compared by."""
-    return content_type.partition(";")[0].strip().lower()
-
-
 def is_json(content_type: str) -> bool:
-    return base_type(content_type) == JSON_TYPE
+    return bare_type(content_type) == JSON_TYPE
 
 
 def is_text(content_type: str) -> bool:
     """Whether server-sent events can carry it as it is."""
-    base = base_type(content_type)
+    base = bare_type(content_type)
     return base == JSON_TYPE or base.startswith("text/")
 
 

@@ -10,7 +10,7 @@ from queueber.gateway.problems import Problem
 from queueber.gateway.routes import PlainAnswer
 from queueber.gateway.streams import answers, headers
 from queueber.gateway.streams.appended import tell_appended
-from queueber.gateway.streams.content import DEFAULT_TYPE, base_type, to_messages
+from queueber.gateway.streams.content import DEFAULT_TYPE, to_messages
 from queueber.gateway.streams.extensions.keeping import Keeping, check_new_path, keeping_of
 from queueber.gateway.streams.extensions.schemas.rules import Keyed
 from queueber.gateway.streams.forks import ForkPoint, find_fork_point
@@ -18,7 +18,7 @@ from queueber.gateway.streams.headers import Expiry
 from queueber.gateway.streams.paths import ROOT, stream_path
 from queueber.gateway.streams.stream_info import described, tail_headers, type_of
 from queueber.limits import SECOND_MS
-from queueber.model import Published, TopicInfo
+from queueber.model import Published, TopicInfo, bare_type
 
 _AT_ONCE_MS = 1
 """What a TTL of 0 seconds is to the server, to which 0 means that a topic stays."""
@@ -48,7 +48,7 @@ class _Wanted:
     def is_met_by(self, info: TopicInfo) -> bool:
         settings = info.config.settings
         return (
-            base_type(self.content_type) == base_type(type_of(info))
+            bare_type(self.content_type) == bare_type(type_of(info))
             and self.ttl_ms == settings.ttl_ms
             and self.expires_at_ms == settings.expires_at_ms
             and self.closes == info.is_closed
@@ -82,7 +82,7 @@ async def create(call: Call[Any, Any]) -> PlainAnswer:
     else:
         source = await _source(call, asked.source)
         kind = given_type or type_of(source)
-        if base_type(kind) != base_type(type_of(source)):
+        if bare_type(kind) != bare_type(type_of(source)):
             raise _conflict(
                 f"content-type: it is {kind}, and that of {asked.source} is {type_of(source)}"
             )

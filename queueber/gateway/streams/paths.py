@@ -26,6 +26,15 @@ def source_path(text: str) -> str:
     return checked(path, "stream-forked-from")
 
 
+def is_stream(path: str) -> bool:
+    """Whether a stream can have the path."""
+    try:
+        checked(path, "path")
+    except Problem:
+        return False
+    return True
+
+
 def checked(path: str, argument: str) -> str:
     if not _NAME.fullmatch(path):
         raise invalid(

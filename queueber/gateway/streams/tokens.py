@@ -21,6 +21,12 @@ def token(origin: int, offset: int) -> bytes:
     return b"%016d_%016d" % (origin, offset)
 
 
+def split_token(text: str) -> tuple[int, int] | None:
+    """Origin and offset of a token; None: it is none of ours."""
+    found = _TOKEN.fullmatch(text)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where in a stream a caller wants to begin."""
@@ -54,13 +60,13 @@ def to_place(text: str) -> Place:
 
 def to_offset(argument: str, text: str) -> Place:
     """As `to_place`, without the words."""
-    found = _TOKEN.fullmatch(text)
+    found = split_token(text)
     if found is None:
         raise invalid(
             f"{argument}: {text[:_SHOWN_CHARS]!r} is no offset that a stream of this server has "
             f"told; begin with {START}, or follow from {NOW} on"
         )
-    return Place(Position(Start.OFFSET, int(found[2])), int(found[1]))
+    return Place(Position(Start.OFFSET, found[1]), found[0])
 
 
 def gone(detail: str) -> Problem:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from queueber.engine.topics.conditions import bare_type
 from queueber.engine.topics.publish import publish
 from queueber.errors import Aborted, FailedPrecondition
-from queueber.model import NewMessages, Producer, Publication, Published, TopicSettings
+from queueber.model import NewMessages, Producer, Publication, Published, TopicSettings, bare_type
 from tests.support.dumps import dump
 from tests.support.topic_rig import TOPIC, TopicRig
 

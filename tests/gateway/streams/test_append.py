@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import queueber
+from queueber.testing import ServerProcess
 from tests.gateway.streams.conftest import ZERO, Stream
 
 PRODUCER = {"producer_id": "p", "producer_epoch": "1", "producer_seq": "0"}
@@ -203,3 +205,24 @@ def test_a_compressed_body_is_refused(stream: Stream, method: str) -> None:
     assert refused.status == 415
     assert stream.head().status == (404 if method == "put" else 200)
     assert getattr(stream, method)(b"x", content_encoding="identity").status in (201, 204)
+
+
+def test_a_gap_is_told_in_the_numbers_of_the_caller(stream: Stream) -> None:
+    stream.put()
+    answer = stream.post(b"x", producer_id="p", producer_epoch="0", producer_seq="5")
+
+    assert (answer.status, answer.json["expected"], answer.json["received"]) == (409, 0, 5)
+    assert answer.headers["producer-expected-seq"] == "0"
+    assert answer.headers["producer-received-seq"] == "5"
+    assert "5 of 'p' leaves a gap; 0 comes next" in answer.json["detail"]
+    assert stream.get().body == b""
+
+
+def test_a_topic_without_a_type_takes_bytes_only(stream: Stream, server: ServerProcess) -> None:
+    with queueber.connect(server.address) as client:
+        client.create_topic(stream.path)
+
+    refused = stream.post(b"x", content_type="text/plain").status
+    taken = stream.post(b"y", content_type="application/octet-stream").status
+
+    assert (refused, taken, stream.get().body) == (409, 204, b"y")

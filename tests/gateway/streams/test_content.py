@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.gateway.problems import Problem
-from queueber.gateway.streams.content import as_event_data, base_type, joined, to_messages
+from queueber.gateway.streams.content import as_event_data, joined, to_messages
 from queueber.limits import PAYLOAD_BYTES_MAX, PUBLISH_MESSAGES_MAX
+from queueber.model import bare_type
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_json_comes_back_as_one_array(values: list[object]) -> None:
 
 
 def test_types_are_compared_without_parameters_and_case() -> None:
-    assert base_type("Text/Plain; charset=utf-8") == base_type("text/plain")
+    assert bare_type("Text/Plain; charset=utf-8") == bare_type("text/plain")
 
 
 @given(st.binary())

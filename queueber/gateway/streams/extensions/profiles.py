@@ -9,7 +9,7 @@ import msgspec
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import Problem, invalid
 from queueber.gateway.routes import NoQuery
-from queueber.gateway.streams.content import JSON_TYPE, base_type
+from queueber.gateway.streams.content import JSON_TYPE
 from queueber.gateway.streams.extensions.schemas.documents import (
     GENERIC,
     Document,
@@ -19,6 +19,7 @@ from queueber.gateway.streams.extensions.schemas.documents import (
 from queueber.gateway.streams.paths import stream_path
 from queueber.gateway.streams.stream_info import described
 from queueber.limits import DAY_MS
+from queueber.model import bare_type
 
 _NAME = {"type": "string", "minLength": 1}
 _HEADERS_OF_CHANGE = {
@@ -119,7 +120,7 @@ def profile_of(name: str) -> Profile:
 
 def type_of_profile(profile: Profile, given: str) -> str:
     """The content type of a new stream: "" leaves it to others."""
-    if profile.content_type and given and base_type(given) != profile.content_type:
+    if profile.content_type and given and bare_type(given) != profile.content_type:
         raise invalid(
             f"content-type: it is {given[:100]!r}; streams of the profile {profile.name} have "
             f"{profile.content_type}"

@@ -1,38 +1,22 @@
 """The routes of what streams have beyond the protocol."""
 
-from collections.abc import Callable, Coroutine
-from functools import wraps
 from typing import Any
 
 from queueber import errors
-from queueber.gateway.calls import Call
-from queueber.gateway.routes import Handler, Route
-from queueber.gateway.streams import answers, options
+from queueber.gateway.routes import Route
+from queueber.gateway.streams import options
 from queueber.gateway.streams.extensions import details, profiles, records, stream_list
 from queueber.gateway.streams.extensions.schemas import registry
+from queueber.gateway.streams.handled import handled
 from queueber.gateway.streams.paths import ROOT
-from queueber.gateway.topics.named_topic import trying_twice
 
 _PATH = ROOT + "{path*}"
 _TAG = "streams"
 
 
-def _handled(handle: Callable[[Call[Any, Any]], Coroutine[Any, Any, Any]]) -> Handler:
-    twice = trying_twice(handle)
-
-    @wraps(handle)
-    async def handle_extension(call: Call[Any, Any]) -> Any:
-        try:
-            return await twice(call)
-        except errors.QueueberError as error:
-            raise answers.problem_of_stream(error) from None
-
-    return handle_extension
-
-
 def _route(method: str, last: str, handle: Any, summary: str, **named: Any) -> Route:
     path = f"{_PATH}/{last}"
-    return Route(method, path, _handled(handle), summary, _TAG, is_for_pages=True, **named)
+    return Route(method, path, handled(handle), summary, _TAG, is_for_pages=True, **named)
 
 
 def _options(last: str) -> Route:

@@ -5,6 +5,7 @@ It may be seconds old. That delays a wake, and does no other harm.
 
 from collections.abc import Collection
 
+from queueber.gateway.streams.paths import is_stream
 from queueber.gateway.streams.subscriptions import patterns
 from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Record
 
@@ -54,7 +55,7 @@ class Lookout:
     def _is_for(self, record: Record, path: str) -> bool:
         if path in record.links:
             return True
-        if record.pattern is None or not patterns.is_stream(path):
+        if record.pattern is None or not is_stream(path):
             return False
         if not patterns.matches(record.pattern, path):
             return False

@@ -9,6 +9,7 @@ from queueber.client import AsyncClient
 from queueber.gateway.calls import Call
 from queueber.gateway.problems import too_busy
 from queueber.gateway.routes import Answer, NoQuery
+from queueber.gateway.streams.paths import is_stream
 from queueber.gateway.streams.subscriptions import patterns, state, wakes
 from queueber.gateway.streams.subscriptions.positions import NOWHERE, tail_of, tails_of
 from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Config, Record
@@ -149,7 +150,7 @@ async def _matching(client: AsyncClient, pattern: str, linked: int) -> list[str]
                 f"pattern: more than {_NAMES_MAX} streams begin with {prefix!r}; choose a longer "
                 "beginning"
             )
-        if patterns.is_stream(name) and patterns.matches(pattern, name):
+        if is_stream(name) and patterns.matches(pattern, name):
             found.append(name)
             if linked + len(found) > LINKS_MAX:
                 raise invalid_request(

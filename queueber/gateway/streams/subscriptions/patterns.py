@@ -6,15 +6,9 @@ import secrets
 _ANY = "**"
 _ONE = "*"
 _PATH = re.compile(r"[A-Za-z0-9._/-]{1,255}")
-RESERVED = ("__ds/", "queue/")
-"""What the paths of streams cannot begin with: subscriptions themselves, results of queues."""
 
 _SEGMENTS_MAX = 32
 """Of a pattern. Each costs time for every path that is looked at."""
-
-
-def is_stream(path: str) -> bool:
-    return bool(_PATH.fullmatch(path)) and not path.startswith(RESERVED)
 
 
 def to_pattern(text: str) -> str | None:

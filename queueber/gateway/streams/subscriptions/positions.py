@@ -1,15 +1,14 @@
 """Places in streams: where one ends, and up to where a subscriber has acknowledged it."""
 
 import asyncio
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from queueber.client import AsyncClient
 from queueber.errors import NotFound
+from queueber.gateway.streams.tokens import split_token, token
 
 _ASKED_AT_A_TIME = 32
-_TOKEN = re.compile(r"([0-9]{16})_([0-9]{16})")
 
 
 class Position(NamedTuple):
@@ -22,7 +21,7 @@ class Position(NamedTuple):
     @property
     def token(self) -> str:
         """As callers see it: tokens of one stream compare as their offsets do."""
-        return f"{self.origin:016d}_{self.offset:016d}"
+        return token(self.origin, self.offset).decode()
 
 
 NOWHERE = Position(0, 0)
@@ -37,10 +36,10 @@ class Tail(NamedTuple):
     """Where its own messages begin: those before are of the stream that it is a fork of."""
 
 
-def to_position(token: str) -> Position | None:
+def to_position(text: str) -> Position | None:
     """None: it is not a token of ours."""
-    match = _TOKEN.fullmatch(token)
-    return Position(int(match[1]), int(match[2])) if match else None
+    found = split_token(text)
+    return None if found is None else Position(*found)
 
 
 async def tail_of(client: AsyncClient, path: str) -> Tail | None:

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from queueber.gateway.calls import Call
 from queueber.gateway.routes import Handler
+from queueber.gateway.streams.paths import is_stream
 from queueber.gateway.streams.subscriptions import patterns
 from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Config
 from queueber.gateway.streams.subscriptions.refusals import Refusal, invalid_request
@@ -152,7 +153,7 @@ def to_streams(paths: Iterable[str], field: str = "streams") -> tuple[str, ...]:
     if len(found) > LINKS_MAX:
         raise invalid_request(f"{field}: {len(found)} are named; the limit is {LINKS_MAX}")
     for path in found:
-        if not patterns.is_stream(path):
+        if not is_stream(path):
             raise _no_stream(field, path)
     return tuple(found)
 

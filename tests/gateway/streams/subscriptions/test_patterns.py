@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queueber.gateway.streams.paths import is_stream
 from queueber.gateway.streams.subscriptions.patterns import (
     fixed_prefix,
-    is_stream,
     matches,
     samples,
     to_pattern,

@@ -10,7 +10,7 @@ from queueber.gateway.streams.extensions.schemas.cost import cost_of
 from queueber.gateway.streams.extensions.schemas.nesting import check_nesting
 from queueber.limits import KIB
 
-SCHEMA_BYTES_MAX = 64 * KIB
+BODY_BYTES_MAX = 64 * KIB
 PATTERN_BYTES_MAX = 64 * KIB
 """What a pattern may need when it is compiled."""
 WORK_MAX = 20_000_000
@@ -65,8 +65,8 @@ def _values(payload: bytes) -> int:
 
 def decode_schema(body: bytes) -> object:
     """The JSON of a schema, which has limits of its own."""
-    if len(body) > SCHEMA_BYTES_MAX:
-        detail = f"body: a schema may have {SCHEMA_BYTES_MAX} bytes, this has {len(body)}"
+    if len(body) > BODY_BYTES_MAX:
+        detail = f"body: a schema may have {BODY_BYTES_MAX} bytes, this has {len(body)}"
         raise Problem(413, "RESOURCE_EXHAUSTED", detail)
     value = decode_json(body, "body")
     check_nesting(body, value, "schema")
