@@ -32,9 +32,9 @@ demo: setup  ## Run the whole story: Spark, workers, crashes, a dashboard (KEEP=
 # The public suite of streams and the client that comes with it need node 20.
 NODE := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null && echo yes)
 
-# Two at a time: half of the tests wait for processes that start or are killed.
+# Three at a time on two cores: half of the tests wait for processes that start or are killed.
 test: setup $(if $(NODE),$(CONFORMANCE_READY))  ## Run every test; those of other streams' clients and their suite need node 20
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=40
 
 test-long: setup  ## Run every test, also those that take long
 	$(BIN)/python -m pytest -m ""

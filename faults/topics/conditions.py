@@ -18,11 +18,12 @@ def conditions(facts: TopicFacts) -> Iterator[Violation]:
             topic, told = given["topic"], facts.final.topics.get(given["topic"])
             if topic in facts.gone or told is None or not answer["offsets"]:
                 continue
-            if given["content_type"] and not _is_type(given["content_type"], told.content_type):
-                yield Violation("type", topic, f"took {given['content_type']!r}", (call,))
-            if given["schema_version"]:
+            kind = given.get("content_type")
+            if kind and not _is_type(kind, told.content_type):
+                yield Violation("type", topic, f"took {kind!r}", (call,))
+            if given.get("schema_version"):
                 yield Violation("schema", topic, f"took {given['schema_version']}", (call,))
-            if given["text_sequence"]:
+            if given.get("text_sequence"):
                 texts[topic].append((call, given["text_sequence"]))
     for topic, stored in texts.items():
         for call, text in stored:
@@ -32,7 +33,10 @@ def conditions(facts: TopicFacts) -> Iterator[Violation]:
 
 
 def _is_type(given: str, known: str) -> bool:
-    return given.split(";", maxsplit=1)[0].lower() == known.split(";", maxsplit=1)[0].lower()
+    return (
+        given.split(";", maxsplit=1)[0].lower()
+        == (known or "application/octet-stream").split(";", maxsplit=1)[0].lower()
+    )
 
 
 def first_messages(facts: TopicFacts) -> Iterator[Violation]:

@@ -18,9 +18,8 @@ HANDSHAKES_MAX = 256
 HANDSHAKE_SECONDS_MAX = 10.0
 HANDSHAKE_SECONDS_CROWDED = 1.0
 """The same while others wait."""
-_GOODBYE_SECONDS_MAX = 2.0
-"""How long the end of a connection waits for the other side to confirm it. All that comes meanwhile
-is decrypted, without a bound on how much in a turn of the loop."""
+_GOODBYE_SECONDS_MAX = 5.0
+"""How long the end of a connection waits for the other side to confirm it."""
 _REPORT_SECONDS = 10.0
 """Failures are logged at most so often; the line says how many there were."""
 

@@ -4,7 +4,6 @@
   call of the connection is read.
 - A connection is read a share at a time (`fair_turns`), then others have their turn. One that
   is new, or ends, waits for its turn if there are many.
-- What TLS decrypts at a time costs little, however small its records are (`decryption`).
 - While too many calls are under way, no further one is read (`service/session.py`).
 - A long message is read once there is memory for all of it (`buffers`).
 - A caller that was refused too often is disconnected: what Cap'n Proto keeps of refusals cannot be
@@ -26,7 +25,6 @@ from queueber.rpc.buffers import (
     MessageMemory,
     UnsentAnswers,
 )
-from queueber.rpc.decryption import Decryption
 from queueber.rpc.fair_turns import FairShare, FairTurns
 from queueber.rpc.stall_watch import STALLED_SECONDS_CROWDED, StallWatch
 from queueber.service.session import Session
@@ -54,7 +52,6 @@ class ServedStream(Stream):
         self._turns = turns
         self._share = FairShare(session)
         self._message = LongMessage(memory, self._memory_reserved)
-        self._decryption = Decryption(len(scratch))
 
     def connection_made(self, transport: Any) -> None:
         self.session.address = shown_address(transport.get_extra_info("peername"))
@@ -83,14 +80,7 @@ class ServedStream(Stream):
             if before is not State.IDLE and self.flow is State.READING:
                 self._transport.resume_reading()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        buffer = super().get_buffer(sizehint)
-        return self._decryption.begin(buffer) if self._is_tls else buffer
-
     def buffer_updated(self, nbytes: int) -> None:
-        if self._is_tls and self._decryption.end(nbytes):
-            self._transport.pause_reading()
-            self._turns.wait(self._decrypt_on)
         if self.session.usage is not None:
             self.session.usage.moved(nbytes)
         if self.flow is State.READING and not self._is_direct:
@@ -102,10 +92,6 @@ class ServedStream(Stream):
             if not self.session.may_begin:
                 self._hold_calls_back()
         super().buffer_updated(nbytes)
-
-    def _decrypt_on(self) -> None:
-        if self.flow is not State.SHORT_OF_MEMORY and len(self._unread) < len(self._scratch):
-            self._transport.resume_reading()
 
     def resume_reading(self) -> None:
         self._on(Event.ASKED)

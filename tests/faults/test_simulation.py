@@ -44,7 +44,7 @@ def test_simulated_histories_are_right() -> None:
 
 
 def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
-    made = {call.operation for seed in range(30) for call in simulate(seed).history.calls}
+    made = {call.operation for seed in range(60) for call in simulate(seed).history.calls}
 
     assert made >= {
         "add", "poll", "extend", "remove", "complete", "fail", "release", "cancel", "purge",

@@ -4,7 +4,7 @@ import base64
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueber.gateway.problems import Problem
@@ -71,6 +71,7 @@ def test_a_large_text_is_not_cut_inside_a_character() -> None:
     assert [piece.decode()[-1] for piece in pieces] == ["€"] * len(pieces)
 
 
+@settings(deadline=None)
 @given(st.lists(st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5)))
 def test_json_comes_back_as_one_array(values: list[object]) -> None:
     messages = to_messages("application/json", json.dumps(values).encode())
