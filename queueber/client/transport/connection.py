@@ -62,6 +62,8 @@ class Connection(ABC):
         self.tokens = count(1)
         """Numbers for polls, by which the server knows which one to withdraw."""
         self._link: Link | None = None
+        self._ending: list[Link] = []
+        """Lost ones whose sockets may not be closed yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # --- any thread -------------------------------------------------------------------------------
@@ -118,12 +120,15 @@ class Connection(ABC):
             for task in list(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            ending, self._ending = self._ending, []
             if self._link is not None:
                 self._link.close()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_CLOSE_SECONDS_MAX):
-                        await self._link.wait_closed()
+                ending.append(self._link)
                 self._link = None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSE_SECONDS_MAX):
+                    for link in ending:
+                        await link.wait_closed()
 
     def close_senders(self) -> None:
         for sender in self.senders:
@@ -269,7 +274,7 @@ class Connection(ABC):
     def _lost(self, link: Link, what: str, is_repeatable: bool) -> QueueberError:
         if self._link is link:
             self._link = None
-        link.close()
+        self._end(link)
         if is_repeatable:
             return Unavailable(f"{what} at {self.target.address}")
         return self._unknown(what)
@@ -305,3 +310,11 @@ class Connection(ABC):
         await link.wait_lost()
         if self._link is link:
             self._link = None
+            self._end(link)
+
+    def _end(self, link: Link) -> None:
+        """Close it. With TLS that takes a round trip, and the loop must not end before."""
+        link.close()
+        if self.target.tls is not None:
+            self._ending = [each for each in self._ending if not each.socket.is_over.is_set()]
+            self._ending.append(link)
