@@ -30,7 +30,7 @@ demo: setup  ## Run the whole story: Spark, workers, crashes, a dashboard (KEEP=
 	$(BIN)/python -m examples.demo $(if $(KEEP),--keep)
 
 # The public suite of streams and the client that comes with it need node 20.
-NODE := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null && echo yes)
+NODE := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null && echo yes)
 
 # Three at a time on two cores: half of the tests wait for processes that start or are killed.
 test: setup $(if $(NODE),$(CONFORMANCE_READY))  ## Run every test; those of other streams' clients and their suite need node 20

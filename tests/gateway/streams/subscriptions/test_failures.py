@@ -42,6 +42,8 @@ def deaf_listener() -> Iterator[tuple[socket.socket, str]]:
 def wake_of(subscriber: Subscriber) -> dict[str, int]:
     """The wake as the record has it, and its generation."""
     page = subscriber.client.topic(f"__ds/subscriptions/{subscriber.id}").read(last=1)
+    if not page.payloads:
+        return {"generation": 0}  # the record is being replaced
     record = json.loads(page.payloads[-1])
     return {**record.get("wake", {}), "generation": record.get("generation", 0)}
 
