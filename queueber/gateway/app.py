@@ -36,7 +36,7 @@ from queueber.gateway.log import log
 from queueber.gateway.origins import caller_of, check_origin, page_headers
 from queueber.gateway.problems import PROBLEM_TYPE, Problem, invalid, of_http, problem_of
 from queueber.gateway.routes import Answer, PlainAnswer, Route, RouteTable
-from queueber.gateway.sending import Piece, Sending, encode_pieces
+from queueber.gateway.sending import Piece, Sending, check_present, encode_pieces
 from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams import subscriptions
 
@@ -107,7 +107,8 @@ class Gateway:
             headers = dict(scope["headers"])
             route, names = self.table.find(scope["method"], scope["raw_path"])
             self._check_page(route, headers, sending)
-            with self.bounds.requests.taken():
+            check_present(scope)
+            with sending.counted(self.bounds.requests):
                 await self._handle(route, names, headers, scope, receive, sending)
         except HungUp:
             sending.status = HUNG_UP

@@ -158,6 +158,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def is_full(self) -> bool:
         return bool(self.flow.write_paused)
 
+    @property
+    def is_gone(self) -> bool:
+        return bool(self.transport.is_closing())
+
     def hold(self, size: int) -> None:
         """So many bytes more, or fewer, of an answer are kept until the transport takes them."""
         self._held_bytes += size

@@ -5,11 +5,15 @@ let go when it is sent.
 """
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 from typing import Protocol
 
 import msgspec
 from starlette.types import Message, Scope, Send
 
+from queueber.gateway.bodies import HungUp
+from queueber.gateway.bounds import Bound
 from queueber.gateway.origins import Headers
 from queueber.limits import KIB
 
@@ -26,21 +30,44 @@ class Connection(Protocol):
     def is_full(self) -> bool:
         """Whether the caller has to read before more is sent."""
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the caller has hung up."""
+
     def hold(self, size: int) -> None:
         """So many bytes more, or fewer, wait until the caller reads."""
+
+
+def check_present(scope: Scope) -> None:
+    """Raise `HungUp` if nobody waits for the answer any more."""
+    connection: Connection | None = scope.get(CONNECTION)
+    if connection is not None and connection.is_gone:
+        raise HungUp
 
 
 class Sending:
     """Sends messages and knows the status of the answer; 0 until it has begun."""
 
-    __slots__ = ("_connection", "_send", "added", "status")
+    __slots__ = ("_connection", "_requests", "_send", "added", "status")
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._connection: Connection | None = scope.get(CONNECTION)
         self._send = send
+        self._requests: Bound | None = None
+        """What the request counts in while it is handled."""
         self.status = 0
         self.added: Headers = []
         """Headers of every answer to this request, errors among them."""
+
+    @contextlib.contextmanager
+    def counted(self, requests: Bound) -> Iterator[None]:
+        """The request is one of those under way, but while its caller has to read."""
+        with requests.taken():
+            self._requests = requests
+            try:
+                yield
+            finally:
+                self._requests = None
 
     async def __call__(self, message: Message) -> None:
         if not self.status:
@@ -52,7 +79,20 @@ class Sending:
         if len(body) > PIECE_BYTES or (is_waiting and body):
             await self._send_parts(body, more_body=message.get("more_body", False))
         else:
+            await self._pass_on(message)
+
+    async def _pass_on(self, message: Message) -> None:
+        """A caller that does not read takes no place of those who do: the bytes that it has not
+        read are bounded, and connections are."""
+        requests = self._requests
+        if requests is None or self._connection is None or not self._connection.is_full:
             await self._send(message)
+            return
+        requests.give_back()
+        try:
+            await self._send(message)
+        finally:
+            requests.used += 1  # not refused: it was admitted before
 
     async def send_pieces(self, pieces: list[Piece], *, more_body: bool = False) -> None:
         """The body of an answer. The next piece is sent when the caller has read the last one.
@@ -66,7 +106,7 @@ class Sending:
             while pieces:
                 size = len(pieces[-1])
                 message = {"type": "http.response.body", "body": pieces.pop()}
-                await self._send(message | {"more_body": bool(pieces) or more_body})
+                await self._pass_on(message | {"more_body": bool(pieces) or more_body})
                 self._hold(-size)
                 left -= size
                 if pieces:
@@ -81,7 +121,7 @@ class Sending:
         try:
             for at, part in enumerate(parts, 1):
                 more = at < len(parts) or more_body
-                await self._send({"type": "http.response.body", "body": part, "more_body": more})
+                await self._pass_on({"type": "http.response.body", "body": part, "more_body": more})
                 if at < len(parts):
                     await asyncio.sleep(0)
         finally:

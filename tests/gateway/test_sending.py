@@ -11,9 +11,11 @@ import msgspec
 import pytest
 from starlette.types import Message
 
+from queueber.gateway.bodies import HungUp
+from queueber.gateway.bounds import Bound
 from queueber.gateway.queues.items import LeasedItem, PollAnswer
 from queueber.gateway.routes import NoQuery
-from queueber.gateway.sending import CONNECTION, PIECE_BYTES, Sending, encode_pieces
+from queueber.gateway.sending import CONNECTION, PIECE_BYTES, Sending, check_present, encode_pieces
 from queueber.gateway.topics.groups.settings import OrderedGroup
 from queueber.limits import KIB, MIB
 
@@ -36,6 +38,7 @@ class Held:
     """A connection that counts."""
 
     is_full = False
+    is_gone = False
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -160,3 +163,34 @@ async def test_a_small_part_of_a_stream_is_held_while_its_caller_does_not_read()
 
     assert during == [0, 0, len(b"event"), 0]
     assert held.now == 0
+
+
+@awaited
+async def test_a_caller_that_does_not_read_is_no_request_under_way() -> None:
+    held, requests, during = Held(), Bound("requests are under way", 1), []
+
+    async def send(_: Message) -> None:
+        during.append(requests.used)
+
+    sending = Sending({CONNECTION: held}, send)
+    with sending.counted(requests):
+        await sending({"type": "http.response.start", "status": 200, "headers": []})
+        for held.is_full in (False, True, False):
+            await sending({"type": "http.response.body", "body": b"event", "more_body": True})
+        held.is_full = True
+        await sending.send_pieces([b"x" * 100, b"y" * 100])
+        within = requests.used
+    await sending({"type": "http.response.body", "body": b"problem"})
+
+    assert during == [1, 1, 0, 1, 0, 0, 0]
+    assert (within, requests.used) == (1, 0)
+
+
+def test_a_request_whose_caller_is_gone_is_not_handled() -> None:
+    held = Held()
+    check_present({CONNECTION: held})
+    check_present({})
+    held.is_gone = True
+
+    with pytest.raises(HungUp):
+        check_present({CONNECTION: held})

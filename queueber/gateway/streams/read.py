@@ -11,6 +11,7 @@ from queueber.gateway.calls import Call
 from queueber.gateway.origins import Headers
 from queueber.gateway.problems import invalid
 from queueber.gateway.routes import PlainAnswer
+from queueber.gateway.sending import check_present
 from queueber.gateway.streams import answers, caching
 from queueber.gateway.streams.caching import NO_CACHE, NO_STORE
 from queueber.gateway.streams.found import ANSWER_BYTES, EVENT_BYTES, Found
@@ -76,6 +77,7 @@ async def read(call: Call[Any, Any]) -> PlainAnswer | Response:
     topic = call.client.topic(path, must_exist=True)
     bytes_max = EVENT_BYTES if query.live == SSE else ANSWER_BYTES
     async with call.bounds.reads:
+        check_present(call.scope)  # it may have waited for its turn
         found = await read_stream(topic, query.place, bytes_max=bytes_max)
     if not found.origin:
         raise no_single_partition(path)

@@ -38,6 +38,10 @@ class Caller:
     def is_full(self) -> bool:
         return not self.reads.is_set()
 
+    @property
+    def is_gone(self) -> bool:
+        return self.hangs_up.is_set()
+
     def hold(self, size: int) -> None:
         self._unread.change(self, size)
 
