@@ -25,6 +25,8 @@ _SILENT_SHARE = 10
 """One reader in so many does not read. It asks for megabytes, so that it matters."""
 _APPEND_SECONDS = 1.0
 _MARK = b"the-mark"
+_AT_THE_TAIL = b'"upToDate":true'
+_CONNECT_SECONDS_MAX = 60.0
 _GROWTH_MB_MAX = 900.0
 """What 10,000 connections take, and the bound of unread answers."""
 _P99_MS_MAX = 1_000.0
@@ -72,7 +74,12 @@ class _Readers:
             each.setblocking(False)
             self._selector.register(each, selectors.EVENT_READ)
 
-    def read_until(self, marks: int, give_up_at: float) -> None:
+    def read_heads(self, give_up_at: float) -> None:
+        """Until every reader has been told where it begins: what is appended then is for it."""
+        self.read_until(1, give_up_at, _AT_THE_TAIL)
+        self.marks = dict.fromkeys(self.marks, 0)
+
+    def read_until(self, marks: int, give_up_at: float, mark: bytes = _MARK) -> None:
         """Until every reader has seen so many marks."""
         left = {each for each, seen in self.marks.items() if seen < marks} - self.gone
         while left and time.monotonic() < give_up_at:
@@ -87,7 +94,7 @@ class _Readers:
                     self._selector.unregister(reader)
                     self.gone.add(reader)
                     left.discard(reader)
-                self.marks[reader] += data.count(_MARK)
+                self.marks[reader] += data.count(mark)
                 if self.marks[reader] >= marks:
                     left.discard(reader)
 
@@ -112,8 +119,7 @@ def _follow(result: Any, address: Address, count: int, seconds: float) -> None:
             opened = stack.enter_context(contextlib.closing(_reader(address, is_silent=is_silent)))
             (silent if is_silent else reading).append(opened)
         readers = _Readers(reading)
-        readers.read_until(1, time.monotonic() + 2)  # their heads, and what was there
-        readers.marks = dict.fromkeys(readers.marks, 0)
+        readers.read_heads(time.monotonic() + _CONNECT_SECONDS_MAX)
         appender = stack.enter_context(
             contextlib.closing(socket.create_connection(address, timeout=30))
         )

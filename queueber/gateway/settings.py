@@ -25,7 +25,7 @@ class GatewaySettings:
     processes: int = 1
     connections_max: int = 10_000
     """Connections of one process; further ones are closed at once."""
-    requests_max: int = 1_000
+    requests_max: int = 10_000
     """Requests under way in one process, without those that wait."""
     waits_max: int = 4_000
     """Requests that wait in one process: long polls, tails. The server lets 4,096 calls of one

@@ -15,7 +15,14 @@ from queueber.gateway.bodies import HungUp
 from queueber.gateway.bounds import Bound
 from queueber.gateway.queues.items import LeasedItem, PollAnswer
 from queueber.gateway.routes import NoQuery
-from queueber.gateway.sending import CONNECTION, PIECE_BYTES, Sending, check_present, encode_pieces
+from queueber.gateway.sending import (
+    CONNECTION,
+    PART_BYTES,
+    PIECE_BYTES,
+    Sending,
+    check_present,
+    encode_pieces,
+)
 from queueber.gateway.topics.groups.settings import OrderedGroup
 from queueber.limits import KIB, MIB
 
@@ -123,7 +130,7 @@ async def test_a_large_body_of_one_part_is_sent_in_pieces_too() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    held, body = Held(), bytes(range(256)) * (2 * KIB)
+    held, body = Held(), bytes(range(256)) * (5 * KIB)
     sending = Sending({CONNECTION: held}, send)
     await sending({"type": "http.response.start", "status": 200, "headers": []})
     await sending({"type": "http.response.body", "body": body, "more_body": True})
@@ -132,7 +139,7 @@ async def test_a_large_body_of_one_part_is_sent_in_pieces_too() -> None:
     assert sending.status == 200
     assert b"".join(bytes(each.get("body", b"")) for each in sent) == body + b"end"
     assert [each.get("more_body", False) for each in sent[1:]] == [True] * (len(sent) - 2) + [False]
-    assert max(len(each.get("body", b"")) for each in sent) == PIECE_BYTES
+    assert max(len(each.get("body", b"")) for each in sent) == PART_BYTES
     assert (held.most, held.now) == (len(body), 0)
 
 
