@@ -7,6 +7,7 @@ from typing import TypeAlias
 from faults.simulation.caller import Caller
 from faults.simulation.network import ConnectionLost
 from faults.simulation.roles import DELAYS_MS, LEASES_MS
+from faults.simulation.schema_roles import CHECKED, keep_schema
 from faults.simulation.stream_roles import STREAM, STREAM_TYPE, stream
 from faults.simulation.topic_caller import TopicCaller
 from queueber.model import (
@@ -54,6 +55,7 @@ def topics_to_create(random: Random) -> Mapping[str, TopicConfig]:
         KEYED: TopicConfig(TopicSettings(keeps_last_per_key=True, tombstone_ms=40)),
         ACKED: TopicConfig(TopicSettings(dedup_window_ms=window_ms, deletes_acknowledged=True)),
         STREAM: TopicConfig(content_type=STREAM_TYPE),
+        CHECKED: TopicConfig(),
     }
 
 
@@ -299,4 +301,5 @@ TOPIC_ROLES: Mapping[str, TopicRole] = {
     "manager": manage,
     "joiner": join,
     "streamer": stream,
+    "schema keeper": keep_schema,
 }
