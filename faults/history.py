@@ -30,8 +30,8 @@ Calls about topics have the queue `topics`, and name the topic themselves:
 | operation | arguments | answer |
 | --- | --- | --- |
 | publish | publications: each with topic, contents, keys, dedup_ids, partition, producer, \
-expected, closes, content_type, text_sequence, schema_version \
-| published: each with partitions, offsets, ids, sequences, duplicates, repeat |
+expected, closes, content_type, text_sequence, schema_version, \
+one_partition | published: each with partitions, offsets, ids, sequences, duplicates, repeat |
 | read | topic, partition, start, value, moves, group | first, end, next, messages: each with \
 offset, contents, key, id, sequence, at_ms |
 | delivered | topic, partition | messages, as of a read: a subscription gave them |

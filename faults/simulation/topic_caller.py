@@ -256,6 +256,7 @@ def _publication(publication: Publication) -> Told:
         "content_type": publication.content_type,
         "text_sequence": publication.text_sequence,
         "schema_version": publication.schema_version,
+        "one_partition": publication.one_partition,
     }
 
 

@@ -74,6 +74,7 @@ async def publish(caller: TopicCaller) -> None:
         made = Publication(topic, NewMessages(payloads), _partition(random, topic))
         if made.partition is None and random.random() < 0.5:
             made.messages.keys = [f"k{random.randrange(8)}" for _ in payloads]
+        made.one_partition = random.random() < 0.05
         if is_numbered:
             is_gap = random.random() < 0.05
             made.producer = Producer(caller.name, epoch, sequence + (3 if is_gap else 1))

@@ -1,6 +1,7 @@
 """Bugs of topics that are planted on purpose: the simulation must find each of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from queueber.db.families import Family
@@ -21,7 +22,7 @@ from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import Aborted
 from queueber.limits import HOUR_MS
-from queueber.model import ForkAt, Published, TopicSchema
+from queueber.model import ForkAt, Publication, Published, TopicSchema
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.log_feed import LogFeed
 from queueber.service.reads import Reads
@@ -174,6 +175,15 @@ def take_any_content_type(patch: Patch) -> None:
 
 def take_any_text_sequence(patch: Patch) -> None:
     patch.setattr(conditions, "_check_text_sequence", lambda *_: None)
+
+
+def append_to_topics_of_several_partitions(patch: Patch) -> None:
+    check = conditions.check_conditions
+
+    def lax(tx: Any, topic: TopicState, publication: Publication) -> None:
+        check(tx, topic, replace(publication, one_partition=False))
+
+    patch.setattr(publish, "check_conditions", lax)
 
 
 def take_messages_of_any_schema(patch: Patch) -> None:
@@ -338,6 +348,7 @@ TOPIC_BUGS: list[Bug] = [
     publish_to_closed_topics,
     take_any_content_type,
     take_any_text_sequence,
+    append_to_topics_of_several_partitions,
     take_messages_of_any_schema,
     set_a_schema_whatever_version_is_in_force,
     set_a_schema_wherever_the_topic_goes_on,

@@ -257,6 +257,8 @@ class TopicsModel:
         given, known = publication.content_type, topic.content_type or _ANY_BYTES
         text = publication.text_sequence.encode()
         version = topic.settings.schema_version
+        if publication.one_partition and len(topic.partitions) != 1:
+            raise Refused("FAILED_PRECONDITION")
         if topic.is_closed and may_repeat:
             return
         if (

@@ -151,6 +151,7 @@ class ModelRig:
             publication.content_type = random.choice(["text/PLAIN; x=y", "text/html"])
         if random.random() < 0.1:
             publication.text_sequence = random.choice(["1", "10", "9", "é", "z"])
+        publication.one_partition = random.random() < 0.1
         if random.random() < 0.05:
             publication.schema_version = random.choice([1, 2, 3])
         elif (topic := self.model.by_name.get(publication.topic)) is not None:

@@ -148,6 +148,9 @@ def test_a_topic_of_several_partitions_is_no_stream(stream: Stream) -> None:
     stream.gateway.ask("PUT", topic, {"partitions": 2, "content_type": "text/plain"})
 
     assert {stream.head().status, stream.get().status, stream.put().status} == {409}
+    posted = stream.post(b"x", content_type="text/plain")
+    assert (posted.status, posted.code) == (409, "FAILED_PRECONDITION")
+    assert stream.gateway.ask("GET", f"{topic}/messages").json["messages"] == []
 
 
 def test_a_long_poll_waits_as_long_as_the_settings_say(stream: Stream) -> None:
