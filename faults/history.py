@@ -30,13 +30,16 @@ Calls about topics have the queue `topics`, and name the topic themselves:
 | operation | arguments | answer |
 | --- | --- | --- |
 | publish | publications: each with topic, contents, keys, dedup_ids, partition, producer, \
-expected, closes | published: each with partitions, offsets, ids, sequences, duplicates, repeat |
+expected, closes, content_type, text_sequence, schema_version, \
+one_partition | published: each with partitions, offsets, ids, sequences, duplicates, repeat |
 | read | topic, partition, start, value, moves, group | first, end, next, messages: each with \
 offset, contents, key, id, sequence, at_ms |
 | delivered | topic, partition | messages, as of a read: a subscription gave them |
 | trim | topic, partition, offset | count |
-| fork | topic, name, partition, offset | |
-| create_topic | topic, settings | |
+| fork | topic, name, partition, offset, cut_bytes, first | published, if it is new |
+| create_topic | topic, first (a publication), schema | published, if it is new |
+| set_schema | topic, document, expected (version and offset) | version, from_offset |
+| schemas | topic | schemas: each with version and offset |
 | delete_topic | topic | done |
 | close | topic | |
 | ack | topic, group, partition, offset, subscription (if it is one's) | cursor |

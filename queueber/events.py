@@ -97,8 +97,9 @@ _event("info", "load_aborted", "Nothing of it is left.", "queue load", who=True)
 # --- topics ---------------------------------------------------------------------------------------
 
 _event("info debug", "topic_created", "At debug by a publish.", "topic", f"config {' '.join(WHO)}")
+"""This one, deletions and forks are at debug, too, beyond 20 a second."""
 _event("info", "topic_configured", "Its settings were changed.", "topic config", who=True)
-_event("info", "topic_deleted", "With all its messages and groups.", "topic", who=True)
+_event("info debug", "topic_deleted", "With all its messages and groups.", "topic", who=True)
 _event("info", "topic_schema_set", "A further version of its schema holds.", "topic", who=True)
 _event("info", "topic_closed", "It takes no more messages.", "topic", who=True)
 _event(
@@ -108,7 +109,7 @@ _event(
     "topic partition to",
     who=True,
 )
-_event("info", "topic_forked", "Another topic shares its messages.", "topic fork", who=True)
+_event("info debug", "topic_forked", "Another topic shares its messages.", "topic fork", who=True)
 _event("error", "topic_unreadable", "Its records are damaged; others go on.", "reason")
 _event(
     "info", "group_created", "It reads the topic at its own pace.", "topic group settings", who=True

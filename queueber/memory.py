@@ -12,6 +12,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of `mallopt`: what is freed at the end of the heap and larger than the first goes back
 to the kernel; what is larger than the second is no part of the heap."""
 _ANSWER_BYTES_KEPT = 8 * MIB
+_FREED_BYTES_KEPT = 64 * MIB
+"""Two answers of 4 MiB are copied from the store to the socket in as much memory."""
 
 
 def keep_freed_memory() -> None:
@@ -23,7 +25,7 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:  # other C libraries than glibc have none
         mallopt(_MMAP_THRESHOLD, _ANSWER_BYTES_KEPT)
-        mallopt(_TRIM_THRESHOLD, 2 * _ANSWER_BYTES_KEPT)
+        mallopt(_TRIM_THRESHOLD, _FREED_BYTES_KEPT)
 
 
 def collect_seldom() -> None:

@@ -23,6 +23,7 @@ from queueber.model import (
     QueueSettings,
     TopicConfig,
 )
+from queueber.service.shell import LINES_A_SECOND_MAX
 from queueber.testing import running_server
 from tests.support.service_rig import ServiceRig, on_service
 from tests.test_architecture import ROOT, SOURCES, tree_of
@@ -225,6 +226,18 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         "topic_trimmed", "topic_forked", "topic_deleted", "group_created", "group_paused",
         "group_resumed", "group_reset", "group_deleted", "added", "polled",
     }  # fmt: skip
+
+
+@on_service()
+async def test_topics_by_the_million_do_not_fill_the_log(rig: ServiceRig) -> None:
+    with capture_logs() as lines:
+        for number in range(LINES_A_SECOND_MAX + 5):
+            await rig.service.topics.create_topic(f"t{number}", TopicConfig(), rig.session)
+        rig.clock.advance(1000)
+        await rig.service.topics.create_topic("later", TopicConfig(), rig.session)
+
+    levels = [line["log_level"] for line in lines if line["event"] == "topic_created"]
+    assert levels == ["info"] * LINES_A_SECOND_MAX + ["debug"] * 5 + ["info"]
 
 
 def test_worker_logs_as_the_table_says() -> None:

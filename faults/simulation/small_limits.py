@@ -16,6 +16,7 @@ _LOW = {
     "queueber.service.bound_leases.SWEEP_SLICE_ITEMS": 2,
     "queueber.engine.topics.compaction.COMPACT_AFTER_MS": 20,
     "queueber.engine.topics.topics.TOPICS_LOADED_MAX": 2,
+    "queueber.engine.topics.schemas.SCHEMAS_MAX": 8,
     "queueber.engine.topics.bridge.BRIDGE_RETRY_MS": 20,
     "queueber.engine.topics.message_blocks.TRIM_ACKNOWLEDGED_MS": 20,
     "queueber.engine.kernel.noted_times.AGENDA_SLACK_MS": 50,

@@ -26,6 +26,7 @@ from queueber.model import (
     Start,
     Together,
     TopicConfig,
+    TopicSchema,
 )
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle, Session
@@ -118,14 +119,41 @@ class TopicCaller(Contact):
         await self.on_topic("close", topic, {}, lambda service, found: service.topics.close(found))
 
     async def create(
-        self, topic: str, config: TopicConfig, first: Publication | None = None
-    ) -> None:
-        await self.call(
-            "create_topic",
-            {"topic": topic, "first": first and _publication(first)},
-            lambda service, session: service.topics.create_topic(topic, config, session, first),
-            _made,
+        self, topic: str, config: TopicConfig, first: Publication | None = None,
+        schema: bytes = b"",
+    ) -> None:  # fmt: skip
+        def ask(service: Service, session: Session) -> Awaitable[Published | None]:
+            return service.topics.create_topic(topic, config, session, first, schema)
+
+        told = {"topic": topic, "first": first and _publication(first), "schema": printed(schema)}
+        await self.call("create_topic", told, ask, _made)
+
+    async def set_schema(
+        self,
+        topic: str,
+        document: bytes,
+        expected_version: int | None = None,
+        expected_offset: int | None = None,
+    ) -> TopicSchema | None:
+        expected = (expected_version, expected_offset)
+        found: TopicSchema | None = await self.on_topic(
+            "set_schema",
+            topic,
+            {"document": printed(document), "expected": list(expected)},
+            lambda service, found: service.schemas.set_schema(found, document, *expected),
+            lambda made: {"version": made.version, "from_offset": made.from_offset},
         )
+        return found
+
+    async def schemas(self, topic: str) -> list[TopicSchema] | None:
+        found: list[TopicSchema] | None = await self.on_topic(
+            "schemas",
+            topic,
+            {},
+            lambda service, found: service.schemas.all(found),
+            lambda found: {"schemas": [[each.version, each.from_offset] for each in found]},
+        )
+        return found
 
     async def delete(self, topic: str) -> None:
         await self.call(
@@ -228,6 +256,7 @@ def _publication(publication: Publication) -> Told:
         "content_type": publication.content_type,
         "text_sequence": publication.text_sequence,
         "schema_version": publication.schema_version,
+        "one_partition": publication.one_partition,
     }
 
 

@@ -1,15 +1,18 @@
 """Reads the final state of topics and their groups at the end of a simulated history."""
 
+from collections.abc import Iterator
+
 from faults.final_state import FinalState, FoundItem
 from faults.history import printed
 from faults.simulation.reading import items_of
 from faults.simulation.topic_caller import told_messages
 from faults.simulation.topic_roles import DEDUP_WINDOW_MS
 from faults.topics.facts import place_id
-from faults.topics.final import FinalPartition, FinalTopic, FinalTopics
+from faults.topics.final import FinalPartition, FinalSchema, FinalTopic, FinalTopics
 from queueber.db.records import blocks
 from queueber.engine.topics.groups import cursor
 from queueber.engine.topics.read import read
+from queueber.engine.topics.schemas import find_schema, list_schemas
 from queueber.engine.topics.shared_groups import SharedGroup
 from queueber.engine.topics.topic_state import TopicState
 from queueber.limits import MIB
@@ -46,7 +49,16 @@ def _topic(service: Service, topic: TopicState, now_ms: int) -> FinalTopic:
         _block_messages() if settings.deletes_acknowledged else 0,
         any(each.kind is GroupKind.QUEUE for each in topic.groups.values()),
         topic.record.content_type,
+        settings.schema_version,
+        tuple(_schemas(service, topic)),
     )
+
+
+def _schemas(service: Service, topic: TopicState) -> Iterator[FinalSchema]:
+    store = service.shell.engine.store
+    for each in list_schemas(store, topic):
+        document = find_schema(store, topic, each.version).document
+        yield FinalSchema(each.version, each.from_offset, printed(document))
 
 
 def _block_messages() -> int:

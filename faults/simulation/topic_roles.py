@@ -7,6 +7,7 @@ from typing import TypeAlias
 from faults.simulation.caller import Caller
 from faults.simulation.network import ConnectionLost
 from faults.simulation.roles import DELAYS_MS, LEASES_MS
+from faults.simulation.schema_roles import CHECKED, keep_schema
 from faults.simulation.stream_roles import STREAM, STREAM_TYPE, stream
 from faults.simulation.topic_caller import TopicCaller
 from queueber.model import (
@@ -54,6 +55,7 @@ def topics_to_create(random: Random) -> Mapping[str, TopicConfig]:
         KEYED: TopicConfig(TopicSettings(keeps_last_per_key=True, tombstone_ms=40)),
         ACKED: TopicConfig(TopicSettings(dedup_window_ms=window_ms, deletes_acknowledged=True)),
         STREAM: TopicConfig(content_type=STREAM_TYPE),
+        CHECKED: TopicConfig(),
     }
 
 
@@ -72,6 +74,7 @@ async def publish(caller: TopicCaller) -> None:
         made = Publication(topic, NewMessages(payloads), _partition(random, topic))
         if made.partition is None and random.random() < 0.5:
             made.messages.keys = [f"k{random.randrange(8)}" for _ in payloads]
+        made.one_partition = random.random() < 0.05
         if is_numbered:
             is_gap = random.random() < 0.05
             made.producer = Producer(caller.name, epoch, sequence + (3 if is_gap else 1))
@@ -299,4 +302,5 @@ TOPIC_ROLES: Mapping[str, TopicRole] = {
     "manager": manage,
     "joiner": join,
     "streamer": stream,
+    "schema keeper": keep_schema,
 }

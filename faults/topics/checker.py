@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from faults.facts import Violation
 from faults.final_state import FinalState
 from faults.history import History
-from faults.topics import calls, conditions, messages, pushes
+from faults.topics import calls, conditions, messages, pushes, schemas
 from faults.topics.facts import TopicFacts
 from faults.topics.final import FinalTopics
 
@@ -23,6 +23,8 @@ TOPIC_RULES: Mapping[str, Rule] = {
     "conditions": conditions.conditions,
     "first": conditions.first_messages,
     "cut": conditions.cut,
+    "schemas": schemas.versions,
+    "checked": schemas.checked,
     "producer": calls.producers,
     "cursor": calls.cursors,
     "late": calls.late,

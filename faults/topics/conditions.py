@@ -10,7 +10,8 @@ from faults.topics.facts import TopicFacts
 
 
 def conditions(facts: TopicFacts) -> Iterator[Violation]:
-    """A publish that was stored had the type of its topic, no schema, and a greater text."""
+    """A publish that was stored had the type of its topic, a greater text, and if it
+    demanded that a topic of one partition."""
     texts: dict[str, list[tuple[Call, str]]] = defaultdict(list)
     for call in facts.by_operation["publish"]:
         answers = call.answer.get("published") or ()
@@ -21,8 +22,8 @@ def conditions(facts: TopicFacts) -> Iterator[Violation]:
             kind = given.get("content_type")
             if kind and not _is_type(kind, told.content_type):
                 yield Violation("type", topic, f"took {kind!r}", (call,))
-            if given.get("schema_version"):
-                yield Violation("schema", topic, f"took {given['schema_version']}", (call,))
+            if given.get("one_partition") and len(told.partitions) != 1:
+                yield Violation("partitions", topic, "is no stream, and took this", (call,))
             if given.get("text_sequence"):
                 texts[topic].append((call, given["text_sequence"]))
     for topic, stored in texts.items():

@@ -7,6 +7,13 @@ Message = tuple[int, str, str, str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class FinalSchema:
+    version: int
+    from_offset: int
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
 class FinalPartition:
     first: int
     end: int
@@ -30,6 +37,9 @@ class FinalTopic:
     is_bridged: bool = True
     """Whether it has a group that adds its messages to a queue, if any queue is to get them."""
     content_type: str = ""
+    schema_version: int = 0
+    """The one in force."""
+    schemas: tuple[FinalSchema, ...] = ()
 
 
 @dataclass

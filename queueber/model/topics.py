@@ -110,6 +110,8 @@ class Publication:
     """The schema that the messages were checked against."""
     topic_number: int = 0
     """If given, the topic must have this number: it was not deleted and created again."""
+    one_partition: bool = False
+    """Whether the topic must have one partition: it is used as a stream."""
 
 
 @dataclass(slots=True)
@@ -262,6 +264,9 @@ class PartitionInfo:
     oldest_ms: int
     """When the oldest message was published; 0: there is none."""
     last_ms: int
+    inherited_bytes: int = 0
+    """Of the messages that a fork shares; `bytes` are its own. A publish that it shares in part
+    counts whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -781,6 +781,7 @@ struct Publication {
   schemaVersion @13 :UInt32;   # of the schema that the messages were checked against
   topicNumber @14 :UInt64;     # if given, the topic must have this number: it was not created again
   mustExist @15 :Bool;         # the topic is not created if there is none
+  onePartition @16 :Bool;      # the topic must have one partition: it is used as a stream
 }
 
 struct Published {
@@ -859,6 +860,7 @@ struct PartitionInfo {
   bytes @2 :UInt64;
   oldestMs @3 :UInt64;
   lastMs @4 :UInt64;
+  inheritedBytes @5 :UInt64;   # of a fork: of the messages that it shares, in whole publishes
 }
 
 struct TopicInfo {

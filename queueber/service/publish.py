@@ -278,6 +278,7 @@ class _Joined:
             or found.first.content_type != publication.content_type
             or found.first.schema_version != publication.schema_version
             or found.first.topic_number != publication.topic_number
+            or found.first.one_partition != publication.one_partition
         ):
             found = own[partition] = _Open(len(self._all), publication, [])
             self._all.append((topic, found))

@@ -21,7 +21,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState
 from queueber.errors import QueueberError, ResourceExhausted
-from queueber.limits import PAYLOAD_BYTES_MAX, answer_bytes_max
+from queueber.limits import PAYLOAD_BYTES_MAX, SECOND_MS, answer_bytes_max
 from queueber.service.commit_group import CommitGroup, CommitMeasures
 from queueber.service.loop import Future, Loop, fail
 from queueber.service.session import Admission, QueueHandle, Session
@@ -55,6 +55,10 @@ class Wakeups:
 
 
 _log = structlog.get_logger("queueber.service")
+
+_OFTEN = frozenset({"topic_created", "topic_deleted", "topic_forked"})
+LINES_A_SECOND_MAX = 20
+"""Of these events that operators see in a second of the server's clock."""
 
 T = TypeVar("T")
 
@@ -120,6 +124,8 @@ class Shell:
         """Set by the polls: gives them what a write has made ready."""
         self.waiting = 0
         """Calls that wait for items, results or messages."""
+        self._lines_of = self._lines = 0
+        """A second, and how many lines there were in it; see `log_topic`."""
         self._shared = SharedWrites()
         if commits is not None:
             commits.before_sync = self._shared.write_all
@@ -228,7 +234,16 @@ class Shell:
             _log.info(event, queue=queue, **facts, **session.who)
 
     def log_topic(self, session: Session, event: str, topic: str, facts: dict[str, object]) -> None:
-        _log.info(event, topic=topic, **facts, **session.who)
+        """The same about a topic. Programs create and delete topics by the million, and a line
+        takes as long as a topic: those beyond the first of a second are for `debug`."""
+        tell = _log.info
+        if event in _OFTEN:
+            second = self.clock.now_ms() // SECOND_MS
+            if second != self._lines_of:
+                self._lines_of, self._lines = second, 0
+            self._lines += 1
+            tell = _log.info if self._lines <= LINES_A_SECOND_MAX else _log.debug
+        tell(event, topic=topic, **facts, **session.who)
 
     def after_write(self, state: QueueState) -> None:
         """Wake whoever waits for what a write may have brought."""

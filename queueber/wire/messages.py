@@ -34,6 +34,7 @@ _DEDUP_IDS, _PRODUCER = _PUBLICATION["dedupIds"], _PUBLICATION["producer"]
 _CONTENT_TYPE, _TEXT_SEQUENCE = _PUBLICATION["contentType"], _PUBLICATION["textSequence"]
 _NUMBER_DECIDES, _SCHEMA_VERSION = _PUBLICATION["numberDecides"], _PUBLICATION["schemaVersion"]
 _TOPIC_NUMBER, _MUST_EXIST = _PUBLICATION["topicNumber"], _PUBLICATION["mustExist"]
+_ONE_PARTITION = _PUBLICATION["onePartition"]
 _PUBLISHED = wire.Published.schema.fields
 _DUPLICATES, _AT_MS, _COUNT = (_PUBLISHED[name] for name in ("duplicates", "atMs", "count"))
 _ID_RUNS, _PUBLISHED_END = _PUBLISHED["idRuns"], _PUBLISHED["endOffset"]
@@ -89,6 +90,7 @@ def read_publication(source: Any) -> Publication:
         has_producer and get(_NUMBER_DECIDES),
         get(_SCHEMA_VERSION),
         get(_TOPIC_NUMBER),
+        get(_ONE_PARTITION),
     )
 
 
@@ -134,6 +136,8 @@ def _write_conditions(target: Any, publication: Publication) -> None:
         target.schemaVersion = publication.schema_version
     if publication.topic_number:
         target.topicNumber = publication.topic_number
+    if publication.one_partition:
+        target.onePartition = True
 
 
 def write_published(target: Any, published: Published) -> None:

@@ -121,6 +121,11 @@ class Stream(asyncio.BufferedProtocol):
     # --- from Cap'n Proto, writing ----------------------------------------------------------------
 
     def write(self, data: bytes) -> None:
+        if len(data) >= _SENT_AT_ONCE_BYTES:
+            self._send()
+            if not self._transport.is_closing():
+                self._pass_on(data)  # not joined with others: that would copy it
+            return
         if not self._unsent:
             self._loop.call_soon(self._send)
         self._unsent.append(data)

@@ -1,6 +1,7 @@
 """Bugs of topics that are planted on purpose: the simulation must find each of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from queueber.db.families import Family
@@ -11,7 +12,7 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append_block
 from queueber.engine.records.dedup_keys import DedupKeys, KeyLookup
 from queueber.engine.records.producers import ProducerCall
-from queueber.engine.topics import append, bridge, conditions, forks, groups, publish
+from queueber.engine.topics import append, bridge, conditions, forks, groups, publish, schemas
 from queueber.engine.topics.compaction import Compaction
 from queueber.engine.topics.group_fronts import UndeliveredFront
 from queueber.engine.topics.read import read, start_of
@@ -21,7 +22,7 @@ from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.topics import Topics
 from queueber.errors import Aborted
 from queueber.limits import HOUR_MS
-from queueber.model import ForkAt, Published
+from queueber.model import ForkAt, Publication, Published, TopicSchema
 from queueber.service.durable_ends import DurableEnds
 from queueber.service.log_feed import LogFeed
 from queueber.service.reads import Reads
@@ -176,8 +177,56 @@ def take_any_text_sequence(patch: Patch) -> None:
     patch.setattr(conditions, "_check_text_sequence", lambda *_: None)
 
 
+def append_to_topics_of_several_partitions(patch: Patch) -> None:
+    check = conditions.check_conditions
+
+    def lax(tx: Any, topic: TopicState, publication: Publication) -> None:
+        check(tx, topic, replace(publication, one_partition=False))
+
+    patch.setattr(publish, "check_conditions", lax)
+
+
 def take_messages_of_any_schema(patch: Patch) -> None:
     patch.setattr(conditions, "_check_schema", lambda *_: None)
+
+
+def set_a_schema_whatever_version_is_in_force(patch: Patch) -> None:
+    def any_version(*arguments: Any, expected_version: Any, **more: Any) -> TopicSchema:
+        return schemas.set_schema(*arguments, **more)
+
+    patch.setattr("queueber.service.schemas.set_schema", any_version)
+
+
+def set_a_schema_wherever_the_topic_goes_on(patch: Patch) -> None:
+    def anywhere(*arguments: Any, expected_offset: Any, **more: Any) -> TopicSchema:
+        return schemas.set_schema(*arguments, **more)
+
+    patch.setattr("queueber.service.schemas.set_schema", anywhere)
+
+
+def hold_a_schema_from_the_message_before(patch: Patch) -> None:
+    def earlier(version: int, from_offset: int, *more: Any) -> TopicSchema:
+        return TopicSchema(version, max(0, from_offset - 1), *more)
+
+    patch.setattr(schemas, "TopicSchema", earlier)
+
+
+def keep_the_version_in_force_in_memory_only(patch: Patch) -> None:
+    change = TopicState.change
+
+    def changed(topic: TopicState, tx: Any, **fields: Any) -> Any:
+        settings = fields.get("settings")
+        if settings is None or not settings.schema_version:
+            return change(topic, tx, **fields)
+        record = topic.record._replace(settings=settings)
+        tx.after_write(setattr, topic, "record", record)
+        return record
+
+    patch.setattr(TopicState, "change", changed)
+
+
+def create_a_topic_without_its_schema(patch: Patch) -> None:
+    patch.setattr("queueber.service.topics.put_first", lambda *_: None)
 
 
 def create_a_topic_before_its_first_messages(patch: Patch) -> None:
@@ -299,7 +348,13 @@ TOPIC_BUGS: list[Bug] = [
     publish_to_closed_topics,
     take_any_content_type,
     take_any_text_sequence,
+    append_to_topics_of_several_partitions,
     take_messages_of_any_schema,
+    set_a_schema_whatever_version_is_in_force,
+    set_a_schema_wherever_the_topic_goes_on,
+    hold_a_schema_from_the_message_before,
+    keep_the_version_in_force_in_memory_only,
+    create_a_topic_without_its_schema,
     create_a_topic_before_its_first_messages,
     cut_a_message_at_another_byte,
     mix_up_the_offsets_of_partitions,

@@ -50,8 +50,9 @@ def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
         "add", "poll", "extend", "remove", "complete", "fail", "release", "cancel", "purge",
         "redrive", "pause", "resume", "receipt", "wait_batch", "read_results", "ack_results",
         "hang_up", "restart", "clock_step", "publish", "read", "trim", "fork", "close", "ack",
-        "reset", "cursor", "create_topic", "delete_topic", "together", "create_group",
-        "pause_group", "resume_group", "configure", "subscribe", "pushed", "grant", "unsubscribe",
+        "reset", "cursor", "create_topic", "delete_topic", "set_schema", "schemas",
+        "together", "create_group", "pause_group", "resume_group", "configure", "subscribe",
+        "pushed", "grant", "unsubscribe",
     }  # fmt: skip
 
 

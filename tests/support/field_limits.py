@@ -461,6 +461,7 @@ publication_fields: dict[str, Rule] = {
     "textSequence": text(TEXT_SEQUENCE_BYTES_MAX),
     # There is no producer, so it means nothing.
     "numberDecides": a_flag,
+    "onePartition": a_flag,
     # The topic has no schema.
     "schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
     "mustExist": a_flag,

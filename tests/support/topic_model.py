@@ -7,8 +7,15 @@ one publish that go to one partition are deleted by age and count together.
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
-from queueber.limits import PRODUCER_KEEP_MS
-from queueber.model import ForkAt, NewMessages, Publication, TopicConfig, TopicSettings
+from queueber.limits import PRODUCER_KEEP_MS, SCHEMAS_MAX
+from queueber.model import (
+    ForkAt,
+    NewMessages,
+    Publication,
+    TopicConfig,
+    TopicSchema,
+    TopicSettings,
+)
 
 _ANY_BYTES = "application/octet-stream"
 """The type of a topic that has none."""
@@ -74,6 +81,8 @@ class TopicModel:
     text_sequence: bytes = b""
     fork_offset: int = 0
     cut_bytes: int = 0
+    schemas: list[TopicSchema] = field(default_factory=list)
+    """Those that were set; a fork begins without."""
 
     @property
     def origin(self) -> "TopicModel":
@@ -112,6 +121,7 @@ class TopicsModel:
         config: TopicConfig,
         now_ms: int,
         first: Publication | None = None,
+        schema: bytes = b"",
     ) -> bool:
         existing = self._in_the_way(name, now_ms)
         if existing is not None:
@@ -122,6 +132,8 @@ class TopicsModel:
         made = [PartitionModel() for _ in range(config.partitions)]
         topic = TopicModel(name, config.settings, now_ms, made, used_at_ms=now_ms)
         topic.content_type = config.content_type
+        if schema:
+            topic.schemas.append(TopicSchema(1, 0, now_ms, schema))
         self._begin(topic, first, now_ms)
         return True
 
@@ -245,6 +257,8 @@ class TopicsModel:
         given, known = publication.content_type, topic.content_type or _ANY_BYTES
         text = publication.text_sequence.encode()
         version = topic.settings.schema_version
+        if publication.one_partition and len(topic.partitions) != 1:
+            raise Refused("FAILED_PRECONDITION")
         if topic.is_closed and may_repeat:
             return
         if (
@@ -286,6 +300,44 @@ class TopicsModel:
             log.next += 1
         self.sequence += len(places)
         return places
+
+    # --- schemas ----------------------------------------------------------------------------------
+
+    def set_schema(
+        self,
+        name: str,
+        document: bytes,
+        expected_version: int | None,
+        expected_offset: int | None,
+        now_ms: int,
+    ) -> tuple[int, int]:
+        """The version, and the offset from which on it holds."""
+        topic = self.get(name, now_ms)
+        if len(topic.partitions) != 1:
+            raise Refused("INVALID_ARGUMENT")
+        version, end = topic.settings.schema_version, topic.partitions[0].next
+        is_expected = expected_version in (None, version) and expected_offset in (None, end)
+        if topic.is_closed or not is_expected:
+            raise Refused("FAILED_PRECONDITION")
+        if version == SCHEMAS_MAX:
+            raise Refused("RESOURCE_EXHAUSTED")
+        topic.settings = replace(topic.settings, schema_version=version + 1)
+        topic.schemas.append(TopicSchema(version + 1, end, now_ms, document))
+        return version + 1, end
+
+    def configure(self, name: str, version: int, partitions: int, now_ms: int) -> None:
+        """Another version to check against, and more partitions; the rest stays."""
+        topic = self.get(name, now_ms)
+        more = partitions - len(topic.partitions)
+        if more < 0:
+            raise Refused("INVALID_ARGUMENT")
+        if version < topic.settings.schema_version:
+            raise Refused("FAILED_PRECONDITION")
+        if more and topic.schemas:
+            raise Refused("INVALID_ARGUMENT")
+        topic.settings = replace(topic.settings, schema_version=version)
+        topic.partitions += [PartitionModel() for _ in range(more)]
+        topic.used_at_ms = now_ms
 
     # --- time -------------------------------------------------------------------------------------
 

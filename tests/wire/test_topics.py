@@ -51,7 +51,7 @@ settings = st.builds(
     u64, u64, u64, st.booleans(), st.booleans(), st.booleans(), u64, u64, u64, u64,
 )  # fmt: skip
 configs = st.builds(TopicConfig, settings, u32, texts, texts)
-partitions = st.builds(PartitionInfo, u64, u64, u64, u64, u64)
+partitions = st.builds(PartitionInfo, u64, u64, u64, u64, u64, u64)
 topics = st.builds(
     TopicInfo,
     texts, configs, u64, st.lists(partitions, max_size=3), st.booleans(), st.booleans(), u32, texts,

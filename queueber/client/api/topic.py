@@ -59,8 +59,9 @@ class Topic:
         Further conditions, each `FailedPrecondition` if it does not hold: `content_type` must be
         that of the topic; `text_sequence` must be greater, byte by byte, than that of the last
         publish that had one; `schema_version` must be that of the topic, and `topic_number` its
-        number (`TopicInfo.number`). With `number_decides` a call of a producer whose number is
-        known is a repeat, whatever its messages are.
+        number (`TopicInfo.number`); with `one_partition` it must have only one. With
+        `number_decides` a call of a producer whose number is known is a repeat, whatever its
+        messages are.
         """
         publication = to_publication(self.name, messages, **options)
         return wait_for(self._calls.publish(publication))

@@ -65,6 +65,7 @@ class NumberedOptions(TypedDict, total=False):
     schema_version: int
     topic_number: int
     number_decides: bool
+    one_partition: bool
 
 
 class PublishOptions(NumberedOptions, total=False):
@@ -86,6 +87,7 @@ def to_publication(
     schema_version: int = 0,
     topic_number: int = 0,
     number_decides: bool = False,
+    one_partition: bool = False,
 ) -> Publication:
     to_topic_name(topic)
     listed = to_new_messages(messages)
@@ -108,6 +110,7 @@ def to_publication(
         number_decides=to_switch("number_decides", number_decides),
         schema_version=to_number("schema_version", schema_version, limit=SCHEMA_VERSION_MAX),
         topic_number=to_number("topic_number", topic_number),
+        one_partition=to_switch("one_partition", one_partition),
     )
 
 

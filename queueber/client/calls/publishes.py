@@ -44,7 +44,7 @@ class Publishes:
             of = operation.payload
             place = (
                 of.topic, of.partition, of.content_type, of.schema_version, of.topic_number,
-                of.may_create,
+                of.may_create, of.one_partition,
             )  # fmt: skip
             together.setdefault(place, []).append(operation)
         parts = list(together.values())

@@ -20,6 +20,12 @@ def check_conditions(tx: Transaction[Any], topic: TopicState, publication: Publi
     """Refuse messages that the topic does not take. The expected offset is checked last, when the
     partition is known."""
     record = topic.record_in(tx)
+    if publication.one_partition and len(record.logs) != 1:
+        raise FailedPrecondition(
+            f"topic {topic.name!r} has {len(record.logs)} partitions, and the messages are for a "
+            "stream, which has one",
+            partitions=len(record.logs),
+        )
     if record.is_closed:
         _check_open(tx, topic, publication)
         return  # it is closed again, which changes nothing

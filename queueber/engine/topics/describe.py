@@ -43,6 +43,7 @@ def _partition_info(topic: TopicState, partition: int) -> PartitionInfo:
         head.kept_bytes,
         head.oldest_ms,
         head.last_ms,
+        topic.inherited_bytes(partition),
     )
 
 

@@ -66,6 +66,7 @@ def read(
     end = topic.next_offset(partition)
     stop = min(end, bounds.end_offset) if bounds.end_offset else end
     found: list[PackedMessages] = []
+    size = 0
     at, left, bytes_left = offset, bounds.messages or _NO_LIMIT, bounds.bytes or _NO_LIMIT
     for block, block_end in _blocks(reads, topic, partition, offset, stop):
         if bounds.end_ms and block.appended_at_ms >= bounds.end_ms:
@@ -77,8 +78,10 @@ def read(
         for each in taken:
             found.append(each)
             left -= each.count
-            bytes_left -= _size(each)
-        if at < block_end or not left or bytes_left <= 0:
+            size = _size(each)
+            bytes_left -= size
+        # A block as large as the last one would not fit, and it costs as much to read as to send.
+        if at < block_end or not left or bytes_left < size:
             break
     else:
         at = max(offset, stop)

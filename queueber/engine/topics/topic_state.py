@@ -58,8 +58,9 @@ class TopicState:
     """One topic. Only a transaction that is written replaces its record and counters."""
 
     __slots__ = (
-        "__weakref__", "_groups", "_inherited", "_logs", "_memory", "_store", "_times",
-        "_when_opened", "counters", "noted", "prefix", "queue_id", "record", "used_at_ms",
+        "__weakref__", "_groups", "_inherited", "_inherited_bytes", "_logs", "_memory",
+        "_store", "_times", "_when_opened", "counters", "noted", "prefix", "queue_id", "record",
+        "used_at_ms",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +80,7 @@ class TopicState:
         self._groups: dict[str, Group] | None = {} if is_new else None
         self._memory: Memory | None = None
         self._inherited: tuple[tuple[Inherited, ...], dict[int, list[Inherited]]] = ((), {})
+        self._inherited_bytes: dict[int, int] = {}
         self.queue_id = number
         self.prefix = queue_prefix(number)
         self.record = record
@@ -172,7 +174,22 @@ class TopicState:
             for each in self.record.inherited:
                 by_partition.setdefault(each.partition, []).append(each)
             self._inherited = self.record.inherited, by_partition
+            self._inherited_bytes = {}
         return by_partition.get(partition, [])
+
+    def inherited_bytes(self, partition: int) -> int:
+        """Bytes of the blocks that a fork shares, whole or in part. They do not change, so they are
+        looked up once."""
+        shared = self._inherited_in(partition) if self.record.inherited else ()
+        if shared and partition not in self._inherited_bytes:
+            size = 0
+            for each in shared:
+                ends = (each.first, each.end - 1)
+                first, last = (block_from(self._store, queue_prefix(each.log), at) for at in ends)
+                if first is not None and last is not None:
+                    size += last.end_position - first.position
+            self._inherited_bytes[partition] = size
+        return self._inherited_bytes.get(partition, 0)
 
     def first_offset(self, partition: int) -> int:
         """The offset of the oldest message that is kept."""

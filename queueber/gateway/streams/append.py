@@ -22,7 +22,12 @@ from queueber.gateway.streams.extensions.schemas.appends import InForce, publish
 from queueber.gateway.streams.extensions.schemas.rules import Keyed
 from queueber.gateway.streams.headers import ProducerHeaders
 from queueber.gateway.streams.paths import stream_path
-from queueber.gateway.streams.stream_info import described, tail_headers, type_of
+from queueber.gateway.streams.stream_info import (
+    described,
+    no_single_partition,
+    tail_headers,
+    type_of,
+)
 from queueber.model import Producer, Published, bare_type
 
 
@@ -98,6 +103,7 @@ async def _publish(call: Call[Any, Any], asked: _Append, messages: list[bytes]) 
             schema_version=schema.version,
             topic_number=schema.topic_number or number,
             close=asked.closes,
+            one_partition=True,
         )
 
     return await publish_checked(call, asked.path, messages, key_of(call.headers), publish)
@@ -141,6 +147,8 @@ async def _refusal(
     """What the server said, with the headers that callers go by."""
     problem, numbers = answers.problem_of_stream(error), error.numbers
     if isinstance(error, FailedPrecondition):
+        if "partitions" in numbers:
+            return no_single_partition(asked.path)
         if "closed" in numbers:
             answers.with_headers(problem, answers.CLOSED)
         if "tail" in numbers:

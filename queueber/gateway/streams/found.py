@@ -8,8 +8,9 @@ from queueber.gateway.streams.tokens import Place, gone, token
 from queueber.limits import KIB, MIB, READ_ITEMS_MAX
 from queueber.model import Column, PackedContents, Position, Start
 
-ANSWER_BYTES = 2 * MIB
-"""Of one answer. One message is always sent, so it may be twice as large."""
+ANSWER_BYTES = 4 * MIB + 64 * KIB
+"""Of one answer: four messages of a MiB, and what they count beyond their bytes. One message is
+always sent, however large it is."""
 EVENT_BYTES = 256 * KIB
 """Of one event: what a reader of a live stream holds."""
 _NOT_NEEDED = (Column.KEYS, Column.ATTRIBUTES)

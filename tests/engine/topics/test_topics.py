@@ -1,7 +1,7 @@
 """Topics against the reference model: random calls, restarts and time, compared after each."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -17,6 +17,7 @@ from queueber.engine.open import Engine, open_engine
 from queueber.engine.topics.forks import fork
 from queueber.engine.topics.publish import publish, publish_first
 from queueber.engine.topics.read import find_id, find_sequence, read, start_of
+from queueber.engine.topics.schemas import find_schema, list_schemas, put_first, set_schema
 from queueber.engine.topics.sweep import next_due_ms, sweep
 from queueber.engine.topics.topic_state import TopicState
 from queueber.engine.topics.trim import trim_topic
@@ -117,18 +118,22 @@ class ModelRig:
         name = self.random.choice(NAMES)
         settings = self.random.choice(SETTINGS)
         config = TopicConfig(settings, self.random.choice([1, 1, 3]), self.random.choice(TYPES))
-        first, tx = self.first(name), self.tx()
+        first, schema, tx = self.first(name), b"", self.tx()
+        if settings.schema_version and config.partitions == 1 and self.random.random() < 0.5:
+            schema = self.random.randbytes(3)
 
         def real() -> bool:
             topic, is_new = self.engine.topics.create(
                 tx, name, settings, partitions=config.partitions, content_type=config.content_type
             )
+            if is_new and schema:
+                put_first(tx, topic, schema)
             if is_new:
                 publish_first(tx, self.engine.topics, topic, first)
             tx.commit()
             return is_new
 
-        self.both(real, lambda: self.model.create(name, config, self.now_ms, first))
+        self.both(real, lambda: self.model.create(name, config, self.now_ms, first, schema))
 
     def first(self, name: str) -> Publication | None:
         """What a new topic begins with; sometimes what it cannot begin with."""
@@ -146,8 +151,11 @@ class ModelRig:
             publication.content_type = random.choice(["text/PLAIN; x=y", "text/html"])
         if random.random() < 0.1:
             publication.text_sequence = random.choice(["1", "10", "9", "é", "z"])
+        publication.one_partition = random.random() < 0.1
         if random.random() < 0.05:
-            publication.schema_version = 1
+            publication.schema_version = random.choice([1, 2, 3])
+        elif (topic := self.model.by_name.get(publication.topic)) is not None:
+            publication.schema_version = topic.settings.schema_version
 
     def publication(self) -> Publication:
         random = self.random
@@ -276,6 +284,50 @@ class ModelRig:
         if existing is None or not existing.parent:  # the same fork would be made once
             self.both(real, model)
 
+    def set_schema(self) -> None:
+        random = self.random
+        name, document = random.choice(NAMES), random.randbytes(random.choice([1, 20]))
+        topic = self.model.by_name.get(name)
+        version = topic.settings.schema_version if topic else 0
+        end = topic.partitions[0].next if topic else 0
+        expected_version = random.choice([None, version, version, version + 1])
+        expected_offset = random.choice([None, None, end, end + 1])
+
+        def real() -> tuple[int, int]:
+            tx = self.tx()
+            made = set_schema(
+                tx,
+                self.topic(name),
+                document,
+                expected_version=expected_version,
+                expected_offset=expected_offset,
+            )
+            tx.commit()
+            return made.version, made.from_offset
+
+        def model() -> tuple[int, int]:
+            expected = (expected_version, expected_offset)
+            return self.model.set_schema(name, document, *expected, self.now_ms)
+
+        self.both(real, model)
+
+    def configure(self) -> None:
+        """Settings that differ in the version of the schema, and perhaps more partitions."""
+        name = self.random.choice(NAMES)
+        known = self.model.by_name.get(name)
+        settings = known.settings if known else TopicSettings()
+        version = max(0, settings.schema_version + self.random.choice([-1, 0, 0, 1]))
+        partitions = self.random.choice([len(known.partitions), 2]) if known else 1
+
+        def real() -> None:
+            tx = self.tx()
+            changed = replace(settings, schema_version=version)
+            topics = self.engine.topics
+            topics.configure(tx, self.topic(name), changed, partitions=partitions)
+            tx.commit()
+
+        self.both(real, lambda: self.model.configure(name, version, partitions, self.now_ms))
+
     def both(self, real: "object", model: "object") -> None:
         """Run both; they give the same answer, or refuse with the same code."""
         answers: list[object] = []
@@ -311,6 +363,7 @@ class ModelRig:
         assert record.text_sequence.encode() == topic.text_sequence
         assert (record.fork_offset, record.cut_bytes) == (topic.fork_offset, topic.cut_bytes)
         self.check_origin(found, topic)
+        self.check_schemas(found, topic)
         for partition, held in enumerate(topic.partitions):
             start, _ = start_of(self.store, found, partition, Position())
             assert (start, found.next_offset(partition)) == (held.first, held.next)
@@ -321,6 +374,14 @@ class ModelRig:
             for at_ms in {each.at_ms for each in held.messages}:
                 at, _ = start_of(self.store, found, partition, Position(Start.TIME, at_ms))
                 assert at == next(each.offset for each in held.messages if each.at_ms >= at_ms)
+
+    def check_schemas(self, found: TopicState, topic: TopicModel) -> None:
+        assert found.settings.schema_version == topic.settings.schema_version
+        listed = list_schemas(self.store, found)
+        assert listed == [replace(each, document=b"") for each in topic.schemas]
+        for each in topic.schemas:
+            known = replace(each, topic_number=found.queue_id)
+            assert find_schema(self.store, found, each.version) == known
 
     def check_origin(self, found: TopicState, topic: TopicModel) -> None:
         """Two topics have the same origin if they have the same oldest ancestor, and only then."""
@@ -343,8 +404,8 @@ class ModelRig:
     def step(self) -> None:
         chosen = self.random.choices(
             [self.create, self.publish, self.trim, self.delete, self.fork, self.pass_time,
-             self.reopen],
-            [4, 20, 2, 1, 2, 4, 1],
+             self.reopen, self.set_schema, self.configure],
+            [4, 20, 2, 1, 2, 4, 1, 2, 1],
         )[0]  # fmt: skip
         chosen()
         self.check()

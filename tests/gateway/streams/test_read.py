@@ -13,7 +13,7 @@ def large(stream: Stream) -> str:
     """A stream of more than one answer; returns where it begins."""
     stream.put()
     for _ in range(3):
-        stream.post(bytes(1 << 20))
+        stream.post(bytes(3 << 20))
     return stream.tail[:17] + "0" * 16
 
 
@@ -33,7 +33,7 @@ def test_what_is_before_the_tail_may_be_kept_for_good(stream: Stream) -> None:
     # Another stream may be created at this path, and more may follow at the tail.
     for each in (rest, from_start, any_origin):
         assert each.headers["cache-control"] == "no-cache"
-    assert len(sealed.body) + len(middle.body) + len(rest.body) == 3 << 20
+    assert len(sealed.body) + len(middle.body) + len(rest.body) == 9 << 20
 
 
 def test_the_end_of_a_closed_stream_may_be_kept_for_good(stream: Stream) -> None:
@@ -148,6 +148,9 @@ def test_a_topic_of_several_partitions_is_no_stream(stream: Stream) -> None:
     stream.gateway.ask("PUT", topic, {"partitions": 2, "content_type": "text/plain"})
 
     assert {stream.head().status, stream.get().status, stream.put().status} == {409}
+    posted = stream.post(b"x", content_type="text/plain")
+    assert (posted.status, posted.code) == (409, "FAILED_PRECONDITION")
+    assert stream.gateway.ask("GET", f"{topic}/messages").json["messages"] == []
 
 
 def test_a_long_poll_waits_as_long_as_the_settings_say(stream: Stream) -> None:

@@ -36,6 +36,8 @@ class InheritedMessages(msgspec.Struct):
     """What a fork shares with its ancestors, without a copy."""
 
     messages: int
+    bytes: int
+    """An append that the fork shares in part counts whole."""
 
 
 class ForkedFrom(msgspec.Struct):
@@ -106,7 +108,7 @@ def shown_details(info: TopicInfo, profile: str) -> StreamDetails:
         own=OwnMessages(
             log.next_offset - own_first, log.bytes, log.oldest_ms or None, log.last_ms or None
         ),
-        inherited=InheritedMessages(own_first - log.first_offset),
+        inherited=InheritedMessages(own_first - log.first_offset, log.inherited_bytes),
         forked_from=_forked_from(info),
         forks=info.forks,
         ttl_seconds=settings.ttl_ms / 1000 if settings.ttl_ms else None,
@@ -143,7 +145,7 @@ EXAMPLE: dict[str, Any] = {
     "first": {"token": "0000000000000007_0000000000000000", "offset": 0},
     "next": {"token": "0000000000000007_0000000000000002", "offset": 2},
     "own": {"messages": 2, "bytes": 40, "oldest_ms": 1730000000000, "last_ms": 1730000000000},
-    "inherited": {"messages": 0},
+    "inherited": {"messages": 0, "bytes": 0},
     "forked_from": None,
     "forks": 0,
     "ttl_seconds": None,

@@ -28,7 +28,7 @@ def test_details_tell_what_a_stream_is_and_holds(json_stream: Stream) -> None:
         "first": {"token": f"{origin:016d}_{0:016d}", "offset": 0},
         "next": {"token": f"{origin:016d}_{2:016d}", "offset": 2},
         "own": {"messages": 2},
-        "inherited": {"messages": 0},
+        "inherited": {"messages": 0, "bytes": 0},
         "forked_from": None,
         "forks": 0,
         "ttl_seconds": None,
@@ -48,7 +48,9 @@ def test_details_of_a_fork_tell_what_it_shares(json_stream: Stream) -> None:
 
     found = fork.get("/_details").json
 
-    assert (found["own"]["messages"], found["inherited"]) == (1, {"messages": 3})
+    whole = json_stream.get("/_details").json["own"]["bytes"]
+    assert (found["own"]["messages"], found["inherited"]) == (1, {"messages": 3, "bytes": whole})
+    assert 0 < found["own"]["bytes"] < whole
     assert found["forked_from"]["path"] == json_stream.path
     assert found["forked_from"]["offset"]["offset"] == 3
     assert found["ttl_seconds"] == 3600.0
