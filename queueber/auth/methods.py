@@ -66,7 +66,7 @@ _SERVICE = (
 
 _TOPIC = (
     _rules(Scope.OWN, "publish", Action.ADD)
-    | _rules(Scope.OWN, "ack createGroup", Action.WORK)
+    | _rules(Scope.OWN, "ack createGroup consume withdrawConsume", Action.WORK)
     # Without a group it is a read that goes on; with one it is the work of a consumer.
     | _rules(Scope.OWN, "subscribe", Action.WORK, Action.READ)
     | _rules(Scope.OWN, "read describe find listGroups describeGroup", Action.READ)

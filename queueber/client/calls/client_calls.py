@@ -10,6 +10,7 @@ from queueber.client.arguments.queue_settings import SettingsArguments, to_setti
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.arguments.values import to_name
 from queueber.client.calls.backups import BackupCalls
+from queueber.client.calls.consumes import ConsumeCalls
 from queueber.client.calls.measures import MeasureCalls
 from queueber.client.calls.publishes import Publishes
 from queueber.client.calls.queue_calls import QueueCalls
@@ -31,6 +32,7 @@ class ClientCalls:
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
         self.topic_list = TopicList(connection)
+        self.consumes = ConsumeCalls(connection)
         self.backups = BackupCalls(connection)
         self.measures = MeasureCalls(connection)
         connection.senders.append(self)
