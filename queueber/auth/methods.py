@@ -55,7 +55,7 @@ _QUEUE = (
 
 _SERVICE = (
     _rules(Scope.ANYBODY, "hello authenticate")
-    | _rules(Scope.ANY_CALLER, "describe whoAmI")
+    | _rules(Scope.ANY_CALLER, "describe whoAmI issueTokens")
     | _rules(Scope.EACH, "queue topic listQueues listTopics publish together histories")
     | _rules(Scope.QUEUE, "createQueue configureQueue deleteQueue", Action.ADMINISTER)
     | _rules(Scope.TOPIC, "createTopic configureTopic deleteTopic", Action.ADMINISTER)

@@ -248,6 +248,10 @@ interface Service extends(Queue) {
 
   describeTopic @21 (name :Text) -> (topic :TopicInfo);
   # Does not count as use of the topic. Also describes one that is deleted, but kept for its forks.
+
+  issueTokens @22 () -> (tokens :SessionTokens);
+  # For a caller that has authenticated with a password, or with a refresh token: tokens that stand
+  # for the password. A new password ends them.
 }
 
 struct RemoveManyRequest {
@@ -1097,4 +1101,11 @@ struct ConsumeRequest {
   leaseMs @5 :UInt64;          # 0: as the settings of the group say
   timeoutMs @6 :UInt64;        # how long to wait for the first message
   token @7 :UInt64;            # identifies the call for `withdrawConsume`; 0: none
+}
+
+struct SessionTokens {
+  access @0 :Text;             # a token for calls
+  accessExpiresAtMs @1 :UInt64;
+  refresh @2 :Text;            # a token for `issueTokens` alone
+  refreshExpiresAtMs @3 :UInt64;
 }

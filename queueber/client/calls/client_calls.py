@@ -17,8 +17,8 @@ from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import GroupRef, Link, QueueRef, TopicRef
-from queueber.model import CallerInfo, QueueSettings, ServerInfo, Stats
-from queueber.wire.callers import read_caller
+from queueber.model import CallerInfo, QueueSettings, ServerInfo, SessionTokens, Stats
+from queueber.wire.callers import read_caller, read_tokens
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
 
 
@@ -85,6 +85,11 @@ class ClientCalls:
     def who_am_i(self) -> "Future[CallerInfo]":
         return self.connection.ask(
             lambda link: link.service.whoAmI(), lambda response: read_caller(response.caller)
+        )
+
+    def issue_tokens(self) -> "Future[SessionTokens]":
+        return self.connection.ask(
+            lambda link: link.service.issueTokens(), lambda response: read_tokens(response.tokens)
         )
 
     def create(
