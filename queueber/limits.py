@@ -240,6 +240,19 @@ def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
     return min(message_bytes_max, ANSWER_BYTES + item_bytes_max) - MESSAGE_OVERHEAD_BYTES
 
 
+SQL_CHARS_MAX = 64 * KIB
+"""Of the text of one call, which takes about 100 ms to parse."""
+SQL_STATEMENTS_MAX = 100
+SQL_PARAMS_MAX = 100
+SQL_ROWS_MAX = 10_000
+"""Rows that one statement answers with."""
+SQL_ANSWER_BYTES_MAX = 16 * MIB
+"""Of the values in all rows that one call answers with."""
+SQL_MEMORY_BYTES_MAX = 256 * MIB
+"""What one SELECT may use while it is worked out."""
+SQL_SECONDS_MAX = 30.0
+"""How long the statements of one call may take together."""
+
 READY_WINDOW_ENTRIES = 1024
 """Ready entries that each queue reads ahead into memory, so that a poll seldom seeks."""
 
