@@ -164,6 +164,18 @@ AGENDA_SLACK_MS = MINUTE_MS
 """The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
 long as the topic is there."""
 
+FILTER_CHARS_MAX = 2000
+FILTER_DEPTH_MAX = 32
+FILTER_PATTERN_CHARS_MAX = 200
+FILTER_FIELDS_MAX = 8
+"""A filter: its text, how deep its conditions are nested, a pattern of LIKE; and the fields that a
+partition is chosen by."""
+FILTER_CONTENTS_BYTES_MAX = 64 * KIB
+"""JSON contents that a filter looks into, on the one thread that everybody shares: about half a
+millisecond. Larger ones have no fields for it."""
+FILTER_LIKE_CHARS_MAX = 4096
+"""A text that LIKE looks at; whether a longer one matches is unknown."""
+
 CREDITS_MAX = 1_000_000
 """Messages that a subscriber may grant and has not got yet."""
 DELIVERY_MESSAGES_MAX = 1000
