@@ -1,70 +1,16 @@
-"""What statements answer with."""
+"""Makes the answers of statements."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
+from queueber.model.sql_answers import SqlAnswer, SqlColumn, StatementResult
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of an answer."""
-
-    name: str
-    type: str
-    """As DuckDB has it, such as `VARCHAR` or `BIGINT`."""
-
-
-@dataclass(frozen=True, slots=True)
-class StatementResult:
-    """What one statement answers with: rows, or a message, or both."""
-
-    columns: Sequence[Column] = ()
-    """Without columns there are no rows."""
-    rows: Sequence[Sequence[Any]] = ()
-    row_count: int = 0
-    """How many rows there are; of a statement that changes something, what it changed."""
-    message: str = ""
-
-    def dicts(self) -> list[dict[str, Any]]:
-        """The rows, each with its values by the names of columns."""
-        names = [column.name for column in self.columns]
-        return [dict(zip(names, row, strict=True)) for row in self.rows]
-
-
-@dataclass(frozen=True, slots=True)
-class SqlAnswer:
-    """What a call of `client.sql` answers with: the last statement's rows, and those before."""
-
-    results: Sequence[StatementResult] = field(default_factory=tuple)
-    """One for each statement, in order."""
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns of the last statement."""
-        return [column.name for column in self.results[-1].columns]
-
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self.results[-1].rows]
-
-    @property
-    def message(self) -> str:
-        return self.results[-1].message
-
-    def dicts(self) -> list[dict[str, Any]]:
-        """The rows of the last statement, each with its values by the names of columns."""
-        return self.results[-1].dicts()
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.results[-1].rows)
+__all__ = ["SqlAnswer", "SqlColumn", "StatementResult", "message_of", "rows_of"]
 
 
 def rows_of(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> StatementResult:
     """An answer with rows; columns are pairs of name and type."""
-    return StatementResult([Column(*each) for each in columns], rows, len(rows))
+    return StatementResult([SqlColumn(*each) for each in columns], rows, len(rows))
 
 
 def message_of(text: str, changed: int = 0) -> StatementResult:
