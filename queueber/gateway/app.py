@@ -16,6 +16,7 @@ from queueber.gateway import (
     openapi,
     queues,
     server_routes,
+    sql,
     streams,
     topics,
 )
@@ -42,7 +43,7 @@ from queueber.gateway.streams import subscriptions
 
 ROOMS = (
     health, metrics, server_routes, queues, topics, streams, subscriptions, openapi, histories,
-    dashboard,
+    dashboard, sql,
 )  # fmt: skip
 """Modules with `ROUTES`. A new room is registered here."""
 
@@ -223,7 +224,7 @@ async def _send_problem(send: Sending, problem: Problem) -> None:
     if send.status:
         # The caller sees that the answer was cut short: uvicorn closes the connection.
         raise ConnectionAbortedError(problem.detail)
-    await _send(send, problem.status, PROBLEM_TYPE, [problem.body()], problem.headers)
+    await _send(send, problem.status, problem.kind, [problem.body()], problem.headers)
 
 
 async def _send(

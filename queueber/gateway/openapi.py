@@ -51,7 +51,8 @@ milliseconds. Names in paths are percent-encoded. Where a server is protected, r
 def document(table: RouteTable) -> Schema:
     """The whole description."""
     shown = [route for route in table.routes if route.is_shown]
-    structs = {each for route in shown for each in (route.body, route.answer) if each is not None}
+    named = [each for route in shown for each in (route.body, route.answer, route.error_answer)]
+    structs = {each for each in named if each is not None}
     _, schemas = msgspec.json.schema_components(
         sorted(structs, key=lambda each: each.__qualname__), ref_template=_REF
     )
@@ -168,6 +169,8 @@ def _responses(route: Route) -> Schema:
             "description": f"{phrase}: {', '.join(codes)}" if codes else phrase,
             "content": {PROBLEM_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},
         }
+        if route.error_answer is not None:
+            found[str(status)]["content"][JSON_TYPE] = {"schema": _ref(route.error_answer)}
     return cast(Schema, found)
 
 

@@ -69,6 +69,8 @@ class Route:
     """Further statuses with the same answer, and when they are sent."""
     errors: tuple[type[QueueberError], ...] = ()
     """Errors beyond those that every route may have."""
+    error_answer: type[msgspec.Struct] | None = None
+    """What its own errors are, if they have another form than those of other routes."""
     body_example: object = None
     answer_example: object = None
     is_plain: bool = False

@@ -50,6 +50,10 @@ class GatewaySettings:
     """How long a call is retried while the server is away, before the caller gets 503."""
     stream_wait_ms: int = 30 * SECOND_MS
     """How long a long poll of a stream waits for data; proxies give up after a minute or so."""
+    sql_calls_max: int = 32
+    """Calls of SQL under way in one process."""
+    sql_timeout_ms: int = 30 * SECOND_MS
+    """How long the statements of one call may take."""
     shutdown_timeout_ms: int = 10 * SECOND_MS
     allowed_origins: tuple[str, ...] = ()
     """Origins such as `https://app.example` whose pages may use streams; `*` is any."""
@@ -143,6 +147,8 @@ NUMBERS = (
     Bounded("clients_max", 1, 100_000, "Most connections to the server: one a credential."),
     Bounded("retry_timeout_ms", 0, 600_000, "How long to try while the server is away."),
     Bounded("stream_wait_ms", 1, 600_000, "How long a long poll of a stream waits for data."),
+    Bounded("sql_calls_max", 1, 10_000, "Most calls of SQL under way."),
+    Bounded("sql_timeout_ms", 100, 3_600_000, "How long the statements of a call may take."),
     Bounded("shutdown_timeout_ms", 0, 600_000, "How long a shutdown waits for requests."),
 )
 """The numbers, with the lowest and the highest value of each."""
