@@ -1,6 +1,6 @@
 """The parameters of a statement: `$1`, `$2`, … or `?` for one after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from math import isfinite
 
@@ -23,18 +23,19 @@ class Parameters:
             _check(index, value)
         self._values = values
         self._used: set[int] = set()
-        self._style = ""
-        self._marks = 0
+        self._marks: list[int] = []
+
+    def number_marks(self, tokens: Iterable[Token]) -> None:
+        """Each `?` is the next parameter, in the order in which they were written."""
+        listed = list(tokens)
+        self._marks = sorted(token.start_pos or 0 for token in listed if token == "?")
+        if 0 < len(self._marks) < len(listed):
+            raise InvalidParameter("params: a statement has either ? or $1, not both")
 
     def value(self, token: Token) -> object:
         """The value of a placeholder, as it was given."""
-        style = "?" if token == "?" else "$"
-        if self._style not in ("", style):
-            raise InvalidParameter("params: a statement has either ? or $1, not both")
-        self._style = style
-        if style == "?":
-            self._marks += 1
-        index = self._marks if style == "?" else int(token[1:])
+        place = token.start_pos or 0
+        index = self._marks.index(place) + 1 if token == "?" else int(token[1:])
         if index > len(self._values):
             raise InvalidParameter(
                 f"params: line {token.line}, column {token.column} needs parameter {index}, and "

@@ -60,6 +60,7 @@ def parse(
         raise ParamsWithBatch(
             f"params: they go with one statement, and there are {len(found)}; send each by itself"
         )
+    given.number_marks(each for each in _tokens(tree) if each.type == "PARAM")
     read = [_Reader(text, given).read(each) for each in found]
     if not isinstance(read[0], made.Select):  # what a query uses, DuckDB knows
         given.check_all_used()
