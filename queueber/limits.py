@@ -128,6 +128,10 @@ SCHEMAS_MAX = 1_000
 GROUP_NAME_BYTES_MAX = 255
 GROUP_RESET_MAX = 100_000
 """Messages that are leased or to be retried, when a shared group is reset: one write drops them."""
+GROUP_ACK_MAX = 100_000
+"""Messages that are leased or to be retried, and that a shared group settles by one offset."""
+WINDOW_DELAYED_MAX = 1_000
+"""Runs of delayed messages that a poll of one partition passes over in search of a ready one."""
 BRIDGE_RETRY_MS = SECOND_MS
 """When a bridge whose queue had no room tries again."""
 BRIDGE_BYTES_MAX = 4 * MIB

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import ClassVar
 
 import msgspec
 
@@ -44,8 +43,6 @@ _CHALLENGE = 'Bearer realm="queueber", Basic realm="queueber", charset="UTF-8"'
 class Problem(Exception):
     """An answer that is an error: of the server, or of HTTP itself."""
 
-    kind: ClassVar[str] = PROBLEM_TYPE
-    """The media type of its body."""
     status: int
     code: str
     detail: str

@@ -14,7 +14,7 @@ import msgspec
 from starlette.responses import Response
 
 from queueber.errors import QueueberError
-from queueber.gateway.problems import invalid, of_http
+from queueber.gateway.problems import Problem, invalid, of_http
 
 
 class NoQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,8 +69,6 @@ class Route:
     """Further statuses with the same answer, and when they are sent."""
     errors: tuple[type[QueueberError], ...] = ()
     """Errors beyond those that every route may have."""
-    error_answer: type[msgspec.Struct] | None = None
-    """What its own errors are, if they have another form than those of other routes."""
     body_example: object = None
     answer_example: object = None
     is_plain: bool = False
@@ -83,6 +81,10 @@ class Route:
     """Whether it asks the server, as its caller."""
     is_shown: bool = True
     """Whether OpenAPI names it."""
+    error_body: Callable[[Problem], tuple[int, bytes]] | None = None
+    """If its callers read errors in another form: the status, and the JSON of an error."""
+    error_answer: type[msgspec.Struct] | None = None
+    """What that JSON is, if it has not the usual two fields."""
 
     @property
     def names(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Statements about consumer groups: what they read, and how far they are."""
 
+from queueber import consuming
 from queueber.client import AsyncClient
 from queueber.errors import NotFound
 from queueber.sql import statements as made
@@ -25,17 +26,14 @@ _ACKED = (
 
 
 async def consume(client: AsyncClient, statement: made.Consume, bounds: Bounds) -> StatementResult:
-    from queueber import consuming
-
     limit = min(statement.limit, bounds.rows_max)
     found = await consuming.consume(
         client,
         statement.topic,
         statement.group,
-        statement.start,
+        consuming.Start(statement.start),
         limit,
         partition=statement.partition,
-        wait_s=0,
     )
     rows = [
         (
@@ -54,8 +52,6 @@ async def consume(client: AsyncClient, statement: made.Consume, bounds: Bounds) 
 
 
 async def ack(client: AsyncClient, statement: made.Ack, _: Bounds) -> StatementResult:
-    from queueber import consuming
-
     committed = await consuming.acknowledge(
         client,
         statement.topic,

@@ -26,6 +26,7 @@ from queueber.model import (
     Published,
     QueueSettings,
     ServerInfo,
+    SessionTokens,
     SqlAnswer,
     Stats,
     TopicInfo,
@@ -220,6 +221,14 @@ class AsyncClient:
     async def who_am_i(self) -> CallerInfo:
         """The name and the grants of this program, as the server knows it."""
         return await wait_for_async(self._connected().who_am_i())
+
+    async def issue_tokens(self) -> SessionTokens:
+        """Tokens that stand for the password of this user, for an hour and for a week: the first
+        for `connect(token=)`, the second for new tokens alone. A new password ends them.
+
+        Only for a client that connected with a password, or with a refresh token.
+        """
+        return await wait_for_async(self._connected().issue_tokens())
 
     async def metrics(self) -> list[MetricFamily]:
         """What the server measures; docs/metrics.md says what each metric means."""

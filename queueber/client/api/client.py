@@ -27,6 +27,7 @@ from queueber.model import (
     Published,
     QueueSettings,
     ServerInfo,
+    SessionTokens,
     SqlAnswer,
     Stats,
     TopicInfo,
@@ -216,6 +217,14 @@ class Client:
     def who_am_i(self) -> CallerInfo:
         """The name and the grants of this program, as the server knows it."""
         return wait_for(self._connected().who_am_i())
+
+    def issue_tokens(self) -> SessionTokens:
+        """Tokens that stand for the password of this user, for an hour and for a week: the first
+        for `connect(token=)`, the second for new tokens alone. A new password ends them.
+
+        Only for a client that connected with a password, or with a refresh token.
+        """
+        return wait_for(self._connected().issue_tokens())
 
     def metrics(self) -> list[MetricFamily]:
         """What the server measures; docs/metrics.md says what each metric means."""

@@ -41,18 +41,16 @@ _CODES: tuple[tuple[type[QueueberError], str], ...] = (
     (errors.PermissionDenied, "PERMISSION_DENIED"),
 )
 
+_OF_GATEWAY = {"INVALID_ARGUMENT": "INVALID_PARAMETER", "INTERNAL": "INTERNAL_ERROR"}
+"""Where KalamDB has another word for what the gateway refuses before it looks at the statement."""
+
 
 @dataclass(slots=True)
 class SqlProblem(Problem):
-    """An error of SQL: its answer has another form than that of other errors."""
+    """An error of SQL, with what only its answer tells."""
 
-    kind = "application/json"
     took: float = 0.0
     details: str | None = None
-
-    def body(self) -> bytes:
-        error = SqlErrorDetail(self.code, self.detail, self.details)
-        return msgspec.json.encode(SqlErrorAnswer("error", [], self.took, error))
 
 
 def sql_problem(error: QueueberError, took: float) -> SqlProblem:
@@ -75,3 +73,12 @@ def sql_problem(error: QueueberError, took: float) -> SqlProblem:
 def too_many(count: int) -> SqlProblem:
     sentence = f"the gateway is busy: {count} calls of SQL are under way; retry"
     return SqlProblem(429, TOO_MANY, sentence, {"retry-after": str(RETRY_SECONDS)})
+
+
+def sql_error(problem: Problem) -> tuple[int, bytes]:
+    """The status and the body of an error, also of one that the gateway itself raised."""
+    is_ours = isinstance(problem, SqlProblem)
+    took, details = (problem.took, problem.details) if is_ours else (0.0, None)
+    code = problem.code if is_ours else _OF_GATEWAY.get(problem.code, problem.code)
+    error = SqlErrorDetail(code, problem.detail, details)
+    return problem.status, msgspec.json.encode(SqlErrorAnswer("error", [], took, error))

@@ -10,7 +10,7 @@ from queueber.errors import QueueberError, Unauthenticated
 from queueber.gateway.bounds import Bound
 from queueber.gateway.calls import Call
 from queueber.gateway.routes import NoQuery, Route
-from queueber.gateway.sql.failures import SqlErrorAnswer, sql_problem, too_many
+from queueber.gateway.sql.failures import SqlErrorAnswer, sql_error, sql_problem, too_many
 from queueber.gateway.sql.json_values import DataType, data_type, encoded_rows
 from queueber.limits import MIB, SECOND_MS
 from queueber.model import StatementResult
@@ -102,7 +102,7 @@ ROUTES = (
         "POST", "/v1/api/sql", run_sql, "Run statements of SQL", "sql",
         description="See docs/sql.md. The first statement that fails ends the call; those before "
         "it have happened.",
-        body=SqlRequest, answer=SqlResponse, error_answer=SqlErrorAnswer,
+        body=SqlRequest, answer=SqlResponse, error_body=sql_error, error_answer=SqlErrorAnswer,
         errors=(
             errors.NotFound, errors.AlreadyExists, errors.FailedPrecondition, errors.OutOfRange,
             errors.ResourceExhausted, errors.OutcomeUnknown,

@@ -90,11 +90,11 @@ def test_a_namespace_has_no_effect(gateway: GatewayProcess, topic: str) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"sql": 5}, {"sql": "SHOW TABLES", "params": "a"}, []])
-def test_a_body_of_another_form_is_a_problem(gateway: GatewayProcess, body: object) -> None:
+def test_a_body_of_another_form_is_refused(gateway: GatewayProcess, body: object) -> None:
     answer = gateway.ask("POST", "/v1/api/sql", raw=json.dumps(body).encode(),
                          headers={"content-type": "application/json"})  # fmt: skip
 
-    assert (answer.status, answer.code) == (400, "INVALID_ARGUMENT")
+    assert (answer.status, answer.json["error"]["code"]) == (400, "INVALID_PARAMETER")
 
 
 def test_a_large_answer_comes_whole(gateway: GatewayProcess, server: ServerProcess) -> None:
