@@ -264,8 +264,6 @@ SQL_ROWS_MAX = 10_000
 """Rows that one statement answers with."""
 SQL_ANSWER_BYTES_MAX = 16 * MIB
 """Of the values in all rows that one call answers with."""
-SQL_MEMORY_BYTES_MAX = 256 * MIB
-"""What one SELECT may use while it is worked out."""
 SQL_SECONDS_MAX = 30.0
 """How long the statements of one call may take together."""
 

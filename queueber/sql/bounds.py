@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from queueber.limits import (
     SQL_ANSWER_BYTES_MAX,
     SQL_CHARS_MAX,
-    SQL_MEMORY_BYTES_MAX,
     SQL_PARAMS_MAX,
     SQL_ROWS_MAX,
     SQL_SECONDS_MAX,
@@ -25,7 +24,5 @@ class Bounds:
     """Of the answer to one statement."""
     answer_bytes_max: int = SQL_ANSWER_BYTES_MAX
     """Of the values of all rows that the call answers with."""
-    memory_bytes_max: int = SQL_MEMORY_BYTES_MAX
-    """What one SELECT may use while it is worked out."""
     seconds_max: float = SQL_SECONDS_MAX
     """All statements together."""

@@ -19,8 +19,6 @@ class Parameters:
     def __init__(self, values: Sequence[object], count_max: int) -> None:
         if len(values) > count_max:
             raise InvalidParameter(f"params: there are {len(values)}; the limit is {count_max}")
-        for index, value in enumerate(values, 1):
-            _check(index, value)
         self._values = values
         self._used: set[int] = set()
         self._marks: list[int] = []
@@ -42,7 +40,9 @@ class Parameters:
                 f"{len(self._values)} were given"
             )
         self._used.add(index)
-        return self._values[index - 1]
+        value = self._values[index - 1]
+        _check(index, value)
+        return value
 
     def text(self, token: Token) -> str:
         value = self.value(token)

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from time import monotonic
 
 from lark.exceptions import UnexpectedInput
 
-from queueber import Client
+from queueber import Client, clock
 from queueber.errors import QueueberError
 from queueber.sql.parser import grammar
 from queueber.sql.printer import name as quoted
@@ -47,9 +46,9 @@ class Names:
         return self._queues
 
     def _refresh(self) -> None:
-        if monotonic() < self._asked_at + _KEEP_SECONDS:
+        if clock.seconds() < self._asked_at + _KEEP_SECONDS:
             return
-        self._asked_at = monotonic()
+        self._asked_at = clock.seconds()
         try:
             self._topics = list(islice(self._client.topics(), _NAMES_MAX))
             self._queues = [each.name for each in self._client.queues()][:_NAMES_MAX]

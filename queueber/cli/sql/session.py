@@ -1,8 +1,6 @@
 """Runs texts of SQL against one server, and prints each answer as soon as it is there."""
 
-from time import perf_counter
-
-from queueber import Client
+from queueber import Client, clock
 from queueber.cli.exits import Failure, failure_of
 from queueber.cli.sql.answers import Printer
 from queueber.client.transport.futures import wait_for
@@ -31,7 +29,7 @@ class Session:
         """Run all statements of a text; raises what ends it, with the statement in its message."""
         statements = parse(text, bounds=_BOUNDS)
         for number, statement in enumerate(statements, 1):
-            begun = perf_counter()
+            begun = clock.seconds()
             try:
                 result = self.ask(statement)
             except QueueberError as error:
@@ -41,7 +39,7 @@ class Session:
                 shown = " ".join(printed(statement).split())[:_SHOWN_MAX]
                 place = f"in statement {number} of {len(statements)}: {shown}"
                 raise Failure(f"{failure.message}\n{place}", failure.exit_code) from error
-            self.printer.show(result, perf_counter() - begun)
+            self.printer.show(result, clock.seconds() - begun)
 
     def ask(self, statement: Statement) -> StatementResult:
         """What one statement answers with; an interrupt ends it."""

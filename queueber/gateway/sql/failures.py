@@ -41,6 +41,8 @@ _CODES: tuple[tuple[type[QueueberError], str], ...] = (
     (errors.PermissionDenied, "PERMISSION_DENIED"),
 )
 
+_ARGUMENTS = {"sql": "INVALID_SQL", "params": "INVALID_PARAMETER"}
+"""The argument that a sentence is about, and its code."""
 _OF_GATEWAY = {"INVALID_ARGUMENT": "INVALID_PARAMETER", "INTERNAL": "INTERNAL_ERROR"}
 """Where KalamDB has another word for what the gateway refuses before it looks at the statement."""
 
@@ -57,6 +59,8 @@ def sql_problem(error: QueueberError, took: float) -> SqlProblem:
     """The answer for what the parser, the client or the server refused."""
     problem = problem_of(error)
     code = next((code for kind, code in _CODES if isinstance(error, kind)), EXECUTION)
+    if isinstance(error, errors.InvalidArgument):
+        code = _ARGUMENTS.get(problem.detail.partition(":")[0], code)
     if problem.status == 429:
         code = TOO_MANY
     notes = getattr(error, "__notes__", None)
@@ -77,8 +81,9 @@ def too_many(count: int) -> SqlProblem:
 
 def sql_error(problem: Problem) -> tuple[int, bytes]:
     """The status and the body of an error, also of one that the gateway itself raised."""
-    is_ours = isinstance(problem, SqlProblem)
-    took, details = (problem.took, problem.details) if is_ours else (0.0, None)
-    code = problem.code if is_ours else _OF_GATEWAY.get(problem.code, problem.code)
-    error = SqlErrorDetail(code, problem.detail, details)
+    if isinstance(problem, SqlProblem):
+        took, error = problem.took, SqlErrorDetail(problem.code, problem.detail, problem.details)
+    else:
+        code = _OF_GATEWAY.get(problem.code, problem.code)
+        took, error = 0.0, SqlErrorDetail(code, problem.detail)
     return problem.status, msgspec.json.encode(SqlErrorAnswer("error", [], took, error))

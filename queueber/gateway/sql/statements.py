@@ -1,11 +1,10 @@
 """`POST /v1/api/sql`: statements as a client of KalamDB sends them."""
 
-from time import perf_counter
 from typing import Any
 
 import msgspec
 
-from queueber import errors
+from queueber import clock, errors
 from queueber.errors import QueueberError, Unauthenticated
 from queueber.gateway.bounds import Bound
 from queueber.gateway.calls import Call
@@ -59,7 +58,7 @@ class SqlResponse(msgspec.Struct):
 
 
 async def run_sql(call: Call[NoQuery, SqlRequest]) -> SqlResponse:
-    begun = perf_counter()
+    begun = clock.seconds()
     settings, asked = call.settings, call.body
     bound = call.state.setdefault(_STATE, Bound("calls of SQL", settings.sql_calls_max))
     assert isinstance(bound, Bound)
@@ -94,7 +93,7 @@ async def _answered(
 
 
 def _took(begun: float) -> float:
-    return round((perf_counter() - begun) * SECOND_MS, 3)
+    return round((clock.seconds() - begun) * SECOND_MS, 3)
 
 
 ROUTES = (
