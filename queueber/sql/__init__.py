@@ -1,0 +1,1 @@
+"""SQL over queues and topics, for the gateway, the command line and the client."""
