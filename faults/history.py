@@ -10,7 +10,8 @@ column may be empty, as in `NewItems`):
 | operation | arguments | answer |
 | --- | --- | --- |
 | add | contents, keys, delays_ms, batch, producer (id, epoch, sequence) | ids, duplicates |
-| poll | lease_ms, bound | lease, ids, contents |
+| poll | lease_ms, bound, partition (of a group, if it is for one) | lease, ids, contents |
+| ack_up_to (of a group) | partition, offset | offset |
 | extend | leases, leases_ms | done |
 | remove, release | ids, leases | done |
 | complete | ids, leases, results | done |

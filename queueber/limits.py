@@ -128,6 +128,10 @@ SCHEMAS_MAX = 1_000
 GROUP_NAME_BYTES_MAX = 255
 GROUP_RESET_MAX = 100_000
 """Messages that are leased or to be retried, when a shared group is reset: one write drops them."""
+GROUP_ACK_MAX = 100_000
+"""Messages that are leased or to be retried, and that a shared group settles by one offset."""
+WINDOW_DELAYED_MAX = 1_000
+"""Runs of delayed messages that a poll of one partition passes over in search of a ready one."""
 BRIDGE_RETRY_MS = SECOND_MS
 """When a bridge whose queue had no room tries again."""
 BRIDGE_BYTES_MAX = 4 * MIB
@@ -163,6 +167,18 @@ TTL_SLACK_PART = 16
 AGENDA_SLACK_MS = MINUTE_MS
 """The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
 long as the topic is there."""
+
+FILTER_CHARS_MAX = 2000
+FILTER_DEPTH_MAX = 32
+FILTER_PATTERN_CHARS_MAX = 200
+FILTER_FIELDS_MAX = 8
+"""A filter: its text, how deep its conditions are nested, a pattern of LIKE; and the fields that a
+partition is chosen by."""
+FILTER_CONTENTS_BYTES_MAX = 64 * KIB
+"""JSON contents that a filter looks into, on the one thread that everybody shares: about half a
+millisecond. Larger ones have no fields for it."""
+FILTER_LIKE_CHARS_MAX = 4096
+"""A text that LIKE looks at; whether a longer one matches is unknown."""
 
 CREDITS_MAX = 1_000_000
 """Messages that a subscriber may grant and has not got yet."""
@@ -262,6 +278,17 @@ def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
     """Most bytes of items in one answer."""
     return min(message_bytes_max, ANSWER_BYTES + item_bytes_max) - MESSAGE_OVERHEAD_BYTES
 
+
+SQL_CHARS_MAX = 64 * KIB
+"""Of the text of one call, which takes about 100 ms to parse."""
+SQL_STATEMENTS_MAX = 100
+SQL_PARAMS_MAX = 100
+SQL_ROWS_MAX = 10_000
+"""Rows that one statement answers with."""
+SQL_ANSWER_BYTES_MAX = 16 * MIB
+"""Of the values in all rows that one call answers with."""
+SQL_SECONDS_MAX = 30.0
+"""How long the statements of one call may take together."""
 
 READY_WINDOW_ENTRIES = 1024
 """Ready entries that each queue reads ahead into memory, so that a poll seldom seeks."""

@@ -8,9 +8,13 @@ from faults import records
 from faults.history import printed
 from faults.simulation.caller import Caller
 from faults.simulation.contact import Contact
+from faults.topics.settled import ACK_UP_TO
 from queueber.engine.topics.groups import cursor, get_group
+from queueber.ids import reference
 from queueber.model import (
     Bounds,
+    Consuming,
+    Delivery,
     ForkAt,
     GroupAck,
     GroupSettings,
@@ -18,6 +22,7 @@ from queueber.model import (
     NewItems,
     NewMessages,
     PackedMessages,
+    Polled,
     Position,
     Publication,
     Published,
@@ -45,6 +50,42 @@ class GroupCaller(Caller):
     def _target(self, service: Service, session: Session) -> QueueHandle:
         topic, _, group = self.queue.partition("/")
         return service.groups.open_group(handle(service, session, topic), group)
+
+    async def consume(self, partition: int, count: int, *, lease_ms: int, wait_ms: int) -> Polled:
+        """A window of one partition; without a lease if there is none."""
+        topic, _, group = self.queue.partition("/")
+        asked = Consuming(group, partition, messages_max=count, lease_ms=lease_ms)
+        found: Delivery | None = await self.call(
+            "poll",
+            {"count": count, "lease_ms": lease_ms, "bound": False, "partition": partition},
+            lambda service, queue: service.windows.consume(
+                handle(service, queue.session, topic), asked, wait_ms=wait_ms
+            ),
+            lambda found: records.polled(found.lease, *_window(found)),
+        )
+        return Polled() if found is None else Polled.of(found.lease, *_window(found))
+
+    async def ack_up_to(self, partition: int, offset: int) -> None:
+        topic, _, group = self.queue.partition("/")
+        await self.call(
+            ACK_UP_TO,
+            {"partition": partition, "offset": offset},
+            lambda service, queue: service.groups.ack(
+                handle(service, queue.session, topic), group, partition, offset
+            ),
+            lambda offset: {"offset": offset},
+        )
+
+
+def _window(found: Delivery) -> tuple[list[bytes], list[bytes]]:
+    """The references and payloads of a delivery."""
+    packed, partition = found.slice.packed, found.slice.partition
+    ids: list[bytes] = [
+        reference(partition, offset)
+        for each in packed
+        for offset in range(each.offset, each.offset + each.count)
+    ]
+    return ids, [payload for each in packed for payload in each.split()]
 
 
 class TopicCaller(Contact):

@@ -5,8 +5,8 @@ from faults.history import printed
 from faults.simulation.reading import items_of
 from faults.simulation.topic_caller import told_messages
 from faults.simulation.topic_roles import DEDUP_WINDOW_MS
-from faults.topics.facts import place_id
 from faults.topics.final import FinalPartition, FinalTopic, FinalTopics
+from faults.topics.settled import place_id
 from queueber.db.records import blocks
 from queueber.engine.topics.groups import cursor
 from queueber.engine.topics.read import read

@@ -8,7 +8,8 @@ from faults.simulation.caller import Caller
 from faults.simulation.network import ConnectionLost
 from faults.simulation.roles import DELAYS_MS, LEASES_MS
 from faults.simulation.stream_roles import STREAM, STREAM_TYPE, stream
-from faults.simulation.topic_caller import TopicCaller
+from faults.simulation.topic_caller import GroupCaller, TopicCaller
+from queueber.ids import split_reference
 from queueber.model import (
     ForkAt,
     MessageSlice,
@@ -217,6 +218,39 @@ async def consume(caller: Caller) -> None:
                     await caller.release(some, lease)
                 case "extend":
                     await caller.extend(lease, random.choice(LEASES_MS))
+                case _:
+                    caller.hang_up()
+        except ConnectionLost:
+            continue
+
+
+async def consume_partition(caller: GroupCaller) -> None:
+    """A consumer that reads on in one partition, and acknowledges up to an offset."""
+    random = caller.random
+    lease_ms = random.choice(LEASES_MS)
+    while not caller.rumours.is_over:
+        partition = random.randrange(PARTITIONS)
+        try:
+            polled = await caller.consume(
+                partition,
+                random.randint(1, 4),
+                lease_ms=lease_ms,
+                wait_ms=random.choice([0, 20, 50]),
+            )
+            if not polled.ids:
+                await caller.sleep_ms(3)
+                continue
+            await caller.sleep_ms(random.choice([0.2, 2, lease_ms / 2, lease_ms * 1.5]))
+            last = split_reference(polled.ids[-1])[1]
+            match random.choice(["up to", "up to", "up to", "back", "ack", "fail", "hang up"]):
+                case "up to":
+                    await caller.ack_up_to(partition, last + 1)
+                case "back":
+                    await caller.ack_up_to(partition, max(0, last - random.randint(0, 4)))
+                case "ack":
+                    await caller.remove(list(polled.ids[:2]), polled.lease_id)
+                case "fail":
+                    await caller.fail(list(polled.ids[:1]), polled.lease_id, -1)
                 case _:
                     caller.hang_up()
         except ConnectionLost:

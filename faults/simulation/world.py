@@ -29,6 +29,7 @@ from faults.simulation.topic_roles import (
     SHARED,
     TOPIC_ROLES,
     consume,
+    consume_partition,
     topics_to_create,
 )
 from faults.topics.checker import check_topics
@@ -141,10 +142,11 @@ class World:
             callers.append(GROUP_ROLES[name](self._subscriber(f"{name} {len(callers)}")))
         if random.random() < 0.5:
             callers.append(bear_again(self._topic_caller("reborn")))
-        for number in range(random.randint(0, 2)):
+        for number in range(random.randint(0, 3)):
             consumer = Random(random.random())
+            role = consume_partition if random.random() < 0.5 else consume
             callers.append(
-                consume(
+                role(
                     GroupCaller(
                         f"consumer {number}", f"{PLAIN}/{SHARED}", self._network, self._recorder,
                         self._rumours, consumer,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from faults.facts import Violation
 from faults.final_state import FinalState
 from faults.history import History
-from faults.topics import calls, conditions, messages, pushes
+from faults.topics import calls, conditions, messages, pushes, settled
 from faults.topics.facts import TopicFacts
 from faults.topics.final import FinalTopics
 
@@ -41,6 +41,8 @@ def check_topics(
     facts = TopicFacts(history, final)
     found = [violation for rule in TOPIC_RULES.values() for violation in rule(facts)]
     found += calls.together(facts, queues)
+    found += settled.settled(history, queues)
+    found += settled.windows(history)
     for queue, topic in bridges.items():
         found += calls.bridged(facts, queues[queue], topic)
     return found

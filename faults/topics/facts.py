@@ -8,6 +8,7 @@ from typing import Any
 
 from faults.history import TOPICS, Call, History, Outcome
 from faults.topics.final import FinalTopic, FinalTopics, Message
+from faults.topics.settled import ACK_UP_TO, as_cancel, place_id
 
 _SHOWS = ("read", "delivered", "pushed")
 """Operations whose answers have messages."""
@@ -133,6 +134,8 @@ def with_adds(history: History, groups: Mapping[str, str], bridges: Mapping[str,
     """
     calls = list(history.calls)
     for call in history.calls:
+        if call.operation == ACK_UP_TO and call.may_have_happened:
+            calls.append(as_cancel(call))
         if call.queue != TOPICS or not call.may_have_happened:
             continue
         if call.operation == "together":
@@ -178,8 +181,3 @@ def _add(call: Call, queue: str, arguments: dict[str, Any], answer: dict[str, An
 def _added(answer: dict[str, Any]) -> dict[str, Any]:
     places = zip(answer["partitions"], answer["offsets"], strict=True)
     return {"ids": [place_id(*place) for place in places], "duplicates": answer["duplicates"]}
-
-
-def place_id(partition: int, offset: int) -> str:
-    """The reference of a message, as a history has ids."""
-    return f"{partition:016x}{offset:016x}"

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from queueber.auth.callers import Caller
 from queueber.auth.passwords import NOBODY, is_password
+from queueber.auth.sessions import Sessions, is_session_token
 from queueber.auth.throttle import Throttle
 from queueber.auth.token_file import Entry, read_token_file
 from queueber.auth.tokens import digest, split_token
@@ -33,6 +34,8 @@ class Sources(Protocol):
     """Where credentials are, as the options of the server name it."""
 
     @property
+    def data_dir(self) -> Path: ...
+    @property
     def tokens_file(self) -> Path | None: ...
     @property
     def jwt_keys_file(self) -> Path | None: ...
@@ -52,6 +55,7 @@ class Authenticator:
         self._entries: dict[tuple[str, str], Entry] = {}
         self._callers: dict[Entry, Caller] = {}
         self._web_tokens: WebTokens | None = None
+        self._sessions = Sessions(sources.data_dir, clock)
         self._proof_key = secrets.token_bytes(32)
         self._proven: dict[Entry, bytes] = {}
         """Of users who have shown their password, a digest with a key that only this process has.
@@ -73,12 +77,15 @@ class Authenticator:
         self._entries = {entry.key: entry for entry in entries}
         # An entry that did not change keeps its caller.
         self._callers = {
-            entry: self._callers.get(entry)
-            or Caller(entry.name, entry.grants, entry.expires_at_ms, origin=entry)
-            for entry in entries
+            entry: self._callers.get(entry) or self._caller(entry) for entry in entries
         }
         self._proven = {e: proof for e, proof in self._proven.items() if e in self._callers}
         self._web_tokens = web_tokens
+
+    def _caller(self, entry: Entry) -> Caller:
+        """Of an entry of the file. Those with a password may have tokens instead of it."""
+        issue = partial(self._sessions.issue, entry) if entry.password is not None else None
+        return Caller(entry.name, entry.grants, entry.expires_at_ms, origin=entry, issue=issue)
 
     def is_current(self, caller: Caller) -> bool:
         """Whether the files still have what the caller has authenticated with, unchanged."""
@@ -107,6 +114,8 @@ class Authenticator:
     def _by_token(self, token: str) -> Caller:
         if not token or len(token) > TOKEN_BYTES_MAX:
             raise Unauthenticated(_WRONG)
+        if is_session_token(token):
+            return self._by_session(token)
         parts = split_token(token)
         if parts is None and self._web_tokens is not None and token.count(".") == 2:
             return self._web_tokens.read(token)
@@ -117,6 +126,16 @@ class Authenticator:
         if entry is None or not is_right:
             raise Unauthenticated(_WRONG)
         return self._unless_expired(entry)
+
+    def _by_session(self, token: str) -> Caller:
+        found = self._sessions.read(token, lambda name: self._entries.get(("user", name)))
+        if found is None:
+            raise Unauthenticated(_WRONG)
+        entry, expires_at_ms = found.entry, found.expires_at_ms
+        if not found.is_refresh:
+            return Caller(entry.name, entry.grants, expires_at_ms, origin=entry)
+        issue = partial(self._sessions.issue, entry, expires_at_ms)
+        return Caller(entry.name, (), expires_at_ms, origin=entry, issue=issue)
 
     async def _by_password(self, user: str, password: str, host: str) -> Caller:
         if len(password.encode()) > PASSWORD_BYTES_MAX:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from queueber.auth.patterns import EVERYTHING, fixed_prefix, matches
 from queueber.auth.roles import ROLES, SERVER_ACTIONS, Action
 from queueber.limits import TOPIC_NAME_BYTES_MAX
-from queueber.model import CallerInfo, Grant
+from queueber.model import CallerInfo, Grant, SessionTokens
 
 _CACHED_NAMES_MAX = 10_000
 """Names whose actions a caller remembers, about 200 bytes each."""
@@ -58,10 +58,13 @@ class Caller:
         expires_at_ms: int = 0,
         *,
         origin: Hashable = None,
+        issue: Callable[[], SessionTokens] | None = None,
     ) -> None:
         """The roles of the grants are known ones. It ends at `expires_at_ms`; 0: never. `origin`
-        is what it was found by, to see later whether that is still there."""
+        is what it was found by, to see later whether that is still there. `issue` makes tokens for
+        one that has shown a password."""
         self.origin = origin
+        self.issue = issue
         self.name = name
         self.grants = tuple(grants)
         self.expires_at_ms = expires_at_ms

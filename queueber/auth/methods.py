@@ -55,7 +55,7 @@ _QUEUE = (
 
 _SERVICE = (
     _rules(Scope.ANYBODY, "hello authenticate")
-    | _rules(Scope.ANY_CALLER, "describe whoAmI")
+    | _rules(Scope.ANY_CALLER, "describe whoAmI issueTokens")
     | _rules(Scope.EACH, "queue topic listQueues listTopics publish together histories")
     | _rules(Scope.QUEUE, "createQueue configureQueue deleteQueue", Action.ADMINISTER)
     | _rules(Scope.TOPIC, "createTopic configureTopic deleteTopic", Action.ADMINISTER)
@@ -66,7 +66,7 @@ _SERVICE = (
 
 _TOPIC = (
     _rules(Scope.OWN, "publish", Action.ADD)
-    | _rules(Scope.OWN, "ack createGroup", Action.WORK)
+    | _rules(Scope.OWN, "ack createGroup consume withdrawConsume", Action.WORK)
     # Without a group it is a read that goes on; with one it is the work of a consumer.
     | _rules(Scope.OWN, "subscribe", Action.WORK, Action.READ)
     | _rules(Scope.OWN, "read describe find listGroups describeGroup", Action.READ)

@@ -12,10 +12,12 @@ from queueber.gateway import (
     dashboard,
     health,
     histories,
+    kalam,
     metrics,
     openapi,
     queues,
     server_routes,
+    sql,
     streams,
     topics,
 )
@@ -41,8 +43,8 @@ from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams import subscriptions
 
 ROOMS = (
-    health, metrics, server_routes, queues, topics, streams, subscriptions, openapi, histories,
-    dashboard,
+    health, metrics, server_routes, queues, topics, streams, subscriptions, kalam, sql, openapi,
+    histories, dashboard,
 )  # fmt: skip
 """Modules with `ROUTES`. A new room is registered here."""
 
@@ -113,12 +115,12 @@ class Gateway:
         except HungUp:
             sending.status = HUNG_UP
         except Problem as problem:
-            await _send_problem(sending, problem)
+            await _send_problem(sending, problem, route)
         except QueueberError as error:
-            await _send_problem(sending, problem_of(error))
+            await _send_problem(sending, problem_of(error), route)
         except Exception as error:  # noqa: BLE001  one request fails, and the log says why
             log.error("request_failed", path=scope["path"], exc_info=error)
-            await _send_problem(sending, Problem(500, "INTERNAL", _OUR_FAULT))
+            await _send_problem(sending, Problem(500, "INTERNAL", _OUR_FAULT), route)
         for observe in self.observers:
             observe(route, scope["method"], sending.status, loop.time() - begun)
 
@@ -219,10 +221,14 @@ async def _send_answer(
     await _send(send, status, JSON_TYPE, pieces, headers)
 
 
-async def _send_problem(send: Sending, problem: Problem) -> None:
+async def _send_problem(send: Sending, problem: Problem, route: Route | None) -> None:
     if send.status:
         # The caller sees that the answer was cut short: uvicorn closes the connection.
         raise ConnectionAbortedError(problem.detail)
+    if route is not None and route.error_body is not None:
+        status, body = route.error_body(problem)
+        await _send(send, status, JSON_TYPE, [body], problem.headers)
+        return
     await _send(send, problem.status, PROBLEM_TYPE, [problem.body()], problem.headers)
 
 

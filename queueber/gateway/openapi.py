@@ -39,6 +39,14 @@ _PROBLEM: Schema = {
     "additionalProperties": {"type": "integer"},
 }
 
+_PLAIN_ERROR: Schema = {
+    "type": "object",
+    "description": "What went wrong, as clients of KalamDB read it.",
+    "required": ["error", "code"],
+    "properties": {"error": {"type": "string"}, "code": {"type": "string"}},
+    "additionalProperties": {"type": "integer"},
+}
+
 _BYTES: Schema = {"type": "string", "format": "binary"}
 
 _INTRODUCTION = """\
@@ -51,7 +59,8 @@ milliseconds. Names in paths are percent-encoded. Where a server is protected, r
 def document(table: RouteTable) -> Schema:
     """The whole description."""
     shown = [route for route in table.routes if route.is_shown]
-    structs = {each for route in shown for each in (route.body, route.answer) if each is not None}
+    named = [each for route in shown for each in (route.body, route.answer, route.error_answer)]
+    structs = {each for each in named if each is not None}
     _, schemas = msgspec.json.schema_components(
         sorted(structs, key=lambda each: each.__qualname__), ref_template=_REF
     )
@@ -71,7 +80,7 @@ def document(table: RouteTable) -> Schema:
         },
         "paths": paths,
         "components": {
-            "schemas": {**schemas, "Problem": _PROBLEM},
+            "schemas": {**schemas, "Problem": _PROBLEM, "PlainError": _PLAIN_ERROR},
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "password": {"type": "http", "scheme": "basic"},
@@ -166,9 +175,17 @@ def _responses(route: Route) -> Schema:
         phrase = HTTPStatus(status).phrase
         found[str(status)] = {
             "description": f"{phrase}: {', '.join(codes)}" if codes else phrase,
-            "content": {PROBLEM_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},
+            "content": _error_content(route),
         }
     return cast(Schema, found)
+
+
+def _error_content(route: Route) -> Schema:
+    if route.error_answer is not None:
+        return {JSON_TYPE: {"schema": _ref(route.error_answer)}}
+    if route.error_body is not None:
+        return {JSON_TYPE: {"schema": {"$ref": _REF.format(name="PlainError")}}}
+    return {PROBLEM_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}}
 
 
 def _answer_content(route: Route) -> Schema:

@@ -14,7 +14,7 @@ import msgspec
 from starlette.responses import Response
 
 from queueber.errors import QueueberError
-from queueber.gateway.problems import invalid, of_http
+from queueber.gateway.problems import Problem, invalid, of_http
 
 
 class NoQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,6 +81,10 @@ class Route:
     """Whether it asks the server, as its caller."""
     is_shown: bool = True
     """Whether OpenAPI names it."""
+    error_body: Callable[[Problem], tuple[int, bytes]] | None = None
+    """If its callers read errors in another form: the status, and the JSON of an error."""
+    error_answer: type[msgspec.Struct] | None = None
+    """What that JSON is, if it has not the usual two fields."""
 
     @property
     def names(self) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from queueber.config import DEFAULT_LISTEN, is_loopback, split_address
 from queueber.errors import InvalidArgument
-from queueber.limits import KIB, MIB, POLL_WAIT_MS_MAX, SECOND_MS
+from queueber.limits import KIB, LEASE_MS_MAX, MIB, POLL_WAIT_MS_MAX, SECOND_MS
 from queueber.tls import TlsOptions
 
 DEFAULT_HTTP = "127.0.0.1:9091"
@@ -50,6 +50,16 @@ class GatewaySettings:
     """How long a call is retried while the server is away, before the caller gets 503."""
     stream_wait_ms: int = 30 * SECOND_MS
     """How long a long poll of a stream waits for data; proxies give up after a minute or so."""
+    consume_wait_ms: int = 30 * SECOND_MS
+    """How long a consumer of KalamDB's kind waits that does not say."""
+    consume_wait_ms_max: int = 300 * SECOND_MS
+    """How long it may wait; one that asks for more waits so long."""
+    consume_lease_ms: int = 60 * SECOND_MS
+    """How long its messages are its own; after that they come back."""
+    sql_calls_max: int = 32
+    """Calls of SQL under way in one process."""
+    sql_timeout_ms: int = 30 * SECOND_MS
+    """How long the statements of one call may take."""
     shutdown_timeout_ms: int = 10 * SECOND_MS
     allowed_origins: tuple[str, ...] = ()
     """Origins such as `https://app.example` whose pages may use streams; `*` is any."""
@@ -143,6 +153,11 @@ NUMBERS = (
     Bounded("clients_max", 1, 100_000, "Most connections to the server: one a credential."),
     Bounded("retry_timeout_ms", 0, 600_000, "How long to try while the server is away."),
     Bounded("stream_wait_ms", 1, 600_000, "How long a long poll of a stream waits for data."),
+    Bounded("consume_wait_ms", 0, 3_600_000, "How long a KalamDB consumer waits by default."),
+    Bounded("consume_wait_ms_max", 0, 3_600_000, "How long a KalamDB consumer may wait."),
+    Bounded("consume_lease_ms", 1, LEASE_MS_MAX, "How long a KalamDB consumer has its messages."),
+    Bounded("sql_calls_max", 1, 10_000, "Most calls of SQL under way."),
+    Bounded("sql_timeout_ms", 100, 3_600_000, "How long the statements of a call may take."),
     Bounded("shutdown_timeout_ms", 0, 600_000, "How long a shutdown waits for requests."),
 )
 """The numbers, with the lowest and the highest value of each."""

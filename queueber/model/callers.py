@@ -29,3 +29,13 @@ class CallerInfo:
     grants: tuple[Grant, ...] = ()
     expires_at_ms: int = 0
     """When the credential ends; 0: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTokens:
+    """What a user gets for a password: a token for calls, and one for new tokens."""
+
+    access: str = field(repr=False)
+    access_expires_at_ms: int
+    refresh: str = field(repr=False)
+    refresh_expires_at_ms: int

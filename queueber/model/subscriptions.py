@@ -31,6 +31,21 @@ class Subscribing:
     """Messages in one delivery; 0: as the server likes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Consuming:
+    """What a consumer of one partition of a shared group asks for."""
+
+    group: str
+    partition: int = 0
+    position: Position = field(default_factory=Position)
+    """Where the group begins the partition, if it has not begun it."""
+    settings: GroupSettings = field(default_factory=GroupSettings)
+    """Of the group, if it does not exist yet."""
+    messages_max: int = 1
+    lease_ms: int = 0
+    """0: as the settings of the group say."""
+
+
 @dataclass(slots=True)
 class Delivery:
     """Messages of one partition that a consumer gets."""

@@ -15,7 +15,12 @@ from queueber.service.service import Service
 from queueber.service.session import Session
 from queueber.service.subscription import Subscription
 from queueber.service.topic_handle import TopicHandle
-from queueber.wire.subscriptions import read_settlement, read_subscribing, write_delivery
+from queueber.wire.subscriptions import (
+    read_consuming,
+    read_settlement,
+    read_subscribing,
+    write_delivery,
+)
 from queueber.wire.topics import (
     read_group_settings,
     read_partition,
@@ -87,6 +92,28 @@ class GroupMethods(Methods):
         queue = self._service.groups.open_group(self._topic, context.params.name)
         rights = rights_of(self._service, self._session, ("Queue",), "topic", self._topic.name)
         context.results.queue = GroupQueueHandler(self._service, queue, rights)
+
+    @call
+    def consume_context(self, context: Any) -> Answer:
+        request = context.params.req
+        memory, token = self._session.answers.new_answer(), request.token
+        consumed = self._service.windows.consume(
+            self._topic,
+            read_consuming(request),
+            wait_ms=request.timeoutMs,
+            name=(self._session, token) if token else None,
+            memory=memory,
+        )
+
+        async def answer() -> None:
+            with memory:
+                write_delivery(context.results.init("delivery"), await consumed)
+
+        return answer()
+
+    @call
+    async def withdrawConsume_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        self._service.polls.withdraw_poll((self._session, context.params.token))
 
     @call
     def subscribe_context(self, context: Any) -> Answer:

@@ -5,7 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from queueber.auth.callers import everybody
-from queueber.errors import FailedPrecondition, InvariantViolation, QueueberError
+from queueber.errors import (
+    FailedPrecondition,
+    InvariantViolation,
+    PermissionDenied,
+    QueueberError,
+)
 from queueber.model import ServerInfo
 from queueber.rpc.backup_handlers import BackupMethods
 from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
@@ -18,7 +23,7 @@ from queueber.service.queues import DEFAULT_QUEUE
 from queueber.service.service import Service
 from queueber.service.session import Session
 from queueber.service.validate.arguments import check_client_name
-from queueber.wire.callers import write_caller
+from queueber.wire.callers import write_caller, write_tokens
 from queueber.wire.queues import read_settings, write_server_info, write_stats
 
 
@@ -72,6 +77,17 @@ class ServiceHandler(
     async def whoAmI_context(self, context: Any) -> None:  # noqa: N802  the schema's name
         caller = self._session.caller or everybody()
         write_caller(context.results.init("caller"), caller.info)
+
+    @call
+    async def issueTokens_context(self, context: Any) -> None:  # noqa: N802  the schema's name
+        caller = self._session.caller
+        if caller is None:
+            raise FailedPrecondition("this server is not protected: callers need no token")
+        if caller.issue is None:
+            raise PermissionDenied(
+                f"caller {caller.name!r} has not shown a password, and gets no tokens for one"
+            )
+        write_tokens(context.results.init("tokens"), caller.issue())
 
     @call
     def queue_context(self, context: Any) -> Answer:

@@ -248,6 +248,10 @@ interface Service extends(Queue) {
 
   describeTopic @21 (name :Text) -> (topic :TopicInfo);
   # Does not count as use of the topic. Also describes one that is deleted, but kept for its forks.
+
+  issueTokens @22 () -> (tokens :SessionTokens);
+  # For a caller that has authenticated with a password, or with a refresh token: tokens that stand
+  # for the password. A new password ends them.
 }
 
 struct RemoveManyRequest {
@@ -683,8 +687,8 @@ interface Topic {
   resumeGroup @13 (name :Text) -> ();
 
   ack @14 (group :Text, partition :UInt32, offset :UInt64) -> (offset :UInt64);
-  # An ordered group is done with the messages before `offset`. Answers where the cursor is: it
-  # never goes back.
+  # A group is done with the messages before `offset`. Answers where it is: it never goes back. A
+  # shared group is done with whatever its consumers have of them, but for dead letters.
 
   group @15 (name :Text) -> (queue :Queue);
   # A shared group as a queue: poll, extend, remove (acknowledge), fail, release, peek, redrive,
@@ -703,6 +707,14 @@ interface Topic {
 
   listSchemas @19 () -> (schemas :List(TopicSchema));
   # All versions that were set, without their documents.
+
+  consume @20 (req :ConsumeRequest) -> (delivery :Delivery);
+  # A window of one partition of a shared group, under a lease: messages in the order of their
+  # offsets, with none between them that another consumer has. Waits for the first one. What was
+  # consumed is acknowledged by `ack`, or as the messages of any lease of the group.
+
+  withdrawConsume @21 (token :UInt64) -> ();
+  # As `withdrawPoll`.
 }
 
 struct TopicSchema {
@@ -1078,4 +1090,22 @@ struct BackupFile {
   isFinal @2 :Bool;            # a file of this name and size never changes, in no later backup either
   fingerprint @3 :Data;        # of a final file: files with the same one are the same, whatever
                                # server or backup they come from
+}
+
+struct ConsumeRequest {
+  group @0 :Text;
+  partition @1 :UInt32;
+  from @2 :Position;           # where the group begins the partition, if it has not begun it
+  settings @3 :GroupSettings;  # of the group, if it does not exist yet
+  messagesMax @4 :UInt32;      # 0 means 1
+  leaseMs @5 :UInt64;          # 0: as the settings of the group say
+  timeoutMs @6 :UInt64;        # how long to wait for the first message
+  token @7 :UInt64;            # identifies the call for `withdrawConsume`; 0: none
+}
+
+struct SessionTokens {
+  access @0 :Text;             # a token for calls
+  accessExpiresAtMs @1 :UInt64;
+  refresh @2 :Text;            # a token for `issueTokens` alone
+  refreshExpiresAtMs @3 :UInt64;
 }

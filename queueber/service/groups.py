@@ -12,9 +12,10 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.topics import groups
 from queueber.engine.topics.group import Group, Stop
+from queueber.engine.topics.group_ack import acknowledge_shared
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import QueueberError
-from queueber.model import GroupInfo, GroupSettings, Position
+from queueber.model import GroupInfo, GroupKind, GroupSettings, Position
 from queueber.service.consumers import Consumers
 from queueber.service.loop import fail
 from queueber.service.publish import Publishing
@@ -75,15 +76,25 @@ class Groups:
         """Whether it is new; one that exists must have the same settings."""
         return self._shell.durable(self.create(topic, name, settings, at))
 
-    def create(self, topic: TopicHandle, name: str, settings: GroupSettings, at: Position) -> bool:
-        """As `create_group`, without waiting until it is durable."""
+    def create(
+        self,
+        topic: TopicHandle,
+        name: str,
+        settings: GroupSettings,
+        at: Position,
+        partition: int | None = None,
+    ) -> bool:
+        """As `create_group`, without waiting until it is durable. A shared group may begin one
+        `partition` only."""
         check_group_name(name)
         check_group_settings(settings, self._shell.limits.item_bytes_max)
         state = self._topics.alive(topic)
 
         def create(tx: Transaction[Any]) -> bool:
             engine = self._shell.engine.topics
-            return groups.create_group(tx, engine, state, name, settings, at)[1]
+            return groups.create_group(tx, engine, state, name, settings, at, partition=partition)[
+                1
+            ]
 
         facts: Facts = {"settings": settings}
         return self._run(topic, name, create, "group_created", lambda new: facts if new else None)
@@ -221,9 +232,16 @@ class Groups:
     # --- acknowledging ----------------------------------------------------------------------------
 
     def ack(self, topic: TopicHandle, name: str, partition: int, offset: int) -> Awaitable[int]:
-        """An ordered group is done with the messages before `offset`; where its cursor is."""
+        """A group is done with the messages before `offset`; where it is then. A shared group is
+        done with whatever its consumers have of them."""
         state = self._topics.alive(topic)
         group = self.find(state, name)
+        if group.kind is GroupKind.SHARED:
+            shell, queue = self._shell, group.queue
+            shell.write_gathered(queue)
+            at = shell.run(queue, acknowledge_shared, state, group, partition, offset)
+            shell.after_write(queue)
+            return shell.durable(at)
         self._consumers.check(topic.session, state, name, partition)
         return self.acknowledge(topic.session, state, group, partition, offset)
 

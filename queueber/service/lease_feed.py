@@ -5,10 +5,12 @@ from collections.abc import Awaitable
 from functools import partial
 from itertools import groupby
 
+from queueber.db.store.contract import Reads
 from queueber.engine.queue.poll import poll
 from queueber.engine.queue.release import release_lease
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.read import read
+from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import Unavailable
 from queueber.ids import reference, split_reference
 from queueber.model import (
@@ -93,7 +95,7 @@ class LeaseFeed:
         shell.wake_sweeper_for(shell.engine.agenda.next_ms())
         if self.topic.use(shell.clock.now_ms()):
             shell.run(None, self.topic.note_use)
-        deliveries = self._deliveries(polled)
+        deliveries = deliveries_of(shell.engine.store, self.topic, polled)
         await shell.durable(None)
         return deliveries
 
@@ -104,29 +106,6 @@ class LeaseFeed:
         pairs = zip(leases, held_of, strict=True)
         self._left = {each: self._left[each] for each, (_, held) in pairs if held}
         self._look_at = 2 * len(self._left) + _LOOK_AFTER
-
-    def _deliveries(self, polled: Polled) -> list[Delivery]:
-        """One for each partition that the lease has messages of."""
-        store, topic, attempts = self._shell.engine.store, self.topic, polled.details.attempts
-        deliveries = []
-        at = 0
-        for partition, runs in groupby(polled.packed, lambda run: split_reference(run.last)[0]):
-            pieces: list[PackedMessages] = []
-            begin = at
-            for run in runs:
-                end = split_reference(run.last)[1] + 1
-                bounds = Bounds(run.count, end_offset=end)
-                pieces += read(store, topic, partition, end - run.count, bounds).packed
-                at += run.count
-            found = MessageSlice(
-                partition,
-                pieces,
-                pieces[-1].offset + pieces[-1].count,
-                topic.first_offset(partition),
-                topic.next_offset(partition),
-            )
-            deliveries.append(Delivery(found, polled.lease_id, attempts[begin:at]))
-        return deliveries
 
     def settle(self, items: Items, settlement: Settlement) -> Awaitable[list[bool]]:
         s, queue = settlement, self._queue
@@ -184,3 +163,26 @@ class LeaseFeed:
 
 async def _are_held(failed: Awaitable[list[FailOutcome]]) -> list[bool]:
     return [each is not FailOutcome.REFUSED for each in await failed]
+
+
+def deliveries_of(reads: Reads, topic: TopicState, polled: Polled) -> list[Delivery]:
+    """What a poll of a shared group got, as deliveries: one for each partition. Messages that the
+    topic has deleted since are left out."""
+    attempts = polled.details.attempts
+    deliveries = []
+    at = 0
+    for partition, runs in groupby(polled.packed, lambda run: split_reference(run.last)[0]):
+        pieces: list[PackedMessages] = []
+        tried: list[int] = []
+        for run in runs:
+            end = split_reference(run.last)[1] + 1
+            start = max(end - run.count, topic.first_offset(partition))
+            bounds = Bounds(run.count, end_offset=end)
+            pieces += read(reads, topic, partition, start, bounds).packed if start < end else []
+            tried += attempts[at + start - end + run.count : at + run.count]
+            at += run.count
+        end = pieces[-1].offset + pieces[-1].count if pieces else topic.first_offset(partition)
+        first, last = topic.first_offset(partition), topic.next_offset(partition)
+        found = MessageSlice(partition, pieces, end, first, last)
+        deliveries.append(Delivery(found, polled.lease_id, tried))
+    return deliveries

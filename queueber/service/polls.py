@@ -51,18 +51,21 @@ class Polls:
         connection: object | None = None,
         name: Hashable | None = None,
         memory: AnswerMemory | None = None,
+        partition: int | None = None,
     ) -> Coroutine[Any, Any, Polled]:
         """Lease up to `count` items, and no more than the server allows; with none ready, wait for
         them up to `wait_ms`.
 
         A `lease_ms` of 0 is the queue's default. With a `connection`, the lease ends when that
         does. With a `name`, the poll can be withdrawn while it waits. The bytes of the answer
-        are counted in `memory`. Cancelling the awaitable gives the items back.
+        are counted in `memory`. Cancelling the awaitable gives the items back. A poll of a group
+        that shares messages may be for one `partition`.
         """
         queue.check_alive()
         limits = self._shell.limits
         count = min(count or 1, limits.poll_items_max)
-        asked = Asked([count], _lease_ms(queue, lease_ms), queue.session.holder, connection, memory)
+        lease_ms = _lease_ms(queue, lease_ms)
+        asked = Asked([count], lease_ms, queue.session.holder, connection, memory, partition)
         poll_call = PollCall()
         if name is not None:
             self._calls[name] = poll_call
@@ -159,12 +162,12 @@ class Polls:
         connection = asked.connection
         if connection is not None and self._bound.may_matter(queue, connection):
             return asked
-        return asked.lease_ms
+        return asked.lease_ms, asked.partition
 
     def _take_alike(self, queue: QueueState, asked: Asked) -> list[Waiter]:
         """The next waiters that may be served together with one that asked for this."""
         waiters, queue_id = self._waiters, queue.queue_id
-        terms, ready = self._shared_terms(queue, asked), ready_count(queue)
+        terms, ready = self._shared_terms(queue, asked), ready_count(queue, asked.partition)
         taken: list[Waiter] = []
         while len(taken) + 1 < ready and (waiter := waiters.first(queue_id)) is not None:
             if self._shared_terms(queue, waiter.asked) != terms:
@@ -183,7 +186,7 @@ class Polls:
                     self._shell.answer(call, own)
                 else:
                     left.append(call)
-            if len(left) == len(calls) or not ready_count(state):
+            if len(left) == len(calls) or not ready_count(state, calls[0].columns[0].partition):
                 break
             # The answers together were as long as one may be; the others have their turn now.
             calls = left
@@ -197,6 +200,7 @@ class Polls:
             poll,
             lease_ms=asked[0].lease_ms,
             answer_bytes_max=shell.limits.answer_bytes_max,
+            partition=asked[0].partition,
             holder=(
                 self._bound.held_together(queue, asked[0].connection) if len(asked) == 1 else None
             ),
@@ -232,7 +236,7 @@ class Polls:
         if poll_call.is_withdrawn:
             waiter.answer(NOTHING_POLLED)
         self._waiters.append(queue_id, waiter)
-        if ready_count(queue.state):
+        if ready_count(queue.state, asked.partition):
             self.serve(queue.state)
         timer = shell.loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
         try:
@@ -279,7 +283,8 @@ class Polls:
         """Give ready items to the polls that wait, in the order in which they came.
 
         One whose connection holds too many items for the quarantined item that comes next goes on
-        waiting, and those behind it are served.
+        waiting, and those behind it are served. So does one for another partition than what is
+        ready is in.
         """
         self._serve_queue(queue)
         if self._passed_over:
@@ -299,16 +304,19 @@ class Polls:
         """Look at each waiting poll once; whether one was passed over, and one behind it served."""
         waiters, queue_id = self._waiters, queue.queue_id
         passed_over: list[Waiter] = []
-        connections: set[object] = set()
-        is_to_look_again = False
+        refused: set[object] = set()
+        """Connections and partitions for which there is nothing."""
+        is_to_look_again = is_held_back = False
         while ready_count(queue) and (waiter := waiters.first(queue_id)) is not None:
             waiters.discard(queue_id, waiter)
             if not _may_answer(waiter.future, waiter.asked):
                 continue
-            if waiter.asked.connection in connections:
+            asked = waiter.asked
+            key = (asked.connection, asked.partition)
+            if key in refused or not ready_count(queue, asked.partition):
                 passed_over.append(waiter)
                 continue
-            group = [waiter, *self._take_alike(queue, waiter.asked)]
+            group = [waiter, *self._take_alike(queue, asked)]
             try:
                 answers = self._take(queue, [each.asked for each in group])
             except Unavailable as error:
@@ -327,9 +335,11 @@ class Polls:
                 waiters.put_back(queue_id, left)
             else:
                 passed_over += group
-                connections.add(waiter.asked.connection)
+                refused.add(key)
+                # What is ready in other partitions is no reason to look again.
+                is_held_back |= asked.partition is None or asked.connection is not None
         waiters.put_back(queue_id, passed_over)
-        if passed_over:
+        if is_held_back:
             self._passed_over[queue] = None
         else:
             self._passed_over.pop(queue, None)
@@ -355,7 +365,8 @@ def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
     return lease_ms
 
 
-def ready_count(queue: QueueState) -> int:
-    """How many items a poll could lease; of a shared group also the messages nobody has had."""
+def ready_count(queue: QueueState, partition: int | None = None) -> int:
+    """How many items a poll could lease; of a shared group also the messages nobody has had, of one
+    partition or of all. Those that came back are counted whatever their partition is."""
     undelivered = queue.undelivered
-    return queue.counters.ready + (0 if undelivered is None else undelivered.count())
+    return queue.counters.ready + (0 if undelivered is None else undelivered.count(partition))

@@ -28,6 +28,7 @@ from queueber.service.snapshots import Snapshots
 from queueber.service.subscriptions import Subscriptions
 from queueber.service.together import TogetherCalls
 from queueber.service.topics import Topics
+from queueber.service.windows import Windows
 
 _log = structlog.get_logger("queueber.service")
 
@@ -68,6 +69,7 @@ class Service:
             self.bound_leases,
             self.lease_holders,
         )
+        self.windows = Windows(shell, self.topics, self.groups, self.polls)
         self.together = TogetherCalls(shell, self.publishing, ends, consumers.check)
         shell.serve_waiting_polls = self._serve
 

@@ -20,6 +20,8 @@ class Asked:
     """Who asks, for those who list leases."""
     connection: object | None = None
     memory: AnswerMemory | None = None
+    partition: int | None = None
+    """Of a group that shares messages: only those of this one."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

@@ -1,1 +1,1 @@
-"""SQL over queues and topics, for the gateway, the command line and the client."""
+"""SQL over the awaited client: statements are parsed, run one after the other, and answered."""

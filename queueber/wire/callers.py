@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from queueber.model import CallerInfo, Credential, Grant
+from queueber.model import CallerInfo, Credential, Grant, SessionTokens
 
 
 def read_credential(source: Any) -> Credential:
@@ -30,4 +30,17 @@ def read_caller(source: Any) -> CallerInfo:
         source.name,
         tuple(Grant(each.role, tuple(each.queues), tuple(each.topics)) for each in source.grants),
         source.expiresAtMs,
+    )
+
+
+def write_tokens(target: Any, tokens: SessionTokens) -> None:
+    target.access = tokens.access
+    target.accessExpiresAtMs = tokens.access_expires_at_ms
+    target.refresh = tokens.refresh
+    target.refreshExpiresAtMs = tokens.refresh_expires_at_ms
+
+
+def read_tokens(source: Any) -> SessionTokens:
+    return SessionTokens(
+        source.access, source.accessExpiresAtMs, source.refresh, source.refreshExpiresAtMs
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from queueber.errors import InvalidArgument
 from queueber.limits import MANY_MAX, TOPIC_PARTITIONS_MAX
-from queueber.model import Delivery, Outcome, Settlement, Subscribing
+from queueber.model import Consuming, Delivery, Outcome, Settlement, Subscribing
 from queueber.wire.lists import read_list
 from queueber.wire.messages import write_slice
 from queueber.wire.topics import (
@@ -47,6 +47,26 @@ def write_subscribing(target: Any, asked: Subscribing) -> None:
     write_group_settings(target.init("settings"), asked.settings)
     target.leaseMs = asked.lease_ms
     target.batchMessagesMax = asked.batch_messages_max
+
+
+def read_consuming(source: Any) -> Consuming:
+    return Consuming(
+        source.group,
+        source.partition,
+        read_position(getattr(source, "from")),
+        read_group_settings(source.settings),
+        source.messagesMax,
+        source.leaseMs,
+    )
+
+
+def write_consuming(target: Any, asked: Consuming) -> None:
+    target.group = asked.group
+    target.partition = asked.partition
+    write_position(target.init("from"), asked.position)
+    write_group_settings(target.init("settings"), asked.settings)
+    target.messagesMax = asked.messages_max
+    target.leaseMs = asked.lease_ms
 
 
 def write_delivery(target: Any, delivery: Delivery) -> None:

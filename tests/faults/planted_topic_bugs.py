@@ -11,7 +11,16 @@ from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import append_block
 from queueber.engine.records.dedup_keys import DedupKeys, KeyLookup
 from queueber.engine.records.producers import ProducerCall
-from queueber.engine.topics import append, bridge, conditions, forks, groups, publish
+from queueber.engine.topics import (
+    append,
+    bridge,
+    conditions,
+    forks,
+    group_ack,
+    groups,
+    publish,
+    shared_groups,
+)
 from queueber.engine.topics.compaction import Compaction
 from queueber.engine.topics.group_fronts import UndeliveredFront
 from queueber.engine.topics.read import read, start_of
@@ -121,6 +130,30 @@ def keep_shared_positions_in_memory_only(patch: Patch) -> None:
         tx.after_write(own.positions.update, offsets)
 
     patch.setattr(SharedMessages, "move", moved)
+
+
+def leave_what_others_have_leased_when_a_group_acknowledges(patch: Patch) -> None:
+    patch.setattr(group_ack, "take_leased_before", lambda *_, **__: [])
+
+
+def leave_what_is_to_be_retried_when_a_group_acknowledges(patch: Patch) -> None:
+    patch.setattr(group_ack, "take_waiting", lambda *_, **__: [])
+
+
+def let_a_shared_group_go_back(patch: Patch) -> None:
+    def moved(own: SharedMessages, tx: Any, offsets: Any) -> None:
+        back = {each: max(0, offset - (offset % 3 == 0)) for each, offset in offsets.items()}
+        shared_groups.put_positions(tx, own._group, back)
+        tx.after_write(own.positions.update, back)
+
+    patch.setattr(SharedMessages, "move", moved)
+
+
+def give_messages_of_any_partition(patch: Patch) -> None:
+    def any_window(of: Any, queue: Any, blocks: Any, partition: int, count: int) -> Any:
+        return UndeliveredFront(of, queue, blocks)
+
+    patch.setattr(shared_groups, "window_front", any_window)
 
 
 def lose_entries_of_the_agenda(patch: Patch) -> None:
@@ -289,6 +322,10 @@ TOPIC_BUGS: list[Bug] = [
     drop_the_last_message_of_a_key,
     move_a_shared_position_past_a_message,
     keep_shared_positions_in_memory_only,
+    leave_what_others_have_leased_when_a_group_acknowledges,
+    leave_what_is_to_be_retried_when_a_group_acknowledges,
+    let_a_shared_group_go_back,
+    give_messages_of_any_partition,
     lose_entries_of_the_agenda,
     count_no_forks,
     let_readers_see_what_is_not_synced,

@@ -52,6 +52,7 @@ def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
         "hang_up", "restart", "clock_step", "publish", "read", "trim", "fork", "close", "ack",
         "reset", "cursor", "create_topic", "delete_topic", "together", "create_group",
         "pause_group", "resume_group", "configure", "subscribe", "pushed", "grant", "unsubscribe",
+        "ack_up_to",
     }  # fmt: skip
 
 

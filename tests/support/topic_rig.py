@@ -15,6 +15,7 @@ from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.engine.queue.release import release
 from queueber.engine.queue.remove import remove
 from queueber.engine.topics.group import Group
+from queueber.engine.topics.group_ack import acknowledge_shared
 from queueber.engine.topics.groups import create_group, get_group
 from queueber.engine.topics.publish import publish
 from queueber.engine.topics.read import read
@@ -137,14 +138,21 @@ class TopicRig:
     def shared(self, name: str = "g") -> QueueState:
         return get_group(self.topic, name).queue
 
-    def poll(self, count: int = 1, *, name: str = "g", lease_ms: int = 1000) -> Polled:
-        return self.poll_many([count], name=name, lease_ms=lease_ms)[0]
+    def poll(
+        self, count: int = 1, *, name: str = "g", lease_ms: int = 1000, partition: int | None = None
+    ) -> Polled:
+        return self.poll_many([count], name=name, lease_ms=lease_ms, partition=partition)[0]
 
     def poll_many(
-        self, counts: Sequence[int], *, name: str = "g", lease_ms: int = 1000
+        self,
+        counts: Sequence[int],
+        *,
+        name: str = "g",
+        lease_ms: int = 1000,
+        partition: int | None = None,
     ) -> list[Polled]:
         def operation(tx: QueueTx) -> list[Polled]:
-            return poll(tx, counts, lease_ms=lease_ms, answer_bytes_max=MIB)
+            return poll(tx, counts, lease_ms=lease_ms, answer_bytes_max=MIB, partition=partition)
 
         return self.run_on(self.shared(name), operation)
 
@@ -152,6 +160,11 @@ class TopicRig:
         """Acknowledge messages of a poll; all of them, if none are named."""
         ids = _chosen(polled, places)
         return self.run_on(self.shared(name), remove, ids, [polled.lease_id] * len(ids))
+
+    def ack(self, offset: int, partition: int = 0, *, name: str = "g") -> int:
+        """Acknowledge all messages of a partition before an offset."""
+        group = get_group(self.topic, name)
+        return self.run_on(group.queue, acknowledge_shared, self.topic, group, partition, offset)
 
     def release(self, polled: Polled, *places: Place) -> list[bool]:
         ids = _chosen(polled, places)

@@ -27,6 +27,8 @@ from queueber.model import (
     Published,
     QueueSettings,
     ServerInfo,
+    SessionTokens,
+    SqlAnswer,
     Stats,
     TopicInfo,
 )
@@ -62,6 +64,13 @@ class Client:
             to_tls(tls),
         )
         self._calls: ClientCalls | None = None
+
+    @classmethod
+    def _over(cls, calls: ClientCalls) -> Self:
+        """A client of a connection that is open already, and that others close."""
+        made = cls.__new__(cls)
+        made._target, made._calls = calls.connection.target, calls
+        return made
 
     def __repr__(self) -> str:
         return f"<Client {self._target.address}{'' if self._calls else ' (not connected)'}>"
@@ -183,6 +192,16 @@ class Client:
         """Steps over topics and queues that all happen, or none; see `Together`."""
         return Together(self._connected().connection)
 
+    def sql(self, text: str, *params: object) -> SqlAnswer:
+        """Run statements of SQL, and return what the last one answers with; see docs/sql.md.
+
+        `params` are the values of `$1`, `$2` and so on, or of each `?`, for a single statement. The
+        first statement that fails ends the call; those before it have happened.
+        """
+        from queueber.sql.calling import begin  # it is built on the client, and few programs use it
+
+        return wait_for(begin(self._connected(), text, params))
+
     def backup(self) -> Backup:
         """Begin a backup of the whole server: all that was acknowledged before is in it.
 
@@ -198,6 +217,14 @@ class Client:
     def who_am_i(self) -> CallerInfo:
         """The name and the grants of this program, as the server knows it."""
         return wait_for(self._connected().who_am_i())
+
+    def issue_tokens(self) -> SessionTokens:
+        """Tokens that stand for the password of this user, for an hour and for a week: the first
+        for `connect(token=)`, the second for new tokens alone. A new password ends them.
+
+        Only for a client that connected with a password, or with a refresh token.
+        """
+        return wait_for(self._connected().issue_tokens())
 
     def metrics(self) -> list[MetricFamily]:
         """What the server measures; docs/metrics.md says what each metric means."""

@@ -6,6 +6,7 @@ from itertools import count as count_from
 from itertools import repeat
 from typing import Any
 
+from queueber.client.calls.consumes import Window, references
 from queueber.client.calls.reads import ReadPage
 from queueber.ids import ItemId, shifted
 from queueber.limits import SECOND_MS
@@ -157,3 +158,20 @@ def messages_of(columns: Columns, kind: Any, *of_each: Any) -> list[Any]:
             *map(repeat, of_each),
         )
     return made
+
+
+class ConsumedPage(MessagePage):
+    """A window of one partition, which a shared group has leased to its consumer."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window.page)
+        self.lease = window.lease_id
+        """For calls about the messages by themselves (`topic.group(name)`); empty if there are no
+        messages."""
+        self.attempts = window.attempts or [1] * len(self)
+        """Of each message: 1 for the first."""
+
+    @property
+    def ids(self) -> list[bytes]:
+        """What names the messages in calls about the lease."""
+        return references(self._columns)

@@ -5,17 +5,26 @@ from collections.abc import Iterable, Iterator
 from typing import Unpack
 
 from queueber import model
-from queueber.client.api.message import Message, MessagePage
+from queueber.client.api.message import ConsumedPage, Message, MessagePage
 from queueber.client.api.queue import Queue
 from queueber.client.api.subscription import Subscription
 from queueber.client.api.topic_producer import TopicProducer
-from queueber.client.arguments.new_messages import AnyMessages, PublishOptions, to_publication
+from queueber.client.arguments import values
+from queueber.client.arguments.new_messages import (
+    AnyMessages,
+    PublishOptions,
+    to_partition,
+    to_publication,
+)
 from queueber.client.arguments.positions import StartOptions, to_position
+from queueber.client.arguments.queue_settings import SettingsArguments
+from queueber.client.arguments.topic_names import to_group_name
 from queueber.client.arguments.topic_settings import (
     Kind,
     NewGroupArguments,
     TopicArguments,
     split_start,
+    to_group_settings,
 )
 from queueber.client.arguments.values import Id, Seconds
 from queueber.client.calls.client_calls import ClientCalls
@@ -24,6 +33,7 @@ from queueber.client.calls.subscribing import to_terms
 from queueber.client.calls.subscriptions import Feed
 from queueber.client.calls.topics import TopicCalls
 from queueber.client.transport.futures import wait_for
+from queueber.limits import POLL_ITEMS_CEILING
 
 
 class Topic:
@@ -245,9 +255,49 @@ class Topic:
         """One group: its settings, cursors and lag."""
         return wait_for(self._calls.groups.describe(name))
 
+    def consume(
+        self,
+        group: str,
+        *,
+        partition: int = 0,
+        limit: int = 100,
+        wait: Seconds = 0,
+        lease: Seconds | None = None,
+        settings: SettingsArguments | None = None,
+        **start: Unpack[StartOptions],
+    ) -> ConsumedPage:
+        """Lease a window of one partition of a shared group: up to `limit` messages in order, and
+        no more than the server allows, with none between them that another consumer has.
+
+        When there is none, wait up to `wait` seconds. A group that does not exist is created with
+        `settings`, and a partition that it has not begun begins at the start. `ack` is done with
+        all messages before an offset, whoever has them; calls of `topic.group(name)` with the
+        `lease` of the page settle messages one by one.
+        """
+        given = {"kind": model.GroupKind.SHARED, **(settings or {})}
+        asked = model.Consuming(
+            to_group_name(group),
+            to_partition(partition),
+            to_position(**start),
+            to_group_settings(given),
+            values.to_number("limit", limit, least=1, limit=POLL_ITEMS_CEILING),
+            values.to_lease_ms(lease),
+        )
+        consumes, leases = self._client.consumes, self._client.group(self._calls.ref, group).leases
+        future = consumes.consume(self._calls.topic, leases, asked, wait)
+        try:
+            return ConsumedPage(wait_for(future))
+        except BaseException:
+            consumes.give_back(leases, future)
+            raise
+
     def ack(self, group: str, offset: int, *, partition: int = 0) -> int:
-        """An ordered group is done with the messages before `offset`. Returns where its cursor is:
-        it never goes back."""
+        """A group is done with the messages of a partition before `offset`. Returns where it is:
+        it never goes back.
+
+        A shared group is done with all that its consumers have of them, and with what none has had,
+        but for dead letters.
+        """
         return wait_for(self._calls.groups.ack(group, offset, partition))
 
     def reset(

@@ -10,14 +10,15 @@ from queueber.client.arguments.queue_settings import SettingsArguments, to_setti
 from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.arguments.values import to_name
 from queueber.client.calls.backups import BackupCalls
+from queueber.client.calls.consumes import ConsumeCalls
 from queueber.client.calls.measures import MeasureCalls
 from queueber.client.calls.publishes import Publishes
 from queueber.client.calls.queue_calls import QueueCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import GroupRef, Link, QueueRef, TopicRef
-from queueber.model import CallerInfo, QueueSettings, ServerInfo, Stats
-from queueber.wire.callers import read_caller
+from queueber.model import CallerInfo, QueueSettings, ServerInfo, SessionTokens, Stats
+from queueber.wire.callers import read_caller, read_tokens
 from queueber.wire.queues import read_server_info, read_settings, read_stats, write_settings
 
 
@@ -31,6 +32,7 @@ class ClientCalls:
         # There may be a million topics: one that nobody refers to is forgotten.
         self._topics: WeakValueDictionary[TopicRef, TopicCalls] = WeakValueDictionary()
         self.topic_list = TopicList(connection)
+        self.consumes = ConsumeCalls(connection)
         self.backups = BackupCalls(connection)
         self.measures = MeasureCalls(connection)
         connection.senders.append(self)
@@ -83,6 +85,11 @@ class ClientCalls:
     def who_am_i(self) -> "Future[CallerInfo]":
         return self.connection.ask(
             lambda link: link.service.whoAmI(), lambda response: read_caller(response.caller)
+        )
+
+    def issue_tokens(self) -> "Future[SessionTokens]":
+        return self.connection.ask(
+            lambda link: link.service.issueTokens(), lambda response: read_tokens(response.tokens)
         )
 
     def create(

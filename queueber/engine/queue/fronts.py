@@ -78,14 +78,17 @@ class LevelFront:
 class Undelivered(Protocol):
     """The messages of a topic, as far as a group of it shares them. `queue` is that group."""
 
-    def count(self) -> int:
-        """How many messages no consumer has had."""
+    def count(self, partition: int | None = None) -> int:
+        """How many messages no consumer has had, in one partition or in all."""
 
     def allowed(self, tx: Transaction[Any], counts: Sequence[int]) -> Sequence[int]:
         """How many messages each of some polls may get, because so many may be leased at once."""
 
-    def fronts(self, queue: Any, blocks: BlockReader, count: int) -> Sequence[Front]:
-        """What polls of `count` messages in all take them from."""
+    def fronts(
+        self, queue: Any, blocks: BlockReader, count: int, partition: int | None
+    ) -> Sequence[Front]:
+        """What polls of `count` messages in all take them from: all partitions, or a window of
+        one."""
 
     def delivered(self, tx: Transaction[Any], letters: Sequence[Run]) -> list[Run]:
         """Of dead letters that are revived those that a consumer has had since the last reset of

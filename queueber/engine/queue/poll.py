@@ -35,23 +35,31 @@ def poll(
     lease_ms: int,
     answer_bytes_max: int,
     holder: HeldTogether | None = None,
+    partition: int | None = None,
 ) -> list[Polled]:
     """Serve several polls in order, each under a lease of its own, until no item is ready.
 
     The contents of all answers together stay below `answer_bytes_max`, but the first item is always
     among them: otherwise nobody could ever get an item larger than the limit. `holder` is what the
-    caller holds already, if its leases end together.
+    caller holds already, if its leases end together. Of a group that shares messages, a poll may be
+    for one `partition`, and gets a window of it.
     """
     queue, now_ms = tx.queue, tx.now_ms
     undelivered = queue.undelivered
     if undelivered is not None:
         counts = undelivered.allowed(tx, counts)
-    has_some = queue.counters.ready or (undelivered is not None and undelivered.count())
+    has_some = queue.counters.ready or (undelivered is not None and undelivered.count(partition))
     if not has_some or queue.is_paused(now_ms):
         return [NOTHING_POLLED] * len(counts)
     blocks = queue.blocks.reader()
     selection = Selection(
-        queue, blocks, sum(counts), bytes_max=answer_bytes_max, holder=holder, now_ms=now_ms
+        queue,
+        blocks,
+        sum(counts),
+        bytes_max=answer_bytes_max,
+        holder=holder,
+        now_ms=now_ms,
+        partition=partition,
     )
     groups = list(takewhile(bool, map(selection.take, counts)))
     if not groups:
@@ -125,6 +133,7 @@ class Selection:
         bytes_max: int,
         holder: HeldTogether | None,
         now_ms: int,
+        partition: int | None = None,
     ) -> None:
         """`bytes_max` limits the answer; `holder` is what the caller holds."""
         self._queue = queue
@@ -142,7 +151,7 @@ class Selection:
                 for level in sorted(counters.levels)
             ]
         else:
-            self._fronts = queue.undelivered.fronts(queue, blocks, count)
+            self._fronts = queue.undelivered.fronts(queue, blocks, count, partition)
 
     def take(self, count: int) -> list[Run]:
         """The runs of one lease."""

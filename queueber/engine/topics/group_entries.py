@@ -19,7 +19,7 @@ _OFFSET_END = (1 << 64) - 1
 _AFTER_ANY_LEASE = b"\xff" * (ID_BYTES + 1)
 
 
-def _range(prefix: bytes, partition: int, first: int = 0) -> tuple[bytes, bytes]:
+def range_of(prefix: bytes, partition: int, first: int = 0) -> tuple[bytes, bytes]:
     """The keys of a partition from an offset on, in families that are sorted by reference."""
     return prefix + reference(partition, first), prefix + reference(partition, _OFFSET_END)
 
@@ -29,18 +29,18 @@ def _range(prefix: bytes, partition: int, first: int = 0) -> tuple[bytes, bytes]
 
 def lowest_waiting(store: Store, queue: QueueState, partition: int, first: int, end: int) -> int:
     """The offset of the first message from `first` on that is ready or delayed; else `end`."""
-    start, stop = _range(queue.prefix, partition, first)
+    start, stop = range_of(queue.prefix, partition, first)
     found = store.scan(Family.PLACES, start, stop, 1)
     if not found:
         return end
     key, time = found[0]
-    _, (_, run) = _entry_of(store, queue, key[PREFIX_BYTES:], int.from_bytes(time))
+    _, (_, run) = entry_of(store, queue, key[PREFIX_BYTES:], int.from_bytes(time))
     return max(first, split_reference(run.first)[1])
 
 
 def lowest_leased(store: Store, queue: QueueState, partition: int, first: int, end: int) -> int:
     """The offset of the first message from `first` on that is leased; else `end`."""
-    start, stop = _range(queue.prefix, partition, first)
+    start, stop = range_of(queue.prefix, partition, first)
     while found := store.scan(Family.HOLDERS, start, stop, 1):
         block = found[0][0][PREFIX_BYTES : PREFIX_BYTES + ID_BYTES]
         start, after = queue.prefix + block, queue.prefix + block + _AFTER_ANY_LEASE
@@ -59,7 +59,7 @@ def lowest_leased(store: Store, queue: QueueState, partition: int, first: int, e
     return end
 
 
-def _entry_of(store: Store, queue: QueueState, last: bytes, at_ms: int) -> tuple[int | None, Entry]:
+def entry_of(store: Store, queue: QueueState, last: bytes, at_ms: int) -> tuple[int | None, Entry]:
     """The level, None if it is delayed, and the entry of a run that `places` has."""
     if queue.counters.delayed:
         entry = find_entry(store, Family.DELAYED, queue.prefix, at_ms, last)
@@ -72,7 +72,7 @@ def _entry_of(store: Store, queue: QueueState, last: bytes, at_ms: int) -> tuple
 
 def has_dead_from(store: Store, queue: QueueState, partition: int, offset: int) -> bool:
     """Whether messages from an offset on are dead letters, because the group was reset."""
-    start, stop = _range(queue.prefix, partition, offset)
+    start, stop = range_of(queue.prefix, partition, offset)
     return bool(queue.counters.dead and store.scan(Family.DEAD, start, stop, 1))
 
 
@@ -90,17 +90,17 @@ def without_dead(store: Store, queue: QueueState, run: Run, sizes: Sizes) -> lis
 # --- those before an offset -----------------------------------------------------------------------
 
 
-def take_waiting(tx: QueueTx, partition: int, end: int, limit: int) -> list[Run]:
+def take_waiting(tx: QueueTx, partition: int, end: int, limit: int, *, first: int = 0) -> list[Run]:
     """Take ready and delayed messages before an offset out of their indexes, at least `limit` of
-    them if there are so many."""
+    them if there are so many. There are none before `first`."""
     queue, blocks = tx.queue, tx.queue.blocks.reader()
-    start, stop = _range(tx.prefix, partition)
+    start, stop = range_of(tx.prefix, partition, first)
     taken: list[Run] = []
     count = 0
     for key, time in tx.store.walk(Family.PLACES, start, stop):
         if count >= limit:
             break
-        level, entry = _entry_of(tx.store, queue, key[PREFIX_BYTES:], int.from_bytes(time))
+        level, entry = entry_of(tx.store, queue, key[PREFIX_BYTES:], int.from_bytes(time))
         due, run = entry
         gone = min(run.count, end - split_reference(run.first)[1])
         if gone <= 0:
@@ -121,7 +121,7 @@ def take_waiting(tx: QueueTx, partition: int, end: int, limit: int) -> list[Run]
 def take_dead(tx: QueueTx, partition: int, end: int, limit: int) -> list[Run]:
     """Take dead letters before an offset out of the family, at least `limit` of them if there are
     so many."""
-    start, stop = _range(tx.prefix, partition)
+    start, stop = range_of(tx.prefix, partition)
     ids: list[bytes] = []
     for key, value in tx.store.walk(Family.DEAD, start, stop):
         _, _, run = decode_dead(key[PREFIX_BYTES:], value)
@@ -136,7 +136,7 @@ def take_leased(tx: QueueTx, partitions: Collection[int]) -> list[Run]:
     found = [
         key
         for each in partitions
-        for key, _ in tx.store.walk(Family.HOLDERS, *_range(tx.prefix, each))
+        for key, _ in tx.store.walk(Family.HOLDERS, *range_of(tx.prefix, each))
     ]
     leases = list(dict.fromkeys([key[PREFIX_BYTES + ID_BYTES :] for key in found]))
     held = [
@@ -146,4 +146,29 @@ def take_leased(tx: QueueTx, partitions: Collection[int]) -> list[Run]:
         if split_reference(run.last)[0] in partitions
         for item_id in run.ids
     ]
+    return tx.queue.leases.take_from_any(tx, held)
+
+
+def take_leased_before(
+    tx: QueueTx, partition: int, end: int, limit: int, *, first: int = 0
+) -> list[Run] | None:
+    """Take all messages of a partition before an offset out of their leases; None, and nothing is
+    taken, if they are more than `limit`. None before `first` is leased."""
+    leases: dict[bytes, None] = {}
+    last_block = b""
+    for key, _ in tx.store.walk(Family.HOLDERS, *range_of(tx.prefix, partition, first)):
+        block = key[PREFIX_BYTES : PREFIX_BYTES + ID_BYTES]
+        if len(leases) > limit or (last_block and block != last_block):
+            break
+        leases[key[PREFIX_BYTES + ID_BYTES :]] = None
+        if split_reference(block)[1] >= end - 1:
+            last_block = block
+    stop = reference(partition, end)
+    held: list[tuple[bytes, bytes]] = []
+    for lease_id, (_, runs) in zip(leases, tx.queue.leases.read(list(leases)), strict=True):
+        for run in runs:
+            if split_reference(run.first)[0] == partition and run.first < stop:
+                held += [(item_id, lease_id) for item_id in run.ids if item_id < stop]
+        if len(held) > limit:
+            return None
     return tx.queue.leases.take_from_any(tx, held)

@@ -4,7 +4,7 @@ Messages that came back are in the ready index. The topic may have deleted some 
 poll takes these out of the index as well, and gives them to nobody.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from queueber.db.records.keys import DUE_BYTES, Due
@@ -114,21 +114,31 @@ class Positions(Protocol):
 
 
 class UndeliveredFront:
-    """The messages that no consumer has had, a partition after the other.
+    """The messages that no consumer has had, of one partition, or one partition after the other.
 
     Each call begins with another partition, so that none waits for the others to be empty.
     """
 
     __slots__ = ("_bytes", "_count", "_missed", "_moved", "_of", "_run", "_runs", "level")
 
-    def __init__(self, of: Positions, queue: QueueState, blocks: MessageReader) -> None:
+    def __init__(
+        self,
+        of: Positions,
+        queue: QueueState,
+        blocks: MessageReader,
+        partition: int | None = None,
+    ) -> None:
         self._of = of
         self._run: Run | None = None
         self._moved: dict[int, int] = {}
         self._missed: dict[int, int] = {}
         """Messages of each partition that the topic deleted before anybody had them."""
         # Not a method: with a reference to this object neither would be freed at once.
-        self._runs = _read(of, queue, blocks, self._moved, self._missed)
+        total, first = of.topic.partitions, queue.counters.leases_total
+        partitions = [(first + each) % total for each in range(total)]
+        if partition is not None:
+            partitions = [partition]
+        self._runs = _read(of, queue, blocks, partitions, self._moved, self._missed)
         self._count = self._bytes = 0
         self.level = _LAST_LEVEL
 
@@ -172,13 +182,13 @@ def _read(
     of: Positions,
     queue: QueueState,
     blocks: MessageReader,
+    partitions: Sequence[int],
     moved: dict[int, int],
     missed: dict[int, int],
 ) -> Iterator[Run]:
     """The messages that no consumer has had. Notes what was missed, and ends that are reached."""
     topic, positions, store = of.topic, of.positions, of.store
-    total, first = topic.partitions, queue.counters.leases_total
-    for partition in [(first + each) % total for each in range(total)]:
+    for partition in partitions:
         at, end = positions.get(partition, 0), topic.next_offset(partition)
         start = max(at, topic.first_offset(partition))
         if start == end:

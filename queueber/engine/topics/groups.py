@@ -43,9 +43,11 @@ def create_group(
     name: str,
     settings: GroupSettings,
     position: Position,
+    *,
+    partition: int | None = None,
 ) -> tuple[Group, bool]:
     """The group, and whether it is new. One that exists must have the same settings, and stays
-    where it is."""
+    where it is. A shared group may begin only one `partition`, and the others later."""
     _check(name, settings)
     new: dict[str, Group] = tx.pending.setdefault((topic, "groups"), {})
     existing = new.get(name) or topic.groups.get(name)
@@ -61,7 +63,8 @@ def create_group(
         )
     if settings.kind is GroupKind.QUEUE:
         topics.queues.get(settings.queue)  # refused if there is none
-    offsets = {each: _start(tx, topic, each, position) for each in range(topic.partitions)}
+    chosen = range(topic.partitions) if partition is None else [partition]
+    offsets = {each: _start(tx, topic, each, position) for each in chosen}
     group = Group(topic, name, GroupRecord(topics.take_number(tx), tx.now_ms, settings))
     new[name] = group
     tx.batch.put(Family.GROUPS, group.key, encode_group(group.record))
@@ -69,8 +72,8 @@ def create_group(
     if settings.kind is GroupKind.SHARED:
         shared_groups.put_positions(tx, group, offsets)
     else:
-        for partition, offset in offsets.items():
-            _put_cursor(tx, topic, group, partition, offset)
+        for each, offset in offsets.items():
+            _put_cursor(tx, topic, group, each, offset)
     if settings.kind is GroupKind.QUEUE:
         tx.look_at(topic, tx.now_ms)
     return group, True
@@ -135,7 +138,7 @@ def acknowledge(
     if group.kind is not GroupKind.ORDERED:
         raise FailedPrecondition(
             f"group {group.name!r} is of kind {group.kind.value!r}; only groups of kind 'ordered' "
-            "acknowledge all messages up to an offset"
+            "acknowledge all messages up to an offset here"
         )
     topic.check_partition(partition)
     first, end = topic.first_offset(partition), topic.next_offset(partition)

@@ -39,6 +39,7 @@ from queueber.engine.topics.group_entries import (
 )
 from queueber.engine.topics.group_fronts import ReturnedFront, UndeliveredFront
 from queueber.engine.topics.message_blocks import MessageBlocks, MessageReader, Messages
+from queueber.engine.topics.partition_window import window_front
 from queueber.errors import ResourceExhausted
 from queueber.ids import split_reference
 from queueber.limits import GROUP_RESET_MAX
@@ -79,7 +80,7 @@ class SharedGroup(QueueState):
 class SharedMessages:
     """The messages of the topic, as far as the group is concerned."""
 
-    __slots__ = ("_group", "_looked_at", "positions", "store", "topic")
+    __slots__ = ("_group", "_looked_at", "positions", "settled", "store", "topic")
 
     def __init__(self, store: Store, topic: Messages, group: Group) -> None:
         self.store = store
@@ -92,16 +93,19 @@ class SharedMessages:
             if value is not None
         }
         """The offset of the next message that no consumer has had. A partition that was added
-        after the group has none until then, and begins at 0."""
+        after the group, or that the group has not begun, has none until then, and begins at 0."""
         self._looked_at: dict[int, int] = {}
         """For each partition an offset before which the group has no entries but leases."""
+        self.settled: dict[int, int] = {}
+        """For each partition an offset before which it has none but dead letters. A search from
+        the start would come across every entry that was deleted since."""
 
-    def count(self) -> int:
+    def count(self, partition: int | None = None) -> int:
         topic, positions = self.topic, self.positions
         count = 0
-        for partition in range(topic.partitions):
-            begin = max(positions.get(partition, 0), topic.first_offset(partition))
-            count += topic.next_offset(partition) - begin
+        for each in range(topic.partitions) if partition is None else (partition,):
+            begin = max(positions.get(each, 0), topic.first_offset(each))
+            count += topic.next_offset(each) - begin
         return count
 
     def move(self, tx: Transaction[Any], offsets: Mapping[int, int]) -> None:
@@ -125,13 +129,18 @@ class SharedMessages:
             left -= allowed[-1]
         return allowed
 
-    def fronts(self, queue: QueueState, blocks: BlockReader, count: int) -> Sequence[Front]:
+    def fronts(
+        self, queue: QueueState, blocks: BlockReader, count: int, partition: int | None
+    ) -> Sequence[Front]:
         assert isinstance(blocks, MessageReader)
+        if partition is not None:
+            return [window_front(self, queue, blocks, partition, count)]
         levels = sorted(queue.counters.levels)
         returned = [ReturnedFront(queue, blocks, level, count) for level in levels]
         return [*returned, UndeliveredFront(self, queue, blocks)]
 
     def delivered(self, tx: QueueTx, letters: Sequence[Run]) -> list[Run]:
+        tx.after_write(self.settled.clear)
         blocks = tx.queue.blocks.reader()
         delivered: list[Run] = []
         others: list[Run] = []
@@ -244,3 +253,4 @@ def reset(tx: Transaction[Any], group: Group, offsets: Mapping[int, int]) -> Non
         finish(part, gone, Side.DEAD)
         part.counters.cancelled_total += sum([run.count for run in gone])
     queue.messages.move(part, offsets)
+    part.after_write(queue.messages.settled.clear)

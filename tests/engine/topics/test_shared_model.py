@@ -90,6 +90,50 @@ class SharedGroups(RuleBasedStateMachine):
             self.leases.append(Lease(polled, self.rig.now_ms + LEASE_MS, set(found)))
         assert self.in_state(State.LEASED) <= 12
 
+    @rule(count=st.integers(1, 8), partition=st.integers(0, PARTITIONS - 1))
+    def poll_partition(self, count: int, partition: int) -> None:
+        before = {place: message.state for place, message in self.messages.items()}
+        polled = self.rig.poll(count, lease_ms=LEASE_MS, partition=partition)
+        found = places(polled)
+        assert len(found) <= count
+        assert {each[0] for each in found} <= {partition}
+        assert found == sorted(found)
+        if found:
+            between = {
+                state
+                for place, state in before.items()
+                if found[0] < place < found[-1] and place not in found and self.is_kept(place)
+            }
+            assert between <= {State.DONE, State.DEAD}, "somebody else has a message of the window"
+            self.leases.append(Lease(polled, self.rig.now_ms + LEASE_MS, set(found)))
+        for place in found:
+            assert self.is_kept(place)
+            assert before[place] in (State.FRESH, State.WAITING)
+            self.messages[place].state = State.LEASED
+        is_room = self.in_state(State.LEASED) < 12
+        fresh = [each for each in self.kept_in(State.FRESH) if each[0] == partition]
+        assert found or not is_room or not fresh, "there are messages that nobody has had"
+
+    @rule(partition=st.integers(0, PARTITIONS - 1), part=st.floats(0, 1))
+    def acknowledge_up_to(self, partition: int, part: float) -> None:
+        topic = self.rig.topic
+        group = groups.get_group(topic, "g")
+        before = groups.floor(topic, group, partition)
+        offset = int(topic.next_offset(partition) * part)
+
+        stored = self.rig.ack(offset, partition)
+
+        assert stored >= max(before, offset)
+        for place, message in self.messages.items():
+            is_settled = place[0] == partition and place[1] < offset
+            if is_settled and message.state is not State.DEAD:
+                message.state = State.DONE
+        for lease in self.leases:
+            lease.held = {
+                place for place in lease.held if place[0] != partition or place[1] >= offset
+            }
+        assert stored == groups.floor(topic, group, partition)
+
     def _choose(self, data: st.DataObject) -> tuple[Lease, list[Place]]:
         lease = data.draw(st.sampled_from(self.leases))
         chosen = data.draw(st.lists(st.sampled_from(places(lease.polled)), min_size=1, unique=True))
