@@ -234,6 +234,29 @@ BACKUP_WAIT_MS_MAX = MINUTE_MS
 BACKUP_FILES_MAX = 1_000_000
 """Files of one backup that a client takes in: 64 TB, in files of the usual size."""
 
+SELECT_TEXT_BYTES_MAX = 64 * KIB
+"""A SELECT, and its parameters."""
+SELECT_TABLES_MAX = 8
+"""Tables that one SELECT names."""
+SELECT_SECONDS = 30
+"""How long one SELECT may take, with the reading of its tables."""
+SELECT_MEMORY_BYTES = 768 * MIB
+"""By how much the process may grow that runs SELECT: tables, what it computes, and the answer."""
+SELECT_ENGINE_BYTES = 256 * MIB
+"""Of these, what the query engine takes for sorts, groups and joins."""
+SELECT_TABLE_BYTES_MAX = 256 * MIB
+SELECT_TABLE_ROWS_MAX = 5_000_000
+"""Bytes and rows of all tables of one SELECT."""
+SELECT_ROWS_MAX = 10_000
+SELECT_ANSWER_BYTES_MAX = 16 * MIB
+"""Rows and bytes of one answer."""
+SELECTS_MAX = 2
+"""SELECTs that run at a time in one process of the gateway, each on a core of its own."""
+SELECT_WAITS_MAX = 32
+"""SELECTs that wait for their turn."""
+SELECT_IDLE_MS = MINUTE_MS
+"""How long a process that runs SELECT is kept without one. It takes half a second to start."""
+
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Upper limit of `message_bytes_max`: by default, Cap'n Proto clients refuse 64 MiB messages."""
 
