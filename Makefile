@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := dev,spark,http,auth,otel,backup
+EXTRAS := dev,spark,http,auth,otel,backup,sql
 BENCH_READY := $(VENV)/.bench-ready
 CONFORMANCE_READY := conformance/node_modules/.ready
 

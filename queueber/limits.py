@@ -168,6 +168,18 @@ AGENDA_SLACK_MS = MINUTE_MS
 """The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
 long as the topic is there."""
 
+FILTER_CHARS_MAX = 2000
+FILTER_DEPTH_MAX = 32
+FILTER_PATTERN_CHARS_MAX = 200
+FILTER_FIELDS_MAX = 8
+"""A filter: its text, how deep its conditions are nested, a pattern of LIKE; and the fields that a
+partition is chosen by."""
+FILTER_CONTENTS_BYTES_MAX = 64 * KIB
+"""JSON contents that a filter looks into, on the one thread that everybody shares: about half a
+millisecond. Larger ones have no fields for it."""
+FILTER_LIKE_CHARS_MAX = 4096
+"""A text that LIKE looks at; whether a longer one matches is unknown."""
+
 CREDITS_MAX = 1_000_000
 """Messages that a subscriber may grant and has not got yet."""
 DELIVERY_MESSAGES_MAX = 1000
@@ -222,6 +234,29 @@ BACKUP_WAIT_MS_MAX = MINUTE_MS
 BACKUP_FILES_MAX = 1_000_000
 """Files of one backup that a client takes in: 64 TB, in files of the usual size."""
 
+SELECT_TEXT_BYTES_MAX = 64 * KIB
+"""A SELECT, and its parameters."""
+SELECT_TABLES_MAX = 8
+"""Tables that one SELECT names."""
+SELECT_SECONDS = 30
+"""How long one SELECT may take, with the reading of its tables."""
+SELECT_MEMORY_BYTES = 768 * MIB
+"""By how much the process may grow that runs SELECT: tables, what it computes, and the answer."""
+SELECT_ENGINE_BYTES = 256 * MIB
+"""Of these, what the query engine takes for sorts, groups and joins."""
+SELECT_TABLE_BYTES_MAX = 256 * MIB
+SELECT_TABLE_ROWS_MAX = 5_000_000
+"""Bytes and rows of all tables of one SELECT."""
+SELECT_ROWS_MAX = 10_000
+SELECT_ANSWER_BYTES_MAX = 16 * MIB
+"""Rows and bytes of one answer."""
+SELECTS_MAX = 2
+"""SELECTs that run at a time in one process of the gateway, each on a core of its own."""
+SELECT_WAITS_MAX = 32
+"""SELECTs that wait for their turn."""
+SELECT_IDLE_MS = MINUTE_MS
+"""How long a process that runs SELECT is kept without one. It takes half a second to start."""
+
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Upper limit of `message_bytes_max`: by default, Cap'n Proto clients refuse 64 MiB messages."""
 
@@ -243,6 +278,17 @@ def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
     """Most bytes of items in one answer."""
     return min(message_bytes_max, ANSWER_BYTES + item_bytes_max) - MESSAGE_OVERHEAD_BYTES
 
+
+SQL_CHARS_MAX = 64 * KIB
+"""Of the text of one call, which takes about 100 ms to parse."""
+SQL_STATEMENTS_MAX = 100
+SQL_PARAMS_MAX = 100
+SQL_ROWS_MAX = 10_000
+"""Rows that one statement answers with."""
+SQL_ANSWER_BYTES_MAX = 16 * MIB
+"""Of the values in all rows that one call answers with."""
+SQL_SECONDS_MAX = 30.0
+"""How long the statements of one call may take together."""
 
 READY_WINDOW_ENTRIES = 1024
 """Ready entries that each queue reads ahead into memory, so that a poll seldom seeks."""

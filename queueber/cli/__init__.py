@@ -30,6 +30,7 @@ from queueber.cli.commands.token import token
 from queueber.cli.commands.upgrade import upgrade
 from queueber.cli.commands.work import work
 from queueber.cli.spark import spark
+from queueber.cli.sql import sql
 from queueber.cli.top import top
 from queueber.cli.topics import topic
 from queueber.cli.topics.listing import topics
@@ -88,7 +89,8 @@ def commands() -> None:
 _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
     readers, peek, cancel, purge, redrive, pause, resume, top, stats, queues, leases, batches,
-    loads, topics, topic, spark, token, backup, restore, verify, repair, upgrade, import_original,
+    loads, topics, topic, sql, spark, token, backup, restore, verify, repair, upgrade,
+    import_original,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

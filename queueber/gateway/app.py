@@ -17,6 +17,7 @@ from queueber.gateway import (
     openapi,
     queues,
     server_routes,
+    sql,
     streams,
     topics,
 )
@@ -42,7 +43,7 @@ from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams import subscriptions
 
 ROOMS = (
-    health, metrics, server_routes, queues, topics, streams, subscriptions, kalam, openapi,
+    health, metrics, server_routes, queues, topics, streams, subscriptions, kalam, sql, openapi,
     histories, dashboard,
 )  # fmt: skip
 """Modules with `ROUTES`. A new room is registered here."""

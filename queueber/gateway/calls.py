@@ -70,6 +70,10 @@ class Call(Generic[Query, Body]):
         self._has_turn = True
         self.bounds.unread.make_room()  # others had theirs meanwhile
 
+    @property
+    def has_turn(self) -> bool:
+        return self._has_turn
+
     def end_turn(self) -> None:
         if self._has_turn:
             self._has_turn = False

@@ -59,7 +59,8 @@ milliseconds. Names in paths are percent-encoded. Where a server is protected, r
 def document(table: RouteTable) -> Schema:
     """The whole description."""
     shown = [route for route in table.routes if route.is_shown]
-    structs = {each for route in shown for each in (route.body, route.answer) if each is not None}
+    named = [each for route in shown for each in (route.body, route.answer, route.error_answer)]
+    structs = {each for each in named if each is not None}
     _, schemas = msgspec.json.schema_components(
         sorted(structs, key=lambda each: each.__qualname__), ref_template=_REF
     )
@@ -180,6 +181,8 @@ def _responses(route: Route) -> Schema:
 
 
 def _error_content(route: Route) -> Schema:
+    if route.error_answer is not None:
+        return {JSON_TYPE: {"schema": _ref(route.error_answer)}}
     if route.error_body is not None:
         return {JSON_TYPE: {"schema": {"$ref": _REF.format(name="PlainError")}}}
     return {PROBLEM_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}}

@@ -83,6 +83,8 @@ class Route:
     """Whether OpenAPI names it."""
     error_body: Callable[[Problem], tuple[int, bytes]] | None = None
     """If its callers read errors in another form: the status, and the JSON of an error."""
+    error_answer: type[msgspec.Struct] | None = None
+    """What that JSON is, if it has not the usual two fields."""
 
     @property
     def names(self) -> list[str]:

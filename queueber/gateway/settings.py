@@ -56,6 +56,10 @@ class GatewaySettings:
     """How long it may wait; one that asks for more waits so long."""
     consume_lease_ms: int = 60 * SECOND_MS
     """How long its messages are its own; after that they come back."""
+    sql_calls_max: int = 32
+    """Calls of SQL under way in one process."""
+    sql_timeout_ms: int = 30 * SECOND_MS
+    """How long the statements of one call may take."""
     shutdown_timeout_ms: int = 10 * SECOND_MS
     allowed_origins: tuple[str, ...] = ()
     """Origins such as `https://app.example` whose pages may use streams; `*` is any."""
@@ -152,6 +156,8 @@ NUMBERS = (
     Bounded("consume_wait_ms", 0, 3_600_000, "How long a KalamDB consumer waits by default."),
     Bounded("consume_wait_ms_max", 0, 3_600_000, "How long a KalamDB consumer may wait."),
     Bounded("consume_lease_ms", 1, LEASE_MS_MAX, "How long a KalamDB consumer has its messages."),
+    Bounded("sql_calls_max", 1, 10_000, "Most calls of SQL under way."),
+    Bounded("sql_timeout_ms", 100, 3_600_000, "How long the statements of a call may take."),
     Bounded("shutdown_timeout_ms", 0, 600_000, "How long a shutdown waits for requests."),
 )
 """The numbers, with the lowest and the highest value of each."""

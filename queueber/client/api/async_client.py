@@ -27,6 +27,7 @@ from queueber.model import (
     QueueSettings,
     ServerInfo,
     SessionTokens,
+    SqlAnswer,
     Stats,
     TopicInfo,
 )
@@ -62,6 +63,13 @@ class AsyncClient:
             to_tls(tls),
         )
         self._calls: ClientCalls | None = None
+
+    @classmethod
+    def _over(cls, calls: ClientCalls) -> Self:
+        """A client of a connection that is open already, and that others close."""
+        made = cls.__new__(cls)
+        made._target, made._calls = calls.connection.target, calls
+        return made
 
     def __repr__(self) -> str:
         return f"<AsyncClient {self._target.address}{'' if self._calls else ' (not connected)'}>"
@@ -187,6 +195,16 @@ class AsyncClient:
     def together(self) -> AsyncTogether:
         """Steps over topics and queues that all happen, or none; see `AsyncTogether`."""
         return AsyncTogether(self._connected().connection)
+
+    async def sql(self, text: str, *params: object) -> SqlAnswer:
+        """Run statements of SQL, and return what the last one answers with; see docs/sql.md.
+
+        `params` are the values of `$1`, `$2` and so on, or of each `?`, for a single statement. The
+        first statement that fails ends the call; those before it have happened.
+        """
+        from queueber.sql.calling import begin  # it is built on the client, and few programs use it
+
+        return await wait_for_async(begin(self._connected(), text, params))
 
     async def backup(self) -> AsyncBackup:
         """Begin a backup of the whole server: all that was acknowledged before is in it.

@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from concurrent.futures import InvalidStateError as FutureIsDone
 from typing import Any, TypeVar
 
+import sniffio
+
 from queueber.errors import QueueberError
 
 T = TypeVar("T")
@@ -31,6 +33,9 @@ async def wait_for_async(future: "Future[T]") -> T:
     """Await a future in asyncio or in trio."""
     if isinstance(future, asyncio.Future):
         return await future
+    if sniffio.current_async_library() == "asyncio":
+        # What runs on the connection's own loop for a program that blocks, or is in trio.
+        return await asyncio.wrap_future(future)
     import trio  # a program that is not in trio need not load it
 
     token = trio.lowlevel.current_trio_token()

@@ -1,0 +1,5 @@
+"""SQL over HTTP, in KalamDB's form."""
+
+from queueber.gateway.sql import statements
+
+ROUTES = statements.ROUTES

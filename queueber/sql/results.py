@@ -1,0 +1,17 @@
+"""Makes the answers of statements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from queueber.model.sql_answers import SqlAnswer, SqlColumn, StatementResult
+
+__all__ = ["SqlAnswer", "SqlColumn", "StatementResult", "message_of", "rows_of"]
+
+
+def rows_of(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> StatementResult:
+    """An answer with rows; columns are pairs of name and type."""
+    return StatementResult([SqlColumn(*each) for each in columns], rows, len(rows))
+
+
+def message_of(text: str, changed: int = 0) -> StatementResult:
+    return StatementResult(message=text, row_count=changed)

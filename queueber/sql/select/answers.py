@@ -1,0 +1,116 @@
+"""The answer to a SELECT: columns with their types, rows of plain values."""
+
+import base64
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: str
+    """As SQL has it: BIGINT, VARCHAR, TIMESTAMP WITH TIME ZONE."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectResult:
+    columns: list[Column]
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    """Text, whole and broken numbers, `Decimal`, bytes, times with a zone, lists and dicts."""
+
+
+def rows_of(batches: Iterable[pa.RecordBatch], columns: Sequence[Column]) -> list[tuple[Any, ...]]:
+    converters = [_converter(column.type) for column in columns]
+    rows: list[tuple[Any, ...]] = []
+    for batch in batches:
+        values = [
+            [None if value is None else convert(value) for value in column.to_pylist()]
+            for convert, column in zip(converters, batch.columns, strict=True)
+        ]
+        rows += zip(*values, strict=True)
+    return rows
+
+
+def plain(value: object) -> object:
+    """A value as JSON can have it: bytes in base64, times in ISO 8601, numbers that JSON has not,
+    and those that it would round, as text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return value.isoformat(
+                timespec="milliseconds" if value.microsecond % 1000 == 0 else "microseconds"
+            )
+        case date() | time():
+            return value.isoformat()
+        case dict():
+            return {str(plain(key)): plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+    return str(value)
+
+
+def _converter(kind: str) -> Callable[[Any], Any]:
+    if kind in {"HUGEINT", "UHUGEINT"}:
+        return int
+    if kind.startswith("MAP(") and not kind.endswith("]"):
+        return _mapping
+    if kind in _SIMPLE:
+        return _same
+    return _value
+
+
+_SIMPLE = {
+    "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER",
+    "UBIGINT", "FLOAT", "DOUBLE", "VARCHAR", "BLOB", "JSON", "DATE", "TIME", "UUID",
+}  # fmt: skip
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _value(value: Any) -> Any:
+    """Plain values also within lists, and durations as text."""
+    match value:
+        case datetime():
+            return value.astimezone(UTC) if value.tzinfo is not None else value
+        case pa.MonthDayNano():
+            return _duration(value)
+        case dict():
+            return {name: _value(each) for name, each in value.items()}
+        case list():
+            if value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
+                return {_key(name): _value(each) for name, each in value}
+            return [_value(each) for each in value]
+        case Decimal() | None:
+            return value
+    return value
+
+
+def _mapping(value: Any) -> Any:
+    return {_key(name): _value(each) for name, each in value}
+
+
+def _key(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bytes, bool)) else json.dumps(plain(value))
+
+
+def _duration(value: pa.MonthDayNano) -> str:
+    """ISO 8601, such as P3DT1.5S."""
+    seconds = Decimal(value.nanoseconds) / 1_000_000_000
+    parts = [f"{value.months}M" if value.months else "", f"{value.days}D" if value.days else ""]
+    days = "".join(parts)
+    rest = f"T{seconds.normalize():f}S" if seconds or not days else ""
+    return f"P{days}{rest}"

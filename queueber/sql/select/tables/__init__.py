@@ -1,0 +1,1 @@
+"""Readers of the tables of SELECT: pages of the client as rows."""

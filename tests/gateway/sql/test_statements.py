@@ -1,0 +1,156 @@
+"""`POST /v1/api/sql`: KalamDB's requests, answers and errors."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from queueber.testing import ServerProcess, running_server
+from tests.support.callers import add_token
+from tests.support.http import Answered, GatewayProcess, running_gateway
+
+
+def ask(gateway: GatewayProcess, sql: str, *params: object) -> Answered:
+    return gateway.ask("POST", "/v1/api/sql", {"sql": sql, "params": list(params)})
+
+
+def test_success_has_a_result_for_each_statement(gateway: GatewayProcess, topic: str) -> None:
+    answer = ask(gateway, f"CREATE TOPIC {topic}; SHOW TOPICS LIKE '{topic}'")
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    told = answer.json
+    assert told.pop("took") > 0
+    assert told == {
+        "status": "success",
+        "results": [
+            {"row_count": 1, "as_user": "", "message": f"topic {topic} created"},
+            {
+                "row_count": 1,
+                "as_user": "",
+                "schema": [
+                    {"name": "topic", "data_type": "Text", "index": 0},
+                    {"name": "alias", "data_type": "Text", "index": 1},
+                    {"name": "partitions", "data_type": "Int", "index": 2},
+                    {"name": "messages", "data_type": "BigInt", "index": 3},
+                    {"name": "bytes", "data_type": "BigInt", "index": 4},
+                    {"name": "groups", "data_type": "Int", "index": 5},
+                    {"name": "sources", "data_type": "Int", "index": 6},
+                    {"name": "closed", "data_type": "Boolean", "index": 7},
+                ],
+                "rows": [[topic, None, 1, "0", "0", 0, 0, False]],
+            },
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "status", "code", "message"),
+    [
+        ("", [], 400, "EMPTY_SQL", "there is no statement"),
+        ("CREAT TOPIC a", [], 400, "INVALID_SQL", "line 1, column 1: 'CREAT' does not go here"),
+        ("DROP TOPIC $1", [], 400, "INVALID_PARAMETER", "needs parameter 1"),
+        ("DROP TOPIC $1", [{"a": 1}], 400, "INVALID_PARAMETER", "is of type dict"),
+        ("DROP TOPIC $1; DROP TOPIC $1", ["a"], 400, "PARAMS_WITH_BATCH", "one statement"),
+        ("DROP TOPIC nowhere", [], 404, "TABLE_NOT_FOUND", "none named nowhere"),
+        ("CLEAR TOPIC nowhere", [], 404, "TABLE_NOT_FOUND", "nowhere"),
+        ("CREATE TOPIC a PARTITIONS 1000", [], 400, "SQL_EXECUTION_ERROR", "partitions"),
+        ('CREATE TOPIC "ä"', [], 400, "SQL_EXECUTION_ERROR", "is not the name of a topic"),
+    ],
+)
+def test_errors_have_codes_and_a_sentence(
+    gateway: GatewayProcess, sql: str, params: list[object], status: int, code: str, message: str
+) -> None:
+    answer = ask(gateway, sql, *params)
+
+    told = answer.json
+    assert (answer.status, answer.headers["content-type"]) == (status, "application/json")
+    assert (told["status"], told["results"], told["error"]["code"]) == ("error", [], code)
+    assert message in told["error"]["message"]
+    assert told["error"]["details"] is None
+    assert told["took"] >= 0
+
+
+def test_the_statement_that_failed_is_told_and_those_before_have_happened(
+    gateway: GatewayProcess, topic: str
+) -> None:
+    answer = ask(gateway, f"CREATE TOPIC {topic}; DROP TOPIC {topic}x; DROP TOPIC {topic}")
+
+    assert (answer.status, answer.json["error"]["code"]) == (404, "TABLE_NOT_FOUND")
+    assert answer.json["error"]["details"] == f"statement 2 of 3: DROP TOPIC {topic}x"
+    assert ask(gateway, f"DESCRIBE {topic}").status == 200
+
+
+def test_a_namespace_has_no_effect(gateway: GatewayProcess, topic: str) -> None:
+    body = {"sql": f"CREATE NAMESPACE app; CREATE TOPIC {topic}", "namespace_id": "other"}
+
+    answer = gateway.ask("POST", "/v1/api/sql", body)
+
+    assert [each["row_count"] for each in answer.json["results"]] == [0, 1]
+
+
+@pytest.mark.parametrize("body", [{}, {"sql": 5}, {"sql": "SHOW TABLES", "params": "a"}, []])
+def test_a_body_of_another_form_is_refused(gateway: GatewayProcess, body: object) -> None:
+    answer = gateway.ask("POST", "/v1/api/sql", raw=json.dumps(body).encode(),
+                         headers={"content-type": "application/json"})  # fmt: skip
+
+    assert (answer.status, answer.json["error"]["code"]) == (400, "INVALID_PARAMETER")
+
+
+def test_a_large_answer_comes_whole(gateway: GatewayProcess, server: ServerProcess) -> None:
+    text = ";".join(["SHOW TABLES"] * 100)
+
+    answer = ask(gateway, text)
+
+    assert {each["row_count"] for each in answer.json["results"]} == {6}
+    assert len(answer.json["results"]) == 100
+
+
+def test_rights_are_those_of_the_caller(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.toml"
+    held = {role: add_token(tokens, role) for role in ("reader", "admin")}
+    with (
+        running_server("--tokens-file", str(tokens)) as server,
+        running_gateway(server.address) as gateway,
+    ):
+
+        def as_role(role: str, sql: str) -> Answered:
+            gateway.headers["authorization"] = f"Bearer {held[role]}"
+            return ask(gateway, sql)
+
+        assert as_role("admin", "CREATE TOPIC t").json["results"][0]["as_user"] == "admin"
+        for sql in (
+            "CREATE TOPIC u", "DROP TOPIC t", "CLEAR TOPIC t", "ALTER TOPIC t SET PARTITIONS 2",
+            "ALTER TOPIC t SET RETENTION WITH (retention_seconds = 1)",
+            "ALTER TOPIC t CLEAR RETENTION", "DROP CONSUMER GROUP IF EXISTS g ON t",
+            "RESET CONSUMER GROUP g ON t TO EARLIEST",
+        ):  # fmt: skip
+            refused = as_role("reader", sql)
+            assert (refused.status, refused.json["error"]["code"]) == (403, "PERMISSION_DENIED"), (
+                sql
+            )
+        assert as_role("reader", "SHOW TOPICS").json["results"][0]["row_count"] == 1
+        del gateway.headers["authorization"]
+        assert ask(gateway, "SHOW TOPICS").status == 401
+
+
+def test_more_calls_than_the_bound_are_told_to_come_later(server: ServerProcess) -> None:
+    with running_gateway(server.address, "--sql-calls-max", "1") as gateway:
+        with ThreadPoolExecutor(8) as threads:
+            many = ";".join(["SHOW TOPICS"] * 50)
+            answers = list(threads.map(lambda _: ask(gateway, many), range(24)))
+
+        assert {each.status for each in answers} == {200, 429}
+        refused = next(each for each in answers if each.status == 429)
+        assert refused.json["error"]["code"] == "RATE_LIMIT_EXCEEDED"
+        assert refused.headers["retry-after"] == "1"
+        assert ask(gateway, "SHOW TABLES").status == 200
+
+
+def test_statements_are_ended_after_their_time(server: ServerProcess) -> None:
+    with running_gateway(server.address, "--sql-timeout-ms", "100") as gateway:
+        ask(gateway, ";".join(f"CREATE TOPIC IF NOT EXISTS many.t{at}" for at in range(100)))
+        answer = ask(gateway, ";".join(["SHOW TOPICS"] * 100))
+
+        assert (answer.status, answer.json["error"]["code"]) == (413, "SQL_EXECUTION_ERROR")
+        assert "longer than 0.1 seconds" in answer.json["error"]["message"]

@@ -1,0 +1,191 @@
+"""Statements against a real server, through `client.sql`, blocking and awaited."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+import trio
+
+import queueber
+from queueber import AlreadyExists, InvalidArgument, NotFound, OutOfRange
+from queueber.sql.bounds import Bounds
+from queueber.sql.execute import RUNS, execute
+from queueber.sql.statements import Select, Statement
+from queueber.testing import ServerProcess
+
+
+def test_every_statement_has_its_function() -> None:
+    assert {*RUNS, Select} == set(Statement.__args__)
+
+
+def test_create_topic_stores_every_setting(client: queueber.Client, topic: str) -> None:
+    answer = client.sql(
+        f"CREATE TOPIC {topic} PARTITIONS 3 WITH (retention_seconds = 60,"
+        f" retention_max_bytes = 1000, retention_messages = 5, alias = '{topic}.alias',"
+        " content_type = 'application/json', deletes_acknowledged = TRUE, ttl = NULL,"
+        " dedup_window = 1.5, expires_at = '2099-01-01T00:00:00Z')"
+    )
+
+    assert answer.message == f"topic {topic} created"
+    info = client.describe_topic(f"{topic}.alias")
+    settings = info.config.settings
+    assert (info.config.partitions, info.config.content_type) == (3, "application/json")
+    assert (settings.retention_ms, settings.retention_bytes) == (60_000, 1000)
+    assert (settings.retention_messages, settings.deletes_acknowledged) == (5, True)
+    assert (settings.ttl_ms, settings.dedup_window_ms) == (0, 1500)
+    assert settings.expires_at_ms == 4_070_908_800_000
+
+
+def test_create_topic_that_exists_is_refused_unless_that_is_said(
+    client: queueber.Client, topic: str
+) -> None:
+    client.sql(f"CREATE TOPIC {topic}")
+
+    for text in (f"CREATE TOPIC {topic}", f"CREATE TOPIC {topic} PARTITIONS 2"):
+        with pytest.raises(AlreadyExists):
+            client.sql(text)
+    assert "exists" in client.sql(f"CREATE TOPIC IF NOT EXISTS {topic} PARTITIONS 2").message
+    assert client.describe_topic(topic).config.partitions == 1
+
+
+def test_drop_topic_that_is_not_there_is_refused_unless_that_is_said(
+    client: queueber.Client, topic: str
+) -> None:
+    client.sql(f"CREATE TOPIC {topic}; DROP TOPIC {topic}")
+
+    with pytest.raises(NotFound):
+        client.sql(f"DROP TOPIC {topic}")
+    assert client.sql(f"DROP TOPIC IF EXISTS {topic}").results[0].row_count == 0
+
+
+def test_clear_topic_deletes_its_messages_and_keeps_its_offsets(
+    client: queueber.Client, topic: str
+) -> None:
+    client.sql(f"CREATE TOPIC {topic}")
+    client.topic(topic).publish([b"a", b"b"])
+
+    assert client.sql(f"CLEAR TOPIC {topic}").results[0].row_count == 2
+
+    [partition] = client.describe_topic(topic).partitions
+    assert (partition.first_offset, partition.next_offset) == (2, 2)
+
+
+def test_retention_is_set_kept_and_cleared(client: queueber.Client, topic: str) -> None:
+    client.sql(f"CREATE TOPIC {topic} WITH (retention_messages = 9)")
+
+    client.sql(f"ALTER TOPIC {topic} SET RETENTION WITH (retention_seconds = 60)")
+    client.sql(f"ALTER TOPIC {topic} SET RETENTION WITH (retention_max_bytes = 7)")
+    settings = client.describe_topic(topic).config.settings
+    found = (settings.retention_ms, settings.retention_bytes, settings.retention_messages)
+    assert found == (60_000, 7, 9)
+
+    client.sql(f"ALTER TOPIC {topic} CLEAR RETENTION")
+    settings = client.describe_topic(topic).config.settings
+    found = (settings.retention_ms, settings.retention_bytes, settings.retention_messages)
+    assert found == (0, 0, 0)
+
+
+def test_alter_topic_sets_partitions_and_other_settings(
+    client: queueber.Client, topic: str
+) -> None:
+    client.sql(f"CREATE TOPIC {topic}")
+
+    client.sql(f"ALTER TOPIC {topic} SET PARTITIONS 4 WITH (keeps_last_per_key = TRUE)")
+
+    config = client.describe_topic(topic).config
+    assert (config.partitions, config.settings.keeps_last_per_key) == (4, True)
+
+
+def test_groups_are_shown_reset_and_dropped(client: queueber.Client, topic: str) -> None:
+    client.sql(f"CREATE TOPIC {topic} PARTITIONS 2")
+    handle = client.topic(topic)
+    for partition in (0, 1):
+        handle.publish([b"a", b"b", b"c"], partition=partition)
+    handle.create_group("g", start="latest")
+
+    def cursors() -> Any:
+        return client.sql(f"SHOW GROUPS ON {topic}").dicts()[0]["cursors"]
+
+    assert cursors() == "3,3"
+    client.sql(f"RESET CONSUMER GROUP 'g' ON {topic} TO 1")
+    assert cursors() == "1,3"
+    client.sql(f"RESET CONSUMER GROUP 'g' ON {topic} PARTITION 1 TO OFFSET 2")
+    assert cursors() == "1,2"
+    client.sql(f"RESET CONSUMER GROUP g ON {topic} TO EARLIEST")
+    assert cursors() == "0,0"
+    with pytest.raises(OutOfRange):
+        client.sql(f"RESET CONSUMER GROUP g ON {topic} TO 99")
+    client.sql(f"DROP CONSUMER GROUP g ON {topic}")
+    assert client.sql(f"SHOW GROUPS ON {topic}").rows == []
+    with pytest.raises(NotFound):
+        client.sql(f"DROP CONSUMER GROUP g ON {topic}")
+
+
+def test_topics_and_queues_are_listed_and_described(client: queueber.Client, topic: str) -> None:
+    client.sql(f"CREATE TOPIC {topic} PARTITIONS 2 WITH (alias = '{topic}.short')")
+    client.topic(topic).publish([b"abc"])
+    client.queue("mail").add(b"hello")
+
+    [row] = client.sql("SHOW TOPICS LIKE $1", topic).dicts()
+    assert (row["topic"], row["alias"], row["partitions"]) == (topic, f"{topic}.short", 2)
+    assert (row["messages"], row["groups"], row["closed"]) == (1, 0, False)
+    [row] = client.sql("SHOW QUEUES LIKE 'm_il'").dicts()
+    assert (row["queue"], row["ready"], row["paused"]) == ("mail", 1, False)
+    told = dict(client.sql(f"DESCRIBE {topic}").rows)
+    assert (told["topic"], told["partitions"]) == (topic, "2")
+    assert dict(client.sql("DESCRIBE mail").rows)["ready"] == "1"
+    assert dict(client.sql("DESCRIBE QUEUE mail").rows)["queue"] == "mail"
+    with pytest.raises(NotFound, match="no topic, queue or system table named nowhere"):
+        client.sql("DESCRIBE nowhere")
+    with pytest.raises(NotFound, match="SHOW TABLES"):
+        client.sql("DESCRIBE TABLE mail")
+    assert ("system.topics",) in client.sql("SHOW TABLES").rows
+
+
+def test_the_first_failure_ends_a_text_and_says_where(client: queueber.Client, topic: str) -> None:
+    with pytest.raises(NotFound) as failed:
+        client.sql(f"CREATE TOPIC {topic}; DROP TOPIC {topic}x; DROP TOPIC {topic}")
+
+    assert failed.value.__notes__ == [f"statement 2 of 3: DROP TOPIC {topic}x"]
+    assert client.describe_topic(topic).name == topic
+
+
+def test_a_mistake_in_the_last_statement_runs_none(client: queueber.Client, topic: str) -> None:
+    with pytest.raises(InvalidArgument, match="line 1, column"):
+        client.sql(f"CREATE TOPIC {topic}; DROP TOPC {topic}")
+
+    with pytest.raises(NotFound):
+        client.describe_topic(topic)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, trio.run])
+def test_awaited_in_asyncio_and_in_trio(run: Any, server: ServerProcess, topic: str) -> None:
+    async def main() -> tuple[str, list[Any]]:
+        async with queueber.connect_async(server.address) as client:
+            made = await client.sql("CREATE TOPIC $1 PARTITIONS $2", topic, 2)
+            return made.message, (await client.sql("SHOW TOPICS LIKE ?", topic)).dicts()
+
+    message, [row] = run(main) if run is trio.run else run(main())
+
+    assert (message, row["partitions"]) == (f"topic {topic} created", 2)
+
+
+def _executed(server: ServerProcess, text: str, bounds: Bounds) -> Coroutine[Any, Any, Any]:
+    async def main() -> Any:
+        async with queueber.connect_async(server.address) as client:
+            return await execute(client, text, (), bounds)
+
+    return main()
+
+
+def test_an_answer_beyond_its_bytes_is_refused(server: ServerProcess) -> None:
+    with pytest.raises(queueber.ResourceExhausted, match="more than 10 bytes; ask for less"):
+        asyncio.run(_executed(server, "SHOW TABLES", Bounds(answer_bytes_max=10)))
+
+
+def test_statements_that_take_too_long_are_ended(server: ServerProcess, topic: str) -> None:
+    with pytest.raises(queueber.ResourceExhausted, match="longer than 0 seconds; ask for less"):
+        asyncio.run(_executed(server, "SHOW TOPICS", Bounds(seconds_max=0)))
+    with pytest.raises(queueber.OutcomeUnknown, match="may or may not have taken effect"):
+        asyncio.run(_executed(server, f"CREATE TOPIC {topic}", Bounds(seconds_max=0)))
