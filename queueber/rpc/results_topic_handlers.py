@@ -93,7 +93,7 @@ class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # 
 
 _REFUSED = (
     "publish", "trim", "close", "fork", "find", "resetGroup", "pauseGroup", "resumeGroup", "group",
-    "setSchema", "readSchema", "listSchemas",
+    "setSchema", "readSchema", "listSchemas", "addSource", "dropSource",
 )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def create_group(
             f"topic {topic.name!r} has {GROUPS_MAX} groups, the limit; delete one of them"
         )
     if settings.kind is GroupKind.QUEUE:
-        topics.queues.get(settings.queue)  # refused if there is none
+        topics.check_bridge(topic, topics.queues.get(settings.queue))  # refused if there is none
     offsets = {each: _start(tx, topic, each, position) for each in range(topic.partitions)}
     group = Group(topic, name, GroupRecord(topics.take_number(tx), tx.now_ms, settings))
     new[name] = group
