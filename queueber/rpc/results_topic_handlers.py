@@ -94,6 +94,7 @@ class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # 
 _REFUSED = (
     "publish", "trim", "close", "fork", "find", "resetGroup", "pauseGroup", "resumeGroup", "group",
     "setSchema", "readSchema", "listSchemas", "consume", "withdrawConsume",
+    "addSource", "dropSource",
 )  # fmt: skip
 
 
