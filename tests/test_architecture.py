@@ -133,10 +133,13 @@ DOORS: dict[str, tuple[str, ...]] = {
     "msgspec": ("queueber/gateway/",),
     "jsonschema_rs": ("queueber/gateway/streams/extensions/schemas/compiled.py",),
     "h11": (
-        "queueber/gateway/streams/subscriptions/post.py",
-        "queueber/gateway/streams/subscriptions/webhooks.py",
+        "queueber/gateway/streams/subscriptions/webhooks/post.py",
+        "queueber/gateway/streams/subscriptions/webhooks/sender.py",
     ),
-    "cryptography": ("queueber/gateway/streams/subscriptions/signing.py", "queueber/auth/"),
+    "cryptography": (
+        "queueber/gateway/streams/subscriptions/webhooks/signing.py",
+        "queueber/auth/",
+    ),
     "trio": (
         "queueber/app.py",
         "queueber/beside.py",

@@ -1,6 +1,6 @@
 """Subscriptions to streams: workers are woken when there is something to read.
 
-A subscription is a record in a topic of its own (`register.py`). Gateways keep nothing else, so any
+A subscription is a record in a topic of its own (`records/`). Gateways keep nothing else, so any
 number of them may serve the same subscriptions.
 """
 

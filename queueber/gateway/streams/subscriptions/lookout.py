@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from queueber.gateway.streams.paths import is_stream
 from queueber.gateway.streams.subscriptions import patterns
-from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Record
+from queueber.gateway.streams.subscriptions.records.record import LINKS_MAX, Record
 
 _PATHS_MAX = 10_000
 """Paths of which it is remembered which subscriptions they are for."""

@@ -11,16 +11,16 @@ from queueber.gateway.problems import too_busy
 from queueber.gateway.routes import Answer, NoQuery
 from queueber.gateway.streams.paths import is_stream
 from queueber.gateway.streams.subscriptions import patterns, state, wakes
-from queueber.gateway.streams.subscriptions.positions import NOWHERE, tail_of, tails_of
-from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Config, Record
-from queueber.gateway.streams.subscriptions.refusals import invalid_request, not_found, refusal
-from queueber.gateway.streams.subscriptions.register import (
+from queueber.gateway.streams.subscriptions.records.positions import NOWHERE, tail_of, tails_of
+from queueber.gateway.streams.subscriptions.records.record import LINKS_MAX, Config, Record
+from queueber.gateway.streams.subscriptions.records.register import (
     Event,
     Kept,
     Overtaken,
     Register,
     change,
 )
+from queueber.gateway.streams.subscriptions.refusals import invalid_request, not_found, refusal
 from queueber.gateway.streams.subscriptions.requests import (
     StreamsRequest,
     SubscriptionRequest,
@@ -29,7 +29,7 @@ from queueber.gateway.streams.subscriptions.requests import (
     to_streams,
 )
 from queueber.gateway.streams.subscriptions.state import Subscriptions
-from queueber.gateway.streams.subscriptions.targets import resolve, to_target
+from queueber.gateway.streams.subscriptions.webhooks.targets import resolve, to_target
 
 _NAMES_MAX = 100_000
 """Names that are looked through for streams that a pattern matches."""

@@ -7,8 +7,8 @@ from queueber.client import AsyncClient
 from queueber.errors import NotFound
 from queueber.gateway.log import log
 from queueber.gateway.streams.subscriptions import wakes
-from queueber.gateway.streams.subscriptions.record import Record
-from queueber.gateway.streams.subscriptions.register import Event
+from queueber.gateway.streams.subscriptions.records.record import Record
+from queueber.gateway.streams.subscriptions.records.register import Event
 
 
 async def settle(

@@ -12,7 +12,7 @@ from queueber.gateway.calls import Call
 from queueber.gateway.routes import Handler
 from queueber.gateway.streams.paths import is_stream
 from queueber.gateway.streams.subscriptions import patterns
-from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Config
+from queueber.gateway.streams.subscriptions.records.record import LINKS_MAX, Config
 from queueber.gateway.streams.subscriptions.refusals import Refusal, invalid_request
 from queueber.limits import MINUTE_MS, SECOND_MS
 

@@ -11,11 +11,15 @@ from queueber.errors import Unauthenticated
 from queueber.gateway.calls import Call
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.settings import GatewaySettings
-from queueber.gateway.streams.subscriptions.deliveries import Deliveries
 from queueber.gateway.streams.subscriptions.refusals import refusal
-from queueber.gateway.streams.subscriptions.signing import SigningKeys, kept_keys, read_keys
 from queueber.gateway.streams.subscriptions.watcher import Watcher
-from queueber.gateway.streams.subscriptions.webhooks import Sender
+from queueber.gateway.streams.subscriptions.webhooks.deliveries import Deliveries
+from queueber.gateway.streams.subscriptions.webhooks.sender import Sender
+from queueber.gateway.streams.subscriptions.webhooks.signing import (
+    SigningKeys,
+    kept_keys,
+    read_keys,
+)
 from queueber.model import Credential
 
 STATE = "subscriptions"

@@ -10,7 +10,7 @@ import hmac
 import re
 from typing import NamedTuple
 
-from queueber.gateway.streams.subscriptions.record import Record
+from queueber.gateway.streams.subscriptions.records.record import Record
 from queueber.gateway.streams.subscriptions.refusals import refusal
 from queueber.limits import HOUR_MS
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from queueber.gateway.streams.subscriptions.patterns import matches
-from queueber.gateway.streams.subscriptions.positions import NOWHERE, Position, Tail
-from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Link, Record, Wake
+from queueber.gateway.streams.subscriptions.records.positions import NOWHERE, Position, Tail
+from queueber.gateway.streams.subscriptions.records.record import LINKS_MAX, Link, Record, Wake
 
 Tails = Mapping[str, Tail | None]
 

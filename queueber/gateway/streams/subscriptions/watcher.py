@@ -18,14 +18,14 @@ from queueber.errors import QueueberError
 from queueber.gateway.log import log
 from queueber.gateway.problems import Problem
 from queueber.gateway.streams.subscriptions import wakes
-from queueber.gateway.streams.subscriptions.deliveries import Deliveries
 from queueber.gateway.streams.subscriptions.lookout import Lookout
 from queueber.gateway.streams.subscriptions.next_wake import settle
-from queueber.gateway.streams.subscriptions.positions import tail_of, tails_of
-from queueber.gateway.streams.subscriptions.record import LINKS_MAX, Record
+from queueber.gateway.streams.subscriptions.records.positions import tail_of, tails_of
+from queueber.gateway.streams.subscriptions.records.record import LINKS_MAX, Record
+from queueber.gateway.streams.subscriptions.records.register import Kept, Overtaken, Register
 from queueber.gateway.streams.subscriptions.refusals import Refusal
-from queueber.gateway.streams.subscriptions.register import Kept, Overtaken, Register
-from queueber.gateway.streams.subscriptions.webhooks import attempt_ms
+from queueber.gateway.streams.subscriptions.webhooks.deliveries import Deliveries
+from queueber.gateway.streams.subscriptions.webhooks.sender import attempt_ms
 from queueber.limits import SECOND_MS
 
 SWEEP_SECONDS = 3.0

@@ -9,10 +9,10 @@ from queueber.gateway.calls import Call
 from queueber.gateway.routes import NoQuery
 from queueber.gateway.streams.subscriptions import state, wakes
 from queueber.gateway.streams.subscriptions.next_wake import settle
-from queueber.gateway.streams.subscriptions.positions import Position, tails_of, to_position
-from queueber.gateway.streams.subscriptions.record import Kind, Record
+from queueber.gateway.streams.subscriptions.records.positions import Position, tails_of, to_position
+from queueber.gateway.streams.subscriptions.records.record import Kind, Record
+from queueber.gateway.streams.subscriptions.records.register import PREFIX, Event, Register, change
 from queueber.gateway.streams.subscriptions.refusals import Refusal, invalid_request, refusal
-from queueber.gateway.streams.subscriptions.register import PREFIX, Event, Register, change
 from queueber.gateway.streams.subscriptions.requests import (
     WakeAck,
     WakeAckRequest,

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from queueber.errors import InvalidArgument
 from queueber.gateway.settings import GatewaySettings
-from queueber.gateway.streams.subscriptions.signing import read_keys
+from queueber.gateway.streams.subscriptions.webhooks.signing import read_keys
 from tests.support.webhooks import write_key
 
 

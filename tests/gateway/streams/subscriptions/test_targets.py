@@ -12,12 +12,16 @@ import trustme
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from queueber.clock import SystemClock
-from queueber.gateway.streams.subscriptions.positions import Position
-from queueber.gateway.streams.subscriptions.record import Link, Record, Wake
+from queueber.gateway.streams.subscriptions.records.positions import Position
+from queueber.gateway.streams.subscriptions.records.record import Link, Record, Wake
 from queueber.gateway.streams.subscriptions.refusals import Refusal
-from queueber.gateway.streams.subscriptions.signing import SigningKeys
-from queueber.gateway.streams.subscriptions.targets import check_address, resolve, to_target
-from queueber.gateway.streams.subscriptions.webhooks import Outcome, Sender, Sent
+from queueber.gateway.streams.subscriptions.webhooks.sender import Outcome, Sender, Sent
+from queueber.gateway.streams.subscriptions.webhooks.signing import SigningKeys
+from queueber.gateway.streams.subscriptions.webhooks.targets import (
+    check_address,
+    resolve,
+    to_target,
+)
 from tests.support.webhooks import running_receiver
 
 PRIVATE_4 = [

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from queueber.gateway.streams.subscriptions import wakes
-from queueber.gateway.streams.subscriptions.positions import NOWHERE, Position, Tail
-from queueber.gateway.streams.subscriptions.record import (
+from queueber.gateway.streams.subscriptions.records.positions import NOWHERE, Position, Tail
+from queueber.gateway.streams.subscriptions.records.record import (
     LINKS_MAX,
     Kind,
     Link,

@@ -8,7 +8,7 @@ import jwt
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from queueber.gateway.streams.subscriptions.webhooks import backoff_ms
+from queueber.gateway.streams.subscriptions.webhooks.sender import backoff_ms
 from tests.gateway.streams.subscriptions.conftest import Subscriber, code_of, eventually, tails
 from tests.support.http import GatewayProcess
 from tests.support.webhooks import Received, running_receiver

@@ -13,11 +13,11 @@ from queueber.gateway.log import log
 from queueber.gateway.problems import Problem
 from queueber.gateway.streams.subscriptions import wakes
 from queueber.gateway.streams.subscriptions.next_wake import settle
-from queueber.gateway.streams.subscriptions.positions import tails_of
-from queueber.gateway.streams.subscriptions.record import Record
-from queueber.gateway.streams.subscriptions.register import Event, Kept, Register, change
-from queueber.gateway.streams.subscriptions.signing import SigningKeys
-from queueber.gateway.streams.subscriptions.webhooks import Outcome, Sender, Sent, backoff_ms
+from queueber.gateway.streams.subscriptions.records.positions import tails_of
+from queueber.gateway.streams.subscriptions.records.record import Record
+from queueber.gateway.streams.subscriptions.records.register import Event, Kept, Register, change
+from queueber.gateway.streams.subscriptions.webhooks.sender import Outcome, Sender, Sent, backoff_ms
+from queueber.gateway.streams.subscriptions.webhooks.signing import SigningKeys
 
 DELIVERIES_MAX = 32
 """Of one process. What is due beyond waits for one of them to end."""

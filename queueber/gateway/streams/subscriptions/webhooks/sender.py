@@ -10,18 +10,18 @@ import h11
 import msgspec
 
 from queueber.clock import Clock
-from queueber.gateway.streams.subscriptions.post import post
-from queueber.gateway.streams.subscriptions.record import Record
+from queueber.gateway.streams.subscriptions.records.record import Record
 from queueber.gateway.streams.subscriptions.refusals import Refusal
-from queueber.gateway.streams.subscriptions.signing import SigningKeys
-from queueber.gateway.streams.subscriptions.targets import (
+from queueber.gateway.streams.subscriptions.wake_tokens import make_token
+from queueber.gateway.streams.subscriptions.wakes import states
+from queueber.gateway.streams.subscriptions.webhooks.post import post
+from queueber.gateway.streams.subscriptions.webhooks.signing import SigningKeys
+from queueber.gateway.streams.subscriptions.webhooks.targets import (
     Resolver,
     ask_system,
     resolve,
     to_target,
 )
-from queueber.gateway.streams.subscriptions.wake_tokens import make_token
-from queueber.gateway.streams.subscriptions.wakes import states
 from queueber.limits import SECOND_MS
 
 ATTEMPT_MS_MAX = 30 * SECOND_MS

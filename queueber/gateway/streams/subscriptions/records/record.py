@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from queueber.gateway.streams.subscriptions.positions import Position
+from queueber.gateway.streams.subscriptions.records.positions import Position
 
 LINKS_MAX = 1_000
 """Streams of one subscription. Each change writes the whole record, about 90 bytes a stream."""

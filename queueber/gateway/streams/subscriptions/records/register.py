@@ -16,7 +16,7 @@ import msgspec
 from queueber.client import AsyncClient
 from queueber.errors import FailedPrecondition, NotFound, OutcomeUnknown
 from queueber.gateway.problems import Problem, too_busy
-from queueber.gateway.streams.subscriptions.record import Record, decode, encode
+from queueber.gateway.streams.subscriptions.records.record import Record, decode, encode
 from queueber.gateway.streams.subscriptions.refusals import not_found, refusal
 
 PREFIX = "__ds/subscriptions/"

@@ -11,7 +11,7 @@ from functools import cache
 
 import h11
 
-from queueber.gateway.streams.subscriptions.targets import Target
+from queueber.gateway.streams.subscriptions.webhooks.targets import Target
 from queueber.limits import KIB
 
 ANSWER_BYTES_MAX = 64 * KIB

@@ -1,0 +1,1 @@
+"""Webhooks: where they may go, how they are signed and sent, and what their answers mean."""
