@@ -24,6 +24,7 @@ PAGES = [
     "docs/topics.md",
     "docs/http.md",
     "docs/http-topics.md",
+    "docs/kalamdb.md",
     "docs/streams-subscriptions.md",
     "docs/streams.md",
     "docs/streams-extensions.md",
