@@ -41,7 +41,7 @@ def explained(text: str, error: UnexpectedInput) -> InvalidSql:
             expected = _expected(error.expected)
             return at(error.line, error.column, f"{_shown(token)} does not go here; {expected}")
         case UnexpectedCharacters():
-            rest = text[error.pos_in_stream or 0 :]
+            rest = text[error.pos_in_stream :]
             if rest[:1] in ("'", '"', "`") or rest.startswith("/*"):
                 mark = "/*" if rest.startswith("/*") else rest[0]
                 return at(error.line, error.column, f"what begins with {mark} has no end")

@@ -17,8 +17,8 @@ from queueber.client.arguments.new_messages import (
 )
 from queueber.client.arguments.positions import StartOptions, to_position
 from queueber.client.arguments.queue_settings import SettingsArguments
-from queueber.client.arguments.topic_names import to_group_name
 from queueber.client.arguments.sources import AnyOn, AnyPayload
+from queueber.client.arguments.topic_names import to_group_name
 from queueber.client.arguments.topic_settings import (
     Kind,
     NewGroupArguments,
