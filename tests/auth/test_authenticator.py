@@ -1,6 +1,8 @@
 """Credentials to callers, and what happens when the files change."""
 
 import asyncio
+import base64
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,8 @@ from queueber.auth.token_file import Entry
 from queueber.auth.tokens import split_token
 from queueber.clock import ManualClock
 from queueber.errors import InvalidArgument, Unauthenticated, Unavailable
-from queueber.model import Credential, Grant
+from queueber.limits import DAY_MS, HOUR_MS
+from queueber.model import Credential, Grant, SessionTokens
 from tests.support.callers import add_entry, add_token, add_user, remove_entries
 from tests.support.web_tokens import AUDIENCE, ISSUER, claims, sign, write_key_file
 
@@ -28,6 +31,12 @@ class Files:
     jwt_keys_file: Path | None = None
     jwt_audience: str = AUDIENCE
     jwt_issuer: str = ISSUER
+
+    @property
+    def data_dir(self) -> Path:
+        file = self.tokens_file or self.jwt_keys_file
+        assert file is not None
+        return file.parent
 
 
 class Rig:
@@ -247,3 +256,104 @@ def test_credentials_show_nothing(rig: Rig) -> None:
     shown = repr(Credential(rig.token, "alice", PHRASE)) + str(Credential(rig.token))
 
     assert shown == "Credential()Credential()"
+
+
+# --- tokens instead of a password -----------------------------------------------------------------
+
+
+ODD = b'["access",[1],9,"x"]'
+
+
+def issued(caller: Caller) -> SessionTokens:
+    assert caller.issue is not None
+    return caller.issue()
+
+
+def test_a_password_is_exchanged_for_tokens(rig: Rig) -> None:
+    alice = rig.caller(user="alice", password=PHRASE)
+
+    tokens = issued(alice)
+    by_token = rig.caller(token=tokens.access)
+
+    assert (by_token.name, by_token.grants) == (alice.name, alice.grants)
+    assert by_token.expires_at_ms == tokens.access_expires_at_ms == rig.clock.now_ms() + HOUR_MS
+    assert by_token.issue is None, "it makes no further tokens"
+    assert rig.authenticator.is_current(by_token)
+    assert tokens.access not in repr(tokens)
+    assert tokens.refresh not in repr(tokens)
+
+
+def test_a_refresh_token_is_good_for_tokens_alone_and_ends_with_its_week(rig: Rig) -> None:
+    tokens = issued(rig.caller(user="alice", password=PHRASE))
+    rig.clock.advance(6 * DAY_MS)
+
+    refreshed = rig.caller(token=tokens.refresh)
+    new = issued(refreshed)
+
+    assert (refreshed.name, refreshed.grants, refreshed.server_actions) == (
+        "alice",
+        (),
+        frozenset(),
+    )
+    assert rig.caller(token=new.access).grants
+    assert new.refresh_expires_at_ms == tokens.refresh_expires_at_ms
+    rig.clock.advance(DAY_MS)
+    assert rig.refusal(token=tokens.refresh) == "the token has expired; log in again"
+    assert rig.refusal(token=new.refresh) == "the token has expired; log in again"
+
+
+def test_tokens_outlive_a_restart_and_end_with_the_password(rig: Rig) -> None:
+    tokens = issued(rig.caller(user="alice", password=PHRASE))
+    again = Authenticator(Files(rig.file, rig.keys), rig.clock, rig.run)
+    rig.authenticator = again
+    known = rig.caller(token=tokens.access)
+
+    remove_entries(rig.file, "alice")
+    add_user(rig.file, "alice", PHRASE + "!")
+    again.reload()
+
+    assert not again.is_current(known)
+    assert rig.refusal(token=tokens.access) == WRONG
+    assert rig.refusal(token=tokens.refresh) == WRONG
+
+
+def test_a_changed_token_and_one_of_another_server_are_wrong(rig: Rig, tmp_path: Path) -> None:
+    tokens = issued(rig.caller(user="alice", password=PHRASE))
+    prefix, payload, signature = tokens.access.split(".")
+    other = _base64url(base64.urlsafe_b64decode(payload + "==").replace(b"access", b"refresh"))
+    for wrong in (
+        f"{prefix}.{other}.{signature}",
+        f"{prefix}.{payload}.{signature[:-2]}AA",
+        f"{prefix}.{payload}.",
+        f"{prefix}.{payload}",
+        "qbs.", "qbs..", "qbs.e30.e30", "qbs.bnVsbA.AAAA", "qbs.\N{BULLET}.x",
+        f"{prefix}.{_base64url(b'[' * 900)}.AAAA",
+        f"{prefix}.{_base64url(ODD)}.AAAA",
+    ):  # fmt: skip
+        assert rig.refusal(token=wrong) == WRONG
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "tokens.toml").write_text(rig.file.read_text())
+    rig.authenticator = Authenticator(Files(elsewhere / "tokens.toml"), rig.clock, rig.run)
+    assert rig.refusal(token=tokens.access) == WRONG, "the token file alone signs nothing"
+
+
+def test_only_the_server_may_read_its_key(rig: Rig) -> None:
+    issued(rig.caller(user="alice", password=PHRASE))
+
+    key = rig.file.with_name("session-key")
+
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert len(key.read_bytes()) == 32
+
+
+def test_tokens_and_certificates_get_no_tokens(rig: Rig) -> None:
+    assert rig.caller(token=rig.token).issue is None
+    machine = rig.authenticator.by_certificate("m.example")
+    assert machine is not None
+    assert machine.issue is None
+
+
+def _base64url(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

@@ -107,6 +107,12 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_SUBSCRIPTION}/streams"): (_READ, _ADD),
     ("DELETE", f"{_SUBSCRIPTION}/streams/{{path*}}"): (_READ, _ADD),
     ("POST", f"{_SUBSCRIPTION}/claim"): (_READ, _ADD),
+    ("POST", "/v1/api/topics/consume"): (_WORK,),
+    ("POST", "/api/topics/consume"): (_WORK,),
+    ("POST", "/v1/api/topics/ack"): (_WORK,),
+    ("POST", "/api/topics/ack"): (_WORK,),
+    ("POST", "/v1/api/topics/latest-offsets"): (_READ,),
+    ("GET", "/v1/api/auth/me"): NOTHING,
 }
 
 

@@ -50,6 +50,8 @@ class Protected:
             self._make_dead_letter()
         if route.path.endswith(("/publish", "/together")) or "{topic}" in route.path:
             self._make_topics()
+        if route.tag == "kalamdb":
+            self._make_group()
         if route.tag == "subscriptions":
             self._make_subscription(is_wanted=route.method != "PUT")
         return self.gateway.ask(route.method, path, body, headers=headers)
@@ -87,6 +89,15 @@ class Protected:
         self._admin.configure_queue("queue", attempts_max=1)
         queue.add(b"x")
         queue.poll().fail("on purpose")
+
+    def _make_group(self) -> None:
+        """That of the examples, with a message that can be acknowledged."""
+        with contextlib.suppress(queueber.AlreadyExists):
+            self._admin.create_topic("shop.orders")
+        topic = self._admin.topic("shop.orders")
+        while topic.describe().partitions[0].next_offset < 18:
+            topic.publish([b"x"] * 18)
+        topic.consume("billing", limit=1)
 
     def _make_topics(self) -> None:
         """Those of the examples. One that was deleted or closed is made anew."""
