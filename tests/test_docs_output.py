@@ -24,6 +24,7 @@ PAGES = [
     "docs/topics.md",
     "docs/http.md",
     "docs/http-topics.md",
+    "docs/sql.md",
     "docs/streams-subscriptions.md",
     "docs/streams.md",
     "docs/streams-extensions.md",
