@@ -77,6 +77,7 @@ TESTED_AS = {
     "service/results": "service/test_read_results",
     "service/routes": "client/api/test_sources",
     "service/schemas": "client/api/test_schemas",
+    "service/validate/routes": "client/api/test_sources",
     "service/shell": "service/test_durability",
     "service/subscription": "service/test_subscriptions",
     "service/together": "rpc/test_together",
