@@ -100,6 +100,8 @@ _event("info debug", "topic_created", "At debug by a publish.", "topic", f"confi
 _event("info", "topic_configured", "Its settings were changed.", "topic config", who=True)
 _event("info", "topic_deleted", "With all its messages and groups.", "topic", who=True)
 _event("info", "topic_schema_set", "A further version of its schema holds.", "topic", who=True)
+_event("info", "topic_source_added", "It gets changes of a queue.", "topic source", who=True)
+_event("info", "topic_source_dropped", "Or all of the queue.", "topic queue on", who=True)
 _event("info", "topic_closed", "It takes no more messages.", "topic", who=True)
 _event(
     "info",

@@ -168,6 +168,13 @@ AGENDA_SLACK_MS = MINUTE_MS
 """The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
 long as the topic is there."""
 
+ROUTES_OF_TOPIC_MAX = 100
+ROUTES_OF_QUEUE_MAX = 16
+"""Each is looked at for every change of the queue's items, and all are in memory."""
+ROUTE_CHAIN_MAX = 100
+"""Topics that a new route or bridge is followed to, in search of a circle."""
+EVENTS_BYTES_MAX = 64 * MIB
+"""Contents in the events of one write. An event for which there is no room has its key only."""
 FILTER_CHARS_MAX = 2000
 FILTER_DEPTH_MAX = 32
 FILTER_PATTERN_CHARS_MAX = 200

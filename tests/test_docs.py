@@ -303,6 +303,7 @@ def test_the_limits_of_topics_are_those_of_the_code() -> None:
             limits.FORKS_MAX,
             limits.INHERITED_MAX,
             limits.GROUP_RESET_MAX,
+            limits.GROUP_ACK_MAX,
             limits.MANY_MAX,
             limits.RETENTION_MS_MAX // limits.DAY_MS,
             limits.DEDUP_WINDOW_MS_MAX // limits.DAY_MS,

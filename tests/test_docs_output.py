@@ -25,6 +25,8 @@ PAGES = [
     "docs/sql-select.md",
     "docs/http.md",
     "docs/http-topics.md",
+    "docs/sql.md",
+    "docs/kalamdb.md",
     "docs/streams-subscriptions.md",
     "docs/streams.md",
     "docs/streams-extensions.md",

@@ -18,9 +18,11 @@ from queueber.model import (
     GroupSettings,
     ItemState,
     NewMessages,
+    On,
     Position,
     Publication,
     QueueSettings,
+    Source,
     TopicConfig,
 )
 from queueber.testing import running_server
@@ -213,6 +215,8 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         await service.topics.trim(topic, 0, Position())
         await service.topics.fork(topic, "fork", TopicConfig(partitions=0), ForkAt())
         await service.groups.delete_group(topic, "g")
+        await service.routes.add_source(topic, Source("default", On.INSERT))
+        await service.routes.drop_source(topic, "default", None)
         await service.schemas.set_schema(topic, b"{}", None, None)
         await service.topics.close(topic)
         await service.topics.delete_topic("fork", session)
@@ -222,6 +226,7 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
     assert {line["event"] for line in lines} >= {
         "queue_created", "queue_configured", "queue_deleted", "paused", "resumed", "cancelled",
         "purged", "topic_created", "topic_configured", "topic_schema_set", "topic_closed",
+        "topic_source_added", "topic_source_dropped",
         "topic_trimmed", "topic_forked", "topic_deleted", "group_created", "group_paused",
         "group_resumed", "group_reset", "group_deleted", "added", "polled",
     }  # fmt: skip

@@ -74,7 +74,7 @@ _TOPIC = (
     | _rules(Scope.OWN, "listSchemas", Action.READ)
     # Who publishes checks messages against it.
     | _rules(Scope.OWN, "readSchema", Action.ADD, Action.READ)
-    | _rules(Scope.OWN, "close fork setSchema", Action.ADMINISTER)
+    | _rules(Scope.OWN, "close fork setSchema addSource dropSource", Action.ADMINISTER)
     # The group has the rights of its topic.
     | _rules(Scope.HOLDER, "group")
 )

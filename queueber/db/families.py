@@ -103,6 +103,12 @@ class Family(Enum):
         "0: the offset from which on the version holds, and when it was set; 1: the document",
         _RECORDS,
     )
+    ROUTES = (
+        "routes",
+        "queue, 0, 1 or 2 (1 byte: insert, update, delete), topic",
+        "RouteRecord: which of these changes of the queue's items the topic gets",
+        _RECORDS,
+    )
     POSITIONS = (
         "positions",
         "group, partition (2 bytes)",

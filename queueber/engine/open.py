@@ -8,20 +8,24 @@ from queueber.engine.loads.commit import finish_commits
 from queueber.engine.loads.loads import AllLoads
 from queueber.engine.queue.queues import Queues
 from queueber.engine.queue.sweep import first_due_ms
+from queueber.engine.routes.routes import Routes
 from queueber.engine.topics.sweep import schedule
 from queueber.engine.topics.topics import Topics
 from queueber.ids import IdSource
 
 
 class Engine:
-    """An open store, its queues, loads and topics. Only transactions change it."""
+    """An open store, its queues, loads, topics and routes. Only transactions change it."""
 
-    def __init__(self, kernel: Kernel, queues: Queues, loads: AllLoads, topics: Topics) -> None:
+    def __init__(
+        self, kernel: Kernel, queues: Queues, loads: AllLoads, topics: Topics, routes: Routes
+    ) -> None:
         self.kernel = kernel
         self.store, self.ids, self.agenda = kernel.store, kernel.ids, kernel.agenda
         self.queues = queues
         self.loads = loads
         self.topics = topics
+        self.routes = routes
 
 
 def open_engine(store: Store, ids: IdSource) -> Engine:
@@ -35,4 +39,6 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
     finish_commits(kernel, loads)
     topics = Topics(kernel, queues)
     topics.when_loaded = partial(schedule, kernel)
-    return Engine(kernel, queues, loads, topics)
+    routes = Routes(queues, topics, loads)
+    routes.read(store)
+    return Engine(kernel, queues, loads, topics, routes)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from queueber.limits import MINUTE_MS, TOMBSTONE_MS
 from queueber.model.items import Producer
 from queueber.model.queues import QueueSettings
+from queueber.model.routes import Source
 
 RAW_TYPE = "application/octet-stream"
 """The content type of a topic that has none."""
@@ -291,6 +292,8 @@ class TopicInfo:
     """Of a fork: its own first message has so many bytes of the one at that offset; 0: none."""
     text_sequence: str = ""
     """That of the last publication that had one."""
+    sources: Sequence[Source] = ()
+    """The queues whose changes it gets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from queueber.rpc.calls import Answer, Methods, answer_with, call, check_may_hol
 from queueber.rpc.group_handlers import GroupMethods
 from queueber.rpc.results_topic_handlers import ResultsTopicHandler
 from queueber.rpc.rights import rights_of
+from queueber.rpc.route_handlers import RouteMethods
 from queueber.rpc.schema_handlers import SchemaMethods
 from queueber.rpc.topic_reads import answer_read
 from queueber.schema import wire
@@ -107,7 +108,7 @@ class TopicsMethods(Methods):
         return respond_with(context, "resp", done, write_together_done)
 
 
-class TopicHandler(GroupMethods, SchemaMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
+class TopicHandler(GroupMethods, SchemaMethods, RouteMethods, wire.Topic.Server):  # type: ignore[misc]  # capnp is untyped
     """The capability of one topic, for one connection. Ends when its caller lets go of it."""
 
     def __init__(self, service: Service, topic: TopicHandle) -> None:

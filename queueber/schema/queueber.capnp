@@ -715,6 +715,21 @@ interface Topic {
 
   withdrawConsume @21 (token :UInt64) -> ();
   # As `withdrawPoll`.
+
+  addSource @22 (source :Source) -> (added :Bool);
+  # Publish changes of a queue's items to this topic, each in the write that makes it. False if the
+  # same source exists; an error if one of the queue and kind of change differs.
+
+  dropSource @23 (queue :Text, on :UInt8 = 255) -> (dropped :UInt32);
+  # One source of the queue, or (255) all of them. Answers how many there were.
+}
+
+struct Source {
+  queue @0 :Text;
+  on @1 :UInt8;                # 0: insert, 1: update, 2: delete
+  where @2 :Text;              # a filter; "": every such change
+  partitionBy @3 :Text;        # fields that choose the partition; "": the key of the event
+  payload @4 :UInt8;           # 0: key, 1: full, 2: diff
 }
 
 struct TopicSchema {
@@ -890,6 +905,7 @@ struct TopicInfo {
   forkOffset @12 :UInt64;      # of a fork of one partition: the offset at which it began
   cutBytes @13 :UInt64;        # of a fork: see ForkRequest
   textSequence @14 :Text;      # of the last publication that had one
+  sources @15 :List(Source);   # the queues whose changes it gets
 }
 
 struct ForkRequest {

@@ -144,6 +144,13 @@ struct TopicRecord {
   forkOffset @23 :UInt64;      # of a fork of one partition: the offset at which it began
   cutBytes @24 :UInt64;        # of a fork: its first message has so many bytes of the one there
   textSequence @25 :Text;      # of the last publication that had one
+  sources @26 :UInt32;         # how many routes lead to it
+}
+
+struct RouteRecord {
+  where @0 :Text;              # the filter; empty: none
+  partitionBy @1 :Text;        # fields; empty: the key of the event
+  payload @2 :UInt8;           # 0: key, 1: full, 2: diff
 }
 
 struct GroupRecord {

@@ -22,6 +22,7 @@ from queueber.service.queues import Queues
 from queueber.service.reads import Reads
 from queueber.service.result_topics import ResultTopics
 from queueber.service.results import Results
+from queueber.service.routes import Routes
 from queueber.service.schemas import Schemas
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
@@ -54,6 +55,7 @@ class Service:
             shell, self.publishing, ends, self._topic_gone, self.measures.topics.use
         )
         self.schemas = Schemas(shell, self.topics)
+        self.routes = Routes(shell, self.topics, ends)
         self.reads = Reads(shell, self.topics, self.publishing, ends)
         consumers = Consumers()
         self.groups = Groups(shell, self.topics, self.publishing, consumers, self._group_gone)

@@ -192,7 +192,7 @@ class Topics:
         now_ms, topic = shell.clock.now_ms(), topics.find(name)
         if topic is None or not (topic.is_alive(now_ms) or topic.record.forks):
             raise not_found(name, 0)
-        return shell.durable(topic_info(topic, topics, now_ms))
+        return shell.durable(self._info(topic, now_ms))
 
     # --- one of them ------------------------------------------------------------------------------
 
@@ -209,7 +209,12 @@ class Topics:
 
     def describe(self, topic: TopicHandle) -> TopicInfo:
         self._publishing.written_first(topic.session)
-        return topic_info(self.alive(topic), self._shell.engine.topics)
+        return self._info(self.alive(topic))
+
+    def _info(self, topic: TopicState, now_ms: int = 0) -> TopicInfo:
+        engine = self._shell.engine
+        info = topic_info(topic, engine.topics, now_ms)
+        return replace(info, sources=engine.routes.sources_of(topic))
 
     def close(self, topic: TopicHandle) -> Awaitable[None]:
         """Take no more messages. May be repeated."""

@@ -17,10 +17,11 @@ from queueber.model import (
 from queueber.schema import wire
 from queueber.wire.lists import Codec
 from queueber.wire.queues import read_settings, write_settings
+from queueber.wire.routes import read_source, write_source
 
 _SETTINGS = Codec(TopicSettings)
 _PARTITION = Codec(PartitionInfo)
-_TOPIC = Codec(TopicInfo, without=("config", "partitions", "groups"))
+_TOPIC = Codec(TopicInfo, without=("config", "partitions", "groups", "sources"))
 _GROUP = Codec(GroupInfo, without=("settings", "cursors", "consumers"))
 
 ALL_PARTITIONS = -1
@@ -48,6 +49,10 @@ def write_topic_info(target: Any, info: TopicInfo) -> None:
     for at, partition in enumerate(info.partitions):
         _PARTITION.write(listed[at], partition)
     target.groups = list(info.groups)
+    if info.sources:
+        sources = target.init("sources", len(info.sources))
+        for at, source in enumerate(info.sources):
+            write_source(sources[at], source)
 
 
 def read_topic_info(source: Any) -> TopicInfo:
@@ -56,6 +61,7 @@ def read_topic_info(source: Any) -> TopicInfo:
         config=read_config(source.config),
         partitions=[_PARTITION.read(each) for each in source.partitions],
         groups=list(source.groups),
+        sources=[read_source(each) for each in source.sources],
     )
 
 

@@ -37,6 +37,7 @@ def test_families_have_the_names_that_are_on_disk() -> None:
         "topic_names",
         "groups",
         "schemas",
+        "routes",
         "positions",
         "last_of_key",
         "replaced",

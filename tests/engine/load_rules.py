@@ -15,7 +15,14 @@ from queueber.engine.kernel.transaction import Step, Steps
 from queueber.engine.loads.part_check import check_part
 from queueber.engine.open import Engine
 from queueber.engine.queue.queue_state import QueueState
-from queueber.errors import Aborted, InvalidArgument, NotFound, QueueberError, Unavailable
+from queueber.errors import (
+    Aborted,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    QueueberError,
+    Unavailable,
+)
 from queueber.ids import range_end
 from queueber.limits import MIB
 from queueber.model import LoadRef, NewItems, Origin, PartRef, Rows
@@ -136,6 +143,9 @@ class LoadRules(RuleBasedStateMachine):
             model.join_load(known, timeout_ms, self.now_ms)
         elif known is not None and known.is_committing:
             with pytest.raises(Aborted, match="is being committed"):
+                begin()
+        elif "insert" in model.sources:
+            with pytest.raises(FailedPrecondition, match="a load brings items as files"):
                 begin()
         else:
             begun = begin()

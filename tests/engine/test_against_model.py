@@ -34,7 +34,7 @@ from queueber.model import (
     QueueSettings,
     Results,
 )
-from tests.engine.load_rules import LoadRules
+from tests.engine.route_rules import RouteRules
 from tests.support import reference_model as model_module
 from tests.support.ending import expire_together
 from tests.support.folders import copy_open_store, quick_folder, remove_folder
@@ -105,7 +105,7 @@ columns = st.lists(
 EXAMPLES = int(os.environ.get("QUEUEBER_TEST_EXAMPLES", "40"))
 
 
-class EngineAgainstModel(LoadRules):
+class EngineAgainstModel(RouteRules):
     def __init__(self) -> None:
         super().__init__()
         self.folder = quick_folder()
@@ -141,8 +141,10 @@ class EngineAgainstModel(LoadRules):
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
         self.patch.setattr("queueber.engine.loads.commit.LOAD_KEEP_MS", LOAD_KEEP_MS)
         self.open(RocksStore(self.folder / "0"))
+        self.create_topic()
         for name in NAMES:
             assert create_queue(self.engine, name, SETTINGS, self.now_ms)
+        self.add_sources()
 
     def open(self, store: Store) -> None:
         self.store = store
@@ -395,7 +397,7 @@ class EngineAgainstModel(LoadRules):
         purged, more = purge(self.engine, self.queue(name), state, limit, self.now_ms)
         assert (purged, more) == (len(expected), len(of_state) > len(expected))
         if expected:
-            model.cancel(expected, self.now_ms)
+            model.cancel(expected, self.now_ms, "purged")
 
     def redrive_chosen(self, name: str, data: st.DataObject) -> None:
         model = self.models[name]

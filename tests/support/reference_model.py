@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from queueber.model import Added, FailOutcome, LoadRef, NewItems, PartRef, QueueSettings, Receipt
 from tests.support.load_model import (
@@ -107,6 +108,26 @@ class ModelResult:
     attributes: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class ModelEvent:
+    """What a route publishes of a change."""
+
+    change: str
+    id: bytes
+    key: str
+    attempt: int
+    payload: str
+    said: object
+    """The contents, or in a diff the state that the item has now."""
+    attributes: Mapping[str, str]
+
+    ons: ClassVar[dict[str, str]] = {
+        "added": "insert",
+        **dict.fromkeys(("failed", "released", "expired", "redriven"), "update"),
+        **dict.fromkeys(("completed", "removed", "dead", "cancelled", "purged"), "delete"),
+    }
+
+
 @dataclass
 class ModelQueue:
     settings: QueueSettings
@@ -124,6 +145,21 @@ class ModelQueue:
     loads: dict[str, ModelLoad] = field(default_factory=dict)
     loaded: dict[str, ModelLoaded] = field(default_factory=dict)
     keys_are_frozen: bool = False
+    sources: dict[str, str] = field(default_factory=dict)
+    """By what kind of change there are events of: what they hold."""
+    events: list[ModelEvent] = field(default_factory=list)
+
+    def tell(self, change: str, item_id: bytes, state: str, attempt: int = 0) -> None:
+        """An item changes; without `attempt`, in the one that its failures say."""
+        payload = self.sources.get(ModelEvent.ons[change])
+        if payload is None:
+            return
+        item = self.items[item_id]
+        said = {"full": item.contents, "diff": state, "key": None}[payload]
+        attributes = item.attributes if payload == "full" else {}
+        attempt = attempt or len(item.failures_ms) + 1
+        event = ModelEvent(change, item_id, item.key, attempt, payload, said, attributes)
+        self.events.append(event)
 
     # --- what there is ----------------------------------------------------------------------------
 
@@ -210,6 +246,7 @@ class ModelQueue:
                 attributes=items.attributes[at] if items.attributes else {},
                 batch=items.batch,
             )
+            self.tell("added", item_id, self.items[item_id].state)
             if key:
                 self.keys[key] = (item_id, now_ms + self.settings.dedup_window_ms)
             if items.batch:
@@ -302,6 +339,7 @@ class ModelQueue:
         if not self.holds(item_id, lease, now_ms):
             return False
         self.totals["removed"] += 1
+        self.tell("removed", item_id, "gone")
         self._end(item_id, "done", now_ms)
         return True
 
@@ -323,6 +361,7 @@ class ModelQueue:
                     ModelResult(item_id, result, attempt, item.key, item.batch, item.attributes)
                 )
                 self.totals["completed"] += 1
+                self.tell("completed", item_id, "gone")
                 self._end(item_id, "done", now_ms)
         if any(outcomes):
             self.block_ends.append(len(self.results))
@@ -334,13 +373,14 @@ class ModelQueue:
         if not self.holds(item_id, lease, now_ms):
             return FailOutcome.REFUSED
         self._let_go(item_id)
-        return self._charge(item_id, error, delay_ms, now_ms)
+        return self._charge(item_id, "failed", error, delay_ms, now_ms)
 
     def release(self, item_id: bytes, lease: bytes, now_ms: int) -> bool:
         if not self.holds(item_id, lease, now_ms):
             return False
         self._let_go(item_id)
         self._make_ready(item_id, now_ms)
+        self.tell("released", item_id, "ready")
         self.totals["released"] += 1
         return True
 
@@ -349,6 +389,7 @@ class ModelQueue:
         for item_id in held:
             self._let_go(item_id)
             self._make_ready(item_id, now_ms)
+            self.tell("released", item_id, "ready")
         self.totals["released"] += len(held)
         return len(held)
 
@@ -365,15 +406,18 @@ class ModelQueue:
         for item_id in held:
             self._let_go(item_id)
             if len(held) == 1:
-                self._charge(item_id, error, None, now_ms)
+                self._charge(item_id, "expired", error, None, now_ms)
             else:
                 if self.settings.isolation:
                     self.items[item_id].group_max = len(held) // 2
                 self._make_ready(item_id, now_ms)
+                self.tell("expired", item_id, "ready")
         self.totals["expired"] += len(held)
         return len(held)
 
-    def _charge(self, item_id: bytes, error: str, delay_ms: int | None, now_ms: int) -> FailOutcome:
+    def _charge(
+        self, item_id: bytes, change: str, error: str, delay_ms: int | None, now_ms: int
+    ) -> FailOutcome:
         item = self.items[item_id]
         if delay_ms is None:
             steps = self.settings.backoff_ms
@@ -384,10 +428,12 @@ class ModelQueue:
         if 0 < self.settings.attempts_max <= len(item.failures_ms):
             item.state, item.died_at_ms = "dead", now_ms
             self.totals["died"] += 1
+            self.tell("dead", item_id, "dead", len(item.failures_ms))
             self._count_end(item_id, item.batch, "dead", now_ms)
             return FailOutcome.DIED
         item.state = "delayed" if delay_ms else "ready"
         item.visible_at_ms = now_ms + delay_ms
+        self.tell(change, item_id, item.state, len(item.failures_ms))
         return FailOutcome.RETRIED
 
     def _make_ready(self, item_id: bytes, now_ms: int) -> None:
@@ -420,10 +466,11 @@ class ModelQueue:
 
     # --- operating --------------------------------------------------------------------------------
 
-    def cancel(self, ids: Sequence[bytes], now_ms: int) -> list[bool]:
+    def cancel(self, ids: Sequence[bytes], now_ms: int, change: str = "cancelled") -> list[bool]:
         known = set(self.items)
         for item_id in dict.fromkeys(ids):
             if item_id in known:
+                self.tell(change, item_id, "gone")
                 self._end(item_id, "dead", now_ms)
                 self.totals["cancelled"] += 1
         return [item_id in known for item_id in ids]
@@ -432,6 +479,7 @@ class ModelQueue:
         dead = {i for i in ids if i in self.items and self.items[i].state == "dead"}
         for item_id in dead:
             item = self.items[item_id]
+            self.tell("redriven", item_id, "ready")
             item.failures_ms, item.last_error, item.group_max = [], "", 0
             self._make_ready(item_id, now_ms)
             if item.batch in self.batches and item_id in self.batches[item.batch].dead:

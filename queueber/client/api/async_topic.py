@@ -17,6 +17,7 @@ from queueber.client.arguments.new_messages import (
 )
 from queueber.client.arguments.positions import StartOptions, to_position
 from queueber.client.arguments.queue_settings import SettingsArguments
+from queueber.client.arguments.sources import AnyOn, AnyPayload
 from queueber.client.arguments.topic_names import to_group_name
 from queueber.client.arguments.topic_settings import (
     Kind,
@@ -232,6 +233,34 @@ class AsyncTopic:
     async def schemas(self) -> list[model.TopicSchema]:
         """All versions that were set, without their documents."""
         return await wait_for_async(self._calls.schemas.all())
+
+    # --- sources ----------------------------------------------------------------------------------
+
+    async def add_source(
+        self,
+        queue: str,
+        *,
+        on: AnyOn,
+        where: str = "",
+        partition_by: str = "",
+        payload: AnyPayload = "key",
+    ) -> bool:
+        """Publish changes of a queue's items to this topic, each in the write that makes it. False
+        when the same source exists.
+
+        `on` is "insert" (added), "update" (failed, released, expired, redriven) or "delete"
+        (completed, removed, dead, cancelled, purged). `where` is a filter such as
+        "item.attempt > 1 AND attributes.region = 'eu' AND total >= 100", where a bare name is a
+        field of JSON contents. `partition_by` names fields that choose the partition, in place of
+        the item's key. `payload` is "key", "full" (the item's contents) or "diff" (what changed).
+        """
+        added = self._calls.routes.add(queue, on, where, partition_by, payload)
+        return await wait_for_async(added)
+
+    async def drop_source(self, queue: str, *, on: AnyOn | None = None) -> int:
+        """Publish changes of the queue no more, or only those of other kinds. Returns how many
+        sources went."""
+        return await wait_for_async(self._calls.routes.drop(queue, on))
 
     # --- groups -----------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from queueber.client.calls.publishes import (
     to_existing,
 )
 from queueber.client.calls.reads import ReadCalls
+from queueber.client.calls.routes import RouteCalls
 from queueber.client.calls.schemas import SchemaCalls, to_document
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import Link, TopicRef
@@ -46,6 +47,7 @@ class TopicCalls:
         self.reads = ReadCalls(topic)
         self.groups = GroupCalls(topic)
         self.schemas = SchemaCalls(topic)
+        self.routes = RouteCalls(topic)
 
     def publish(self, publication: Publication) -> "Future[Published]":
         publication.may_create = not self.ref.must_exist

@@ -39,6 +39,8 @@ class TopicRecord(NamedTuple):
     fork_offset: int = 0
     cut_bytes: int = 0
     text_sequence: str = ""
+    sources: int = 0
+    """How many routes lead to it."""
 
 
 _SETTINGS = stored_names(TopicSettings)
@@ -56,6 +58,7 @@ _FIELDS = {
     "fork_offset": "forkOffset",
     "cut_bytes": "cutBytes",
     "text_sequence": "textSequence",
+    "sources": "sources",
 }
 _INHERITED = struct.Struct(">HIQQ")
 _DEFAULT_SETTINGS = TopicSettings()

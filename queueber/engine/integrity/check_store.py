@@ -13,6 +13,7 @@ from queueber.db.records import keys
 from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck
+from queueber.engine.integrity.check_routes import check_routes
 from queueber.engine.integrity.check_topics import TopicsCheck
 from queueber.engine.integrity.logs import check_log, check_results
 from queueber.engine.integrity.owners import LAST_KEY, Owners
@@ -32,6 +33,7 @@ def _check_store(store: Store) -> Iterator[Violation]:
     yield from owners.check_keys()
     yield from _check_queues(store)
     yield from TopicsCheck(store, owners).run()
+    yield from check_routes(store)
 
 
 def _check_queues(store: Store) -> Iterator[Violation]:

@@ -16,6 +16,7 @@ from queueber.db.families import (
 )
 from queueber.db.records import keys
 from queueber.db.records.loads import LOAD_KEY_BYTES, PART_KEY_BYTES
+from queueber.db.records.routes import ROUTE_KEY_BYTES
 from queueber.db.records.schemas import SCHEMA_KEY_BYTES
 from queueber.db.records.topics import decode_group, decode_topic
 from queueber.db.store.contract import Store
@@ -55,6 +56,7 @@ KEY_WIDTHS = {
     Family.TOPICS: _exactly(0),
     Family.GROUPS: range(1, GROUP_NAME_BYTES_MAX + 1),
     Family.SCHEMAS: _exactly(SCHEMA_KEY_BYTES),
+    Family.ROUTES: _exactly(ROUTE_KEY_BYTES),
     Family.POSITIONS: _exactly(2),
     Family.LAST_OF_KEY: _exactly(keys.DIGEST_BYTES),
     Family.REPLACED: _exactly(8),
@@ -86,7 +88,7 @@ FAMILIES_OF = {
     Kind.TOPIC: frozenset(TOPIC_FAMILIES),
     Kind.LOG: frozenset(LOG_FAMILIES),
     Kind.SHARED: frozenset(GROUP_FAMILIES)
-    - {Family.QUEUES, Family.ITEMS, Family.LEFTOVERS, Family.LOADS},
+    - {Family.QUEUES, Family.ITEMS, Family.LEFTOVERS, Family.LOADS, Family.ROUTES},
 }
 
 

@@ -14,6 +14,7 @@ from queueber.db.records.log import LogHead, decode_log_head
 from queueber.db.records.queues import Counters, decode_counters, encode_counters
 from queueber.db.records.topics import Inherited, TopicRecord, decode_topic, encode_topic
 from queueber.db.store.contract import Store
+from queueber.engine.integrity.check_routes import rebuild_routes
 from queueber.engine.integrity.check_schemas import rebuild_schemas
 from queueber.engine.integrity.check_topics import is_kept, origin_of, topic_name
 from queueber.engine.integrity.owners import LAST_KEY
@@ -45,6 +46,7 @@ class TopicsRebuild:
                 self.records[number] = rebuild_schemas(self._store, number, record, end)
         yield from self._rebuild_sharing()
         yield from self._rebuild_names()
+        yield from rebuild_routes(self._store, self.records)
         batch = self._store.batch()
         for number, record in self.records.items():
             batch.put(Family.TOPICS, queue_prefix(number), encode_topic(record))

@@ -303,7 +303,8 @@ def _entries(parts: Sequence[Part], family: Family) -> int:
 
 def _drop_duplicates(tx: QueueTx, record: LoadRecord) -> list[Run]:
     """Delete the duplicates, and let their keys name the first item again; returns their runs."""
-    runs = take_waiting(tx, [each.item_id for each in record.dropped])
+    ready, delayed = take_waiting(tx, [each.item_id for each in record.dropped])
+    runs = ready + delayed
     tx.queue.blocks.drop(tx, runs)
     tx.counters.contents_bytes -= sum(run.size for run in runs)
     for each in record.dropped:

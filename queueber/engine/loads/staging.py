@@ -12,7 +12,7 @@ from queueber.db.records.remembered import FORGET_LOAD
 from queueber.engine.loads.loads import Load, LoadPhase, Loads
 from queueber.engine.queue.add import add
 from queueber.engine.queue.queue_state import QueueTx
-from queueber.errors import Aborted, ResourceExhausted
+from queueber.errors import Aborted, FailedPrecondition, ResourceExhausted
 from queueber.ids import range_end
 from queueber.limits import LOADS_MAX
 from queueber.model import Added, LoadRef, NewItems, Part
@@ -41,6 +41,11 @@ def begin_load(
         return _join(tx, loads, known, ref, batch, timeout_ms, knows_batch=not must_exist)
     if must_exist:
         raise loads.not_under_way(ref)
+    if tx.queue.changes is not None and tx.queue.changes.takes_inserts:
+        raise FailedPrecondition(
+            f"load: a topic gets an event for every item that is added to queue {tx.queue.name!r}, "
+            "and a load brings items as files; add them, or drop that source of the topic first"
+        )
     if known is None and len(loads) >= LOADS_MAX:
         raise ResourceExhausted(
             f"queue {tx.queue.name!r} has {LOADS_MAX} loads under way, the limit; commit or abort "

@@ -89,7 +89,10 @@ def _store(tx: QueueTx, items: NewItems, positions: Sequence[int]) -> IdRuns:
     counters.contents_bytes += size
     counters.added_total += len(items.contents)
     _enter(tx, items, placed, batch)
-    return IdRuns([(last, block.stop - block.start) for last, block in placed])
+    ids = IdRuns([(last, block.stop - block.start) for last, block in placed])
+    if queue.changes is not None:
+        queue.changes.added(tx, items, ids)
+    return ids
 
 
 def _breaks(positions: Sequence[int]) -> list[int]:

@@ -16,6 +16,8 @@ from queueber.db.records.runs import (
     mark_has_details,
 )
 from queueber.engine.log import append
+from queueber.engine.queue.changes import Change, gone
+from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.queue.remove import finish
 from queueber.engine.records.batches import Side
@@ -73,6 +75,8 @@ def complete_whole(
 
 def _store(tx: QueueTx, runs: Sequence[Run], rows: Sequence[bytes]) -> None:
     """Delete items that were taken out of their leases, and append the rows of their results."""
+    if tx.queue.changes is not None:
+        tx.queue.changes.moved(tx, gone(Change.COMPLETED, runs, State.LEASED))
     finish(tx, runs, Side.DONE)
     tx.counters.completed_total += count_items(runs)
     head = append(tx, tx.queue.results, rows)

@@ -15,12 +15,13 @@ from queueber.db.records.keys import (
     split_due_part,
     time_part,
 )
-from queueber.db.records.runs import Entry, count_items, entry_at, join_entries
+from queueber.db.records.runs import Entry, Run, count_items, entry_at, join_entries
 from queueber.engine.kernel.due_scan import Done, look_ahead
+from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.queue.fail import Failure, charge
 from queueber.engine.queue.isolation import quarantine
 from queueber.engine.queue.leases import HeldRuns
-from queueber.engine.queue.lifecycle import DeathReason
+from queueber.engine.queue.lifecycle import DeathReason, State
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.errors import invariant
 
@@ -77,6 +78,13 @@ def expire_leases(
     return items, list(lease_ids[looked_at:])
 
 
+def _moves(held: Sequence[Run], marked: Sequence[Run], error: str) -> list[Moved]:
+    return [
+        Moved(Change.EXPIRED, run, State.LEASED, State.READY, after.mark, error=error)
+        for run, after in zip(held, marked, strict=True)
+    ]
+
+
 def _end(tx: QueueTx, leases: Sequence[HeldRuns], *, error: str, together: int = 0) -> None:
     """End leases. One holder lost `together` items in all; 0: each lease had its own holder."""
     ready: list[Entry] = []
@@ -87,7 +95,10 @@ def _end(tx: QueueTx, leases: Sequence[HeldRuns], *, error: str, together: int =
         if lost == 1:
             failures += [Failure(item, error, None, DeathReason.EXPIRED) for item in held]
         else:
-            ready += [entry_at(tx.now_ms, run) for run in quarantine(tx, held, lost)]
+            marked = quarantine(tx, held, lost)
+            ready += [entry_at(tx.now_ms, run) for run in marked]
+            if tx.queue.changes is not None:
+                tx.queue.changes.moved(tx, _moves(held, marked, error))
         tx.counters.expired_total += count
     tx.queue.leases.end(tx, leases)
     if ready:

@@ -22,8 +22,9 @@ from queueber.db.records.runs import (
     join_entries,
     singles,
 )
+from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.queue.isolation import end_quarantine
-from queueber.engine.queue.lifecycle import DeathReason
+from queueber.engine.queue.lifecycle import DeathReason, State
 from queueber.engine.queue.places import put_delayed
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side
@@ -90,9 +91,10 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
     delayed: list[Entry] = []
     dead: dict[DeathReason, list[Run]] = {}
     comes_back = []
+    moves: list[Moved] | None = None if queue.changes is None else []
     for failure, key, history in zip(failures, keys, histories, strict=True):
         mark = decode_mark(failure.item.mark)
-        times_ms = [] if history is None else decode_attempts(history)[0]
+        times_ms, error = ([], None) if history is None else decode_attempts(history)
         times_ms.append(now_ms)
         kept_ms = times_ms[-ATTEMPTS_CEILING:]
         tx.batch.put(Family.ATTEMPTS, key, encode_attempts(kept_ms, failure.error))
@@ -102,12 +104,19 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
         comes_back.append(not is_dead)
         if is_dead:
             dead.setdefault(failure.reason, []).append(counted)
+            if moves is not None:
+                moves.append(_move(failure, State.DEAD, counted, 0, error))
             continue
         delay_ms = failure.delay_ms
         if delay_ms is None:
             delay_ms = backoff_ms(queue.settings, counted.last, attempts)
         (delayed if delay_ms else ready).append(entry_at(now_ms + delay_ms, counted))
+        if moves is not None:
+            state = State.DELAYED if delay_ms else State.READY
+            moves.append(_move(failure, state, counted, now_ms + delay_ms, error))
 
+    if queue.changes is not None and moves:
+        queue.changes.moved(tx, moves)
     if ready:
         queue.ready.put(tx, join_entries(ready))
     if delayed:
@@ -118,6 +127,25 @@ def charge(tx: QueueTx, failures: Sequence[Failure]) -> list[bool]:
         end_quarantine(tx, runs)
         queue.batches.count_ended(tx, runs, Side.DEAD)
     return comes_back
+
+
+def _move(
+    failure: Failure, now: State, counted: Run, visible_at_ms: int, error_before: str | None
+) -> Moved:
+    if now is State.DEAD:
+        change = Change.DEAD
+    else:
+        change = Change.FAILED if failure.reason is DeathReason.FAILED else Change.EXPIRED
+    return Moved(
+        change,
+        failure.item,
+        State.LEASED,
+        now,
+        counted.mark,
+        visible_at_ms if now is State.DELAYED else 0,
+        failure.error,
+        error_before,
+    )
 
 
 def backoff_ms(settings: QueueSettings, item_id: ItemId, attempts: int) -> int:

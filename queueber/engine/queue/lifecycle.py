@@ -99,4 +99,6 @@ INVARIANTS: dict[str, str] = {
     "on it",
     "I19": "last_of_key has the last message of each key, and replaced those before it; no message "
     "has an id or a sequence after the last known one",
+    "I20": "a route leads from a queue, without loads if it is about items that are added, to a "
+    "topic that is open and refuses no message; the record of a topic counts its routes",
 }

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
 from queueber.db.records.runs import Entry, Run, at_time_of, count_items, cut, decode_entry
+from queueber.engine.queue.changes import Change, gone
+from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.peek import find_held
 from queueber.engine.queue.places import put_delayed, take_delayed
 from queueber.engine.queue.queue_state import QueueTx, live_view
@@ -18,6 +20,8 @@ def purge(tx: QueueTx, state: ItemState, limit: int) -> tuple[int, bool]:
     """Purge up to `limit` items of the state; returns how many, and whether there are more."""
     runs = _TAKE[state](tx, limit)
     if runs:
+        if tx.queue.changes is not None:
+            tx.queue.changes.moved(tx, gone(Change.PURGED, runs, State(state.value)))
         finish(tx, runs, None if state is ItemState.DEAD else Side.DEAD)
         tx.counters.cancelled_total += count_items(runs)
     left: int = getattr(tx.counters, state.value)

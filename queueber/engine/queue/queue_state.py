@@ -14,6 +14,7 @@ from queueber.db.store.contract import Range, Reads, Snapshot, Store
 from queueber.engine.kernel.transaction import Noted, Transaction
 from queueber.engine.log import Limits, Log, open_log, trim_due_ms
 from queueber.engine.queue.blocks import Blocks
+from queueber.engine.queue.changes import Changes
 from queueber.engine.queue.dead_letters import DeadLetters
 from queueber.engine.queue.fronts import Undelivered
 from queueber.engine.queue.leases import Leases
@@ -35,7 +36,7 @@ class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "__weakref__", "batches", "blocks", "counters", "created_at_ms", "dead_letters",
+        "__weakref__", "batches", "blocks", "changes", "counters", "created_at_ms", "dead_letters",
         "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms", "prefix", "producers",
         "queue_id", "ready", "results", "retention", "settings", "undelivered",
     )  # fmt: skip
@@ -63,6 +64,8 @@ class QueueState:
         self.noted: Noted | None = None
         self.undelivered: Undelivered | None = None
         """Of a group that shares the messages of a topic: those that no consumer has had."""
+        self.changes: Changes | None = None
+        """Of a queue whose changes go to a topic: who publishes them."""
         self.blocks = blocks
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows

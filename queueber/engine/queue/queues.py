@@ -109,6 +109,8 @@ class Queues:
         queue = self.by_name.get(name)
         if queue is None:
             return False
+        if queue.changes is not None:
+            queue.changes.queue_deleted(tx)
         for family in QUEUE_FAMILIES:
             tx.batch.delete_range(family, queue.prefix, prefix_end(queue.prefix))
         # The counters of the queue, which had its last id, are deleted with it.

@@ -12,6 +12,8 @@ from queueber.db.records.runs import (
     entry_at,
     join_entries,
 )
+from queueber.engine.queue.changes import Change, Moved
+from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueTx
 
 
@@ -37,9 +39,18 @@ def _revive(tx: QueueTx, letters: Sequence[Run]) -> int:
     tx.batch.delete_many(Family.ATTEMPTS, histories)
     revived = [run._replace(mark=_as_new(tx, run.mark)) for run in letters]
     queue.batches.count_revived(tx, revived)
+    if queue.changes is not None:
+        queue.changes.moved(tx, _moves(letters, revived))
     queue.ready.put(tx, join_entries([entry_at(tx.now_ms, run) for run in revived]))
     tx.counters.redriven_total += count
     return count
+
+
+def _moves(letters: Sequence[Run], revived: Sequence[Run]) -> list[Moved]:
+    return [
+        Moved(Change.REDRIVEN, letter, State.DEAD, State.READY, run.mark)
+        for letter, run in zip(letters, revived, strict=True)
+    ]
 
 
 def _as_new(tx: QueueTx, mark: Mark) -> Mark:

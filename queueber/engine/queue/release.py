@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from queueber.db.records.keys import due_part
 from queueber.db.records.runs import Run, count_items, entry_at, join_entries
+from queueber.engine.queue.changes import Change, Moved
+from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueTx
 
 
@@ -26,5 +28,8 @@ def release_lease(tx: QueueTx, lease_id: bytes) -> int:
 def _give_back(tx: QueueTx, runs: Sequence[Run]) -> None:
     """Make items ready that were taken out of their leases."""
     if runs:
+        if tx.queue.changes is not None:
+            moves = [Moved(Change.RELEASED, run, State.LEASED, State.READY) for run in runs]
+            tx.queue.changes.moved(tx, moves)
         tx.queue.ready.put(tx, join_entries([entry_at(tx.now_ms, run) for run in runs]))
         tx.counters.released_total += count_items(runs)

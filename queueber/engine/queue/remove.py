@@ -5,7 +5,9 @@ from itertools import chain
 
 from queueber.db.families import Family
 from queueber.db.records.runs import Run, count_items, mark_attempts
+from queueber.engine.queue.changes import Change, gone
 from queueber.engine.queue.isolation import end_quarantine
+from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueTx
 from queueber.engine.records.batches import Side
 
@@ -27,6 +29,8 @@ def remove_whole(tx: QueueTx, leases: Sequence[bytes], counts: Sequence[int]) ->
 def _remove(tx: QueueTx, runs: Sequence[Run]) -> None:
     """Delete items that were taken out of their leases."""
     if runs:
+        if tx.queue.changes is not None:
+            tx.queue.changes.moved(tx, gone(Change.REMOVED, runs, State.LEASED))
         finish(tx, runs, Side.DONE)
         tx.counters.removed_total += count_items(runs)
 

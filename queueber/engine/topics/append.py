@@ -40,9 +40,9 @@ def append(
     topics: Topics,
     topic: TopicState,
     messages: NewMessages,
-    only: int | None,
+    only: int | Sequence[int] | None,
 ) -> Published:
-    """Append to one partition; None: to that of each message."""
+    """Append to one partition, or each message to its own; None: to that of its key."""
     count = len(messages.payloads)
     if not count:
         return Published(tx.now_ms, (), (), (), ())

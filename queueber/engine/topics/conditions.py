@@ -43,6 +43,22 @@ def check_number(topic: TopicState, number: int) -> None:
         )
 
 
+def check_alias(name: str, alias: str | None) -> None:
+    """An alias is a second name."""
+    if alias == name:
+        raise InvalidArgument(f"alias is {alias!r}, which is the name of the topic; give another")
+
+
+def check_without_sources(topic: TopicState, record: TopicRecord, change: str) -> None:
+    """Refuse what could refuse events: they are written with the changes that they tell of."""
+    if record.sources:
+        raise FailedPrecondition(
+            f"topic {topic.name!r} cannot {change}: {record.sources} sources publish to it; drop "
+            "its sources first",
+            sources=record.sources,
+        )
+
+
 def _check_open(tx: Transaction[Any], topic: TopicState, publication: Publication) -> None:
     """Closing may be repeated, except by a new call of a producer: that would be stored."""
     only_closes = publication.closes and not publication.messages.payloads

@@ -134,6 +134,7 @@ def _is_same(record: TopicRecord, wanted: TopicRecord, *, has_offset: bool) -> b
         forks=record.forks,
         is_closed=record.is_closed,
         text_sequence=record.text_sequence,
+        sources=record.sources,
         # Where it began is compared below; what it shares becomes less when it is trimmed.
         inherited=record.inherited,
         fork_offset=record.fork_offset,

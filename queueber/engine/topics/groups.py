@@ -62,7 +62,7 @@ def create_group(
             f"topic {topic.name!r} has {GROUPS_MAX} groups, the limit; delete one of them"
         )
     if settings.kind is GroupKind.QUEUE:
-        topics.queues.get(settings.queue)  # refused if there is none
+        topics.check_bridge(topic, topics.queues.get(settings.queue))  # refused if there is none
     chosen = range(topic.partitions) if partition is None else [partition]
     offsets = {each: _start(tx, topic, each, position) for each in chosen}
     group = Group(topic, name, GroupRecord(topics.take_number(tx), tx.now_ms, settings))

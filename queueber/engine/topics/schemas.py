@@ -21,7 +21,7 @@ from queueber.db.records.schemas import (
 )
 from queueber.db.store.contract import Reads
 from queueber.engine.kernel.transaction import Transaction
-from queueber.engine.topics.conditions import check_number
+from queueber.engine.topics.conditions import check_number, check_without_sources
 from queueber.engine.topics.topic_state import TopicState
 from queueber.errors import (
     FailedPrecondition,
@@ -56,6 +56,7 @@ def set_schema(
         raise FailedPrecondition(
             f"topic {topic.name!r} is closed, and takes no more messages", tail=tail, closed=1
         )
+    check_without_sources(topic, record, "have a schema")
     if expected_version not in (None, version):
         raise FailedPrecondition(
             f"expected_version is {expected_version}, but topic {topic.name!r} has schema version "
@@ -113,11 +114,15 @@ def list_schemas(reads: Reads, topic: TopicState) -> list[TopicSchema]:
 def check_configured(
     reads: Reads, topic: TopicState, settings: TopicSettings, partitions: int
 ) -> None:
-    """Refuse settings that would make the offsets of schemas wrong.
+    """Refuse settings that would make the offsets of schemas wrong, or refuse events.
 
     The version in force never goes back: whoever read the settings before another version was set,
     and writes them all, would undo that.
     """
+    if settings.refuses_when_full:
+        check_without_sources(topic, topic.record, "refuse messages when it is full")
+    if settings.schema_version:
+        check_without_sources(topic, topic.record, "have a schema")
     version = topic.settings.schema_version
     if settings.schema_version < version:
         raise FailedPrecondition(

@@ -20,15 +20,16 @@ class Sequences:
 
     def take(self, tx: Transaction[Any], count: int, last_id: bytes) -> int:
         """The first of the next `count` sequences; `last_id` is that of their last message."""
-        before: tuple[int, bytes] | None = tx.pending.get(self)
-        if before is None:
+        last, _, is_awaited = tx.pending.get(self, (self.last, b"", False))
+        if not is_awaited:
             tx.before_write(self._write, tx)
-            before = (self.last, b"")
-        tx.pending[self] = (before[0] + count, last_id)
-        return before[0] + 1
+        tx.pending[self] = (last + count, last_id, True)
+        return int(last) + 1
 
     def _write(self, tx: Transaction[Any]) -> None:
-        last, last_id = tx.pending[self]
+        """Called again if messages are appended after it: events are, before the write."""
+        last, last_id, _ = tx.pending[self]
+        tx.pending[self] = (last, last_id, False)
         tx.batch.put(Family.DEFAULT, PUBLISHED_KEY, last.to_bytes(8) + last_id)
         tx.after_write(self._written, last)
 

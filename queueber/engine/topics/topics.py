@@ -19,6 +19,7 @@ from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.queues import Queues
 from queueber.engine.queue.sweep import first_due_ms
+from queueber.engine.topics.conditions import check_alias, check_without_sources
 from queueber.engine.topics.group import Group
 from queueber.engine.topics.schemas import check_configured
 from queueber.engine.topics.sequences import Sequences
@@ -43,6 +44,9 @@ class Topics:
         self.queues = queues
         self.when_loaded: Callable[[TopicState], None] = lambda _: None
         """Called with each topic that is read from the store."""
+        self.drop_sources: Callable[[Transaction[Any], TopicState], None] = lambda *_: None
+        self.check_bridge: Callable[[TopicState, QueueState], None] = lambda *_: None
+        """Set by the routes: drops those of a deleted topic; refuses a bridge that is a circle."""
         self.times = NotedTimes(store)
         self._loaded: WeakValueDictionary[QueueId, TopicState] = WeakValueDictionary()
         self._by_name: WeakValueDictionary[str, TopicState] = WeakValueDictionary()
@@ -225,7 +229,7 @@ class Topics:
 
     def put(self, tx: Transaction[Any], record: TopicRecord, partitions: int) -> TopicState:
         """Write a new topic. Its first log has its own number, so a small topic needs only one."""
-        _check_alias(record.name, record.alias)
+        check_alias(record.name, record.alias)
         first = self._kernel.numbers.take(tx, partitions)
         record = record._replace(logs=tuple(range(first, first + partitions)))
         topic = self._state(first, record, is_new=True)
@@ -287,7 +291,7 @@ class Topics:
                 "is created"
             )
         check_configured(self._store, topic, settings, partitions)
-        _check_alias(record.name, alias)
+        check_alias(record.name, alias)
         logs = record.logs
         if partitions > len(logs):
             first = self._kernel.numbers.take(tx, partitions - len(logs))
@@ -312,6 +316,7 @@ class Topics:
     def close(self, tx: Transaction[Any], topic: TopicState) -> None:
         """Take no message after this; closing a closed topic changes nothing."""
         if not topic.record_in(tx).is_closed:
+            check_without_sources(topic, topic.record_in(tx), "be closed")
             topic.change(tx, is_closed=True)
 
     # --- deleting ---------------------------------------------------------------------------------
@@ -321,9 +326,10 @@ class Topics:
 
         A topic that has forks keeps its name and its messages until the last of them is gone.
         """
-        record = topic.record_in(tx)
-        if record.is_deleted:
+        if topic.record_in(tx).is_deleted:
             return
+        if topic.record_in(tx).sources:
+            self.drop_sources(tx, topic)
         record = topic.change(tx, is_deleted=True)
         self._count(tx, -1)
         if not record.forks:
@@ -382,15 +388,10 @@ class Topics:
 
 def not_found(name: str, forks: int) -> NotFound:
     """The error of a topic that does not exist, or that only its forks keep."""
-    if not forks:
-        return NotFound(f"there is no topic {name!r}; create it, or check the name")
-    text = f"topic {name!r} is deleted, and its messages are kept only for its forks"
-    return NotFound(text, forks=forks)
-
-
-def _check_alias(name: str, alias: str | None) -> None:
-    if alias == name:
-        raise InvalidArgument(f"alias is {alias!r}, which is the name of the topic; give another")
+    if forks:
+        text = f"topic {name!r} is deleted, and its messages are kept only for its forks"
+        return NotFound(text, forks=forks)
+    return NotFound(f"there is no topic {name!r}; create it, or check the name")
 
 
 def _is_freed(tx: Transaction[Any], topics: Topics, name: str) -> bool:

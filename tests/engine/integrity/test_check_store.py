@@ -26,6 +26,7 @@ from tests.engine.integrity import (
     test_check_groups,
     test_check_items,
     test_check_loads,
+    test_check_routes,
     test_check_topics,
     test_message_logs,
     test_owners,
@@ -142,6 +143,7 @@ def test_every_rule_has_a_case() -> None:
     of_topics = (
         test_check_agenda,
         test_check_groups,
+        test_check_routes,
         test_check_topics,
         test_message_logs,
         test_owners,
