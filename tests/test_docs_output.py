@@ -22,6 +22,7 @@ PAGES = [
     "docs/cli.md",
     "docs/security.md",
     "docs/topics.md",
+    "docs/sql-select.md",
     "docs/http.md",
     "docs/http-topics.md",
     "docs/sql.md",

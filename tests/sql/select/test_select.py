@@ -1,5 +1,6 @@
 """SELECT over every table: what it shows, and how values come back."""
 
+import json
 import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -125,6 +126,36 @@ def test_system_tables_tell_of_topics_and_groups(client: queueber.Client, run: R
     assert offsets == [
         ("g", 0, None, 0, "ordered", None),
         ("g", 1, 1, 1, "ordered", None),
+    ]
+
+
+def test_system_topics_tell_of_routes_in_both_languages(client: queueber.Client, run: Run) -> None:
+    client.create_queue("routed")
+    client.topic("routed").add_source(
+        "routed", on="update", where="attempt > 1", partition_by="contents.a", payload="full"
+    )
+
+    ((sources, routes),) = rows(
+        run, "SELECT sources, routes FROM system.topics WHERE topic_id = 'routed'"
+    )
+
+    assert json.loads(sources) == [
+        {
+            "queue": "routed",
+            "on": "update",
+            "where": "attempt > 1",
+            "partition_by": "contents.a",
+            "payload": "full",
+        }
+    ]
+    assert json.loads(routes) == [
+        {
+            "table_id": "routed",
+            "op": "Update",
+            "payload_mode": "Full",
+            "filter_expr": "attempt > 1",
+            "partition_key_expr": "contents.a",
+        }
     ]
 
 
