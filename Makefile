@@ -67,6 +67,7 @@ faults-soak:
 faults-crashes:
 	$(BIN)/python -m faults.simulation --histories $(HISTORIES)
 	$(BIN)/python -m faults.death --kills $(KILLS)
+	$(BIN)/python -m faults.routes --kills $(KILLS)
 	$(BIN)/python -m faults.power 1 $(CUTS)
 	$(BIN)/python -m faults.disk.corruption 1 $(DAMAGES)
 	$(BIN)/python -m pytest -q $(TESTS)

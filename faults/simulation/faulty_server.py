@@ -13,6 +13,7 @@ from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import Network
 from faults.simulation.probe import waits_in_vain
 from faults.simulation.roles import BATCHES
+from faults.simulation.route_roles import ALL_CHANGES, ROUTED, TOPICS_OF_ROUTES
 from faults.simulation.server import Server
 from faults.simulation.topic_roles import (
     ACKED,
@@ -24,7 +25,15 @@ from faults.simulation.topic_roles import (
     PUSHED,
     SHARED,
 )
-from queueber.model import GroupKind, GroupSettings, Position, QueueSettings, TopicConfig
+from queueber.model import (
+    EventPayload,
+    GroupKind,
+    GroupSettings,
+    Position,
+    QueueSettings,
+    Source,
+    TopicConfig,
+)
 
 QUEUES = ("default", "other")
 
@@ -78,6 +87,7 @@ class FaultyServer:
             await self._create_topic(name, config)
         if topics:
             await self._create_queues_of_topics()
+            await self._create_routes()
         self._choose_crash()
         for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
             if self._random.random() < chance:
@@ -101,6 +111,16 @@ class FaultyServer:
         topic = await service.topics.open_topic(PLAIN, session, must_exist=True)
         given = GroupSettings(GroupKind.QUEUE, queue=BRIDGED)
         await service.groups.create_group(topic, BRIDGE, given, Position())
+
+    async def _create_routes(self) -> None:
+        service, session = self.now.service, self.now.session
+        for name, config in TOPICS_OF_ROUTES.items():
+            await service.topics.create_topic(name, config, session)
+        topic = await service.topics.open_topic(ROUTED, session, must_exist=True)
+        for queue in QUEUES:
+            for on in ALL_CHANGES:
+                source = Source(queue, on, payload=EventPayload.DIFF)
+                await service.routes.add_source(topic, source)
 
     async def make_peace(self) -> None:
         """Inject no further faults."""

@@ -21,6 +21,7 @@ from queueber.model import (
     MessageSlice,
     NewItems,
     NewMessages,
+    On,
     PackedMessages,
     Polled,
     Position,
@@ -28,6 +29,7 @@ from queueber.model import (
     Published,
     QueueSettings,
     QueueSteps,
+    Source,
     Start,
     Together,
     TopicConfig,
@@ -158,6 +160,24 @@ class TopicCaller(Contact):
 
     async def close(self, topic: str) -> None:
         await self.on_topic("close", topic, {}, lambda service, found: service.topics.close(found))
+
+    async def add_source(self, topic: str, source: Source) -> None:
+        await self.on_topic(
+            "add_source",
+            topic,
+            {"queue": source.queue, "on": source.on.value},
+            lambda service, found: service.routes.add_source(found, source),
+            lambda done: {"done": [done]},
+        )
+
+    async def drop_source(self, topic: str, queue: str, on: On | None) -> None:
+        await self.on_topic(
+            "drop_source",
+            topic,
+            {"queue": queue},
+            lambda service, found: service.routes.drop_source(found, queue, on),
+            lambda count: {"count": count},
+        )
 
     async def create(
         self, topic: str, config: TopicConfig, first: Publication | None = None,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from faults.final_state import FinalState, FoundItem
 from faults.history import printed
 from faults.simulation.reading import items_of
+from faults.simulation.route_roles import TOPICS_OF_ROUTES
 from faults.simulation.topic_caller import told_messages
 from faults.simulation.topic_roles import DEDUP_WINDOW_MS
 from faults.topics.final import FinalPartition, FinalSchema, FinalTopic, FinalTopics
@@ -27,6 +28,8 @@ def final_topics(service: Service) -> FinalTopics:
     engine, now_ms = service.shell.engine, service.shell.clock.now_ms()
     final = FinalTopics()
     for name in engine.topics.names("", "", _ALL, now_ms):
+        if name in TOPICS_OF_ROUTES:
+            continue  # no call has published what they have
         topic = engine.topics.get(name, now_ms)
         final.topics[name] = _topic(service, topic, now_ms)
         for group in topic.groups.values():

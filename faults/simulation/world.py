@@ -10,6 +10,7 @@ from faults.checker import check
 from faults.final_state import FinalState
 from faults.history import TOPICS, History
 from faults.recorder import Recorder
+from faults.routes.stored import check_routed
 from faults.simulation.caller import Caller
 from faults.simulation.contact import Rumours
 from faults.simulation.disk import Crashed
@@ -19,6 +20,7 @@ from faults.simulation.loop import SimulatedClock, SimulatedLoop
 from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
 from faults.simulation.roles import LEASES_MS, ROLES
+from faults.simulation.route_roles import ROUTED, reroute
 from faults.simulation.server import Server
 from faults.simulation.subscriber import Subscriber
 from faults.simulation.topic_caller import GroupCaller, TopicCaller
@@ -117,6 +119,7 @@ class World:
         ]
         if self._topics:
             callers += self._callers_of_topics()
+            callers += self._callers_of_routes()
         self._loop.call_later(random.uniform(*_STORY_MS) / 1000, self._end_story)
         await asyncio.gather(*callers)
         await self._server.make_peace()
@@ -154,6 +157,16 @@ class World:
                 )
             )  # fmt: skip
         return callers
+
+    def _callers_of_routes(self) -> list[Awaitable[None]]:
+        random = Random(f"routes of {self.told.seed}")  # the other callers stay as they are
+        if random.random() < 0.5:
+            return []
+        caller = TopicCaller(
+            "rerouter", TOPICS, self._network, self._recorder, self._rumours,
+            Random(random.random()),
+        )  # fmt: skip
+        return [reroute(caller, random.choice(QUEUES))]
 
     def _topic_caller(self, name: str) -> TopicCaller:
         random = Random(self._random.random())
@@ -210,6 +223,9 @@ class World:
         if plain is None:
             self.told.wrong.append("lost: the topic that all publish to")
             return
+        engine, now_ms = service.shell.engine, service.shell.clock.now_ms()
+        for queue in QUEUES:
+            self.told.wrong += check_routed(engine, queue, ROUTED, now_ms)
         group = final_group(service, plain, SHARED, server.session)
         self.told.final = {**self.told.final, f"{PLAIN}/{SHARED}": group}
         found = check_topics(self.told.history, final, self.told.final, _BRIDGES)

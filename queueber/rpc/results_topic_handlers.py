@@ -93,8 +93,8 @@ class ResultsTopicHandler(Methods, wire.Topic.Server):  # type: ignore[misc]  # 
 
 _REFUSED = (
     "publish", "trim", "close", "fork", "find", "resetGroup", "pauseGroup", "resumeGroup", "group",
-    "setSchema", "readSchema", "listSchemas", "consume", "withdrawConsume",
-    "addSource", "dropSource",
+    "setSchema", "readSchema", "listSchemas", "consume", "withdrawConsume", "addSource",
+    "dropSource",
 )  # fmt: skip
 
 

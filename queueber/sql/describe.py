@@ -56,7 +56,7 @@ def _topic(info: TopicInfo) -> StatementResult:
             (f"partition {at}: bytes", each.bytes),
         ]
     rows += [("group", each) for each in info.groups]
-    for source in getattr(info, "sources", ()):
+    for source in info.sources:
         where = f" WHERE {source.where}" if source.where else ""
         rows.append(("source", f"{source.queue} ON {source.on.upper()}{where}"))
     return _properties(rows)

@@ -15,16 +15,18 @@ async def select(
     client: AsyncClient, statement: Select, params: Sequence[object], bounds: Bounds
 ) -> StatementResult:
     try:
-        from queueber.sql import select as engine  # DuckDB and Arrow, which few programs need
+        # DuckDB and Arrow, which few programs need.
+        from queueber.sql.select import SelectBounds
+        from queueber.sql.select import select as select_rows
     except ModuleNotFoundError as error:
         raise FailedPrecondition(
             f"{error.name} is not installed, and SELECT needs it: pip install 'queueber[sql]'"
         ) from None
-    within = engine.SelectBounds(
+    within = SelectBounds(
         seconds=min(SELECT_SECONDS, ceil(bounds.seconds_max)),
         rows=min(SELECT_ROWS_MAX, bounds.rows_max),
         bytes=min(SELECT_ANSWER_BYTES_MAX, bounds.answer_bytes_max),
     )
-    found = await engine.select(client, statement.text, params, within)
+    found = await select_rows(client, statement.text, params, within)
     columns = [SqlColumn(each.name, each.type) for each in found.columns]
     return StatementResult(columns, found.rows, len(found.rows))

@@ -66,13 +66,13 @@ async def _sources(client: AsyncClient, topic: str | None, topics_max: int) -> S
         (
             info.name,
             each.queue,
-            each.on,
-            each.payload,
+            each.on.value,
+            each.payload.value,
             each.where or None,
             each.partition_by or None,
         )
         for info in infos
-        for each in getattr(info, "sources", ())
+        for each in info.sources
     ]
     return rows_of(_SOURCE, rows)
 
@@ -116,7 +116,7 @@ def _topic_row(info: TopicInfo) -> tuple[object, ...]:
         sum(each.next_offset - each.first_offset for each in info.partitions),
         sum(each.bytes for each in info.partitions),
         len(info.groups),
-        len(getattr(info, "sources", ())),
+        len(info.sources),
         info.is_closed,
     )
 

@@ -36,14 +36,12 @@ def explained(text: str, error: UnexpectedInput) -> InvalidSql:
             # The parser tells where the last token begins.
             line = text.count("\n") + 1
             column = len(text) - (text.rfind("\n") + 1) + 1
-            return at(
-                line, column, f"the text ends here; {_expected(error.accepts or error.expected)}"
-            )
+            return at(line, column, f"the text ends here; {_expected(error.expected)}")
         case UnexpectedToken(token=token):
-            expected = _expected(error.accepts or error.expected)
+            expected = _expected(error.expected)
             return at(error.line, error.column, f"{_shown(token)} does not go here; {expected}")
         case UnexpectedCharacters():
-            rest = text[error.pos_in_stream or 0 :]
+            rest = text[error.pos_in_stream :]
             if rest[:1] in ("'", '"', "`") or rest.startswith("/*"):
                 mark = "/*" if rest.startswith("/*") else rest[0]
                 return at(error.line, error.column, f"what begins with {mark} has no end")

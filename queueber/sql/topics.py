@@ -52,7 +52,7 @@ async def clear_retention(
 
 
 async def add_source(client: AsyncClient, statement: made.AddSource, _: Bounds) -> StatementResult:
-    await client.topic(statement.topic, must_exist=True).add_source(
+    is_new = await client.topic(statement.topic, must_exist=True).add_source(
         statement.queue,
         on=statement.on,
         where=statement.where,
@@ -60,6 +60,8 @@ async def add_source(client: AsyncClient, statement: made.AddSource, _: Bounds) 
         payload=statement.payload,
     )
     what = f"source {statement.queue} on {statement.on.upper()}"
+    if not is_new:
+        raise AlreadyExists(f"topic {statement.topic} has {what} already")
     return message_of(f"topic {statement.topic}: {what} added", 1)
 
 
@@ -67,9 +69,11 @@ async def drop_source(
     client: AsyncClient, statement: made.DropSource, _: Bounds
 ) -> StatementResult:
     topic = client.topic(statement.topic, must_exist=True)
-    await topic.drop_source(statement.queue, on=statement.on)
+    dropped = await topic.drop_source(statement.queue, on=statement.on)
     on = "" if statement.on is None else f" on {statement.on.upper()}"
-    return message_of(f"topic {statement.topic}: source {statement.queue}{on} dropped", 1)
+    if not dropped:
+        raise NotFound(f"topic {statement.topic} has no source {statement.queue}{on}")
+    return message_of(f"topic {statement.topic}: source {statement.queue}{on} dropped", dropped)
 
 
 async def create_namespace(

@@ -15,6 +15,7 @@ from faults.simulation.small_limits import small_limits
 from faults.simulation.telling import lines_of
 from faults.simulation.world import simulate
 from tests.faults.planted_bugs import BUGS, Bug, answer_before_the_sync
+from tests.faults.planted_route_bugs import ROUTE_BUGS
 from tests.faults.planted_topic_bugs import TOPIC_BUGS
 
 HISTORIES = int(os.environ.get("QUEUEBER_TEST_HISTORIES", "400"))
@@ -88,7 +89,7 @@ SELDOM = (
     "plant",
     [
         pytest.param(bug, id=bug.__name__, marks=pytest.mark.long if bug.__name__ in SELDOM else ())
-        for bug in (*BUGS, *TOPIC_BUGS)
+        for bug in (*BUGS, *TOPIC_BUGS, *ROUTE_BUGS)
     ],
 )
 def test_planted_bug_is_found(plant: Bug, monkeypatch: pytest.MonkeyPatch) -> None:

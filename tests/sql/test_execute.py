@@ -11,7 +11,9 @@ import queueber
 from queueber import AlreadyExists, InvalidArgument, NotFound, OutOfRange
 from queueber.sql.bounds import Bounds
 from queueber.sql.execute import RUNS, execute
+from queueber.sql.select.columns import SYSTEM
 from queueber.sql.statements import Select, Statement
+from queueber.sql.system_tables import SYSTEM_TABLES
 from queueber.testing import ServerProcess
 
 
@@ -189,3 +191,7 @@ def test_statements_that_take_too_long_are_ended(server: ServerProcess, topic: s
         asyncio.run(_executed(server, "SHOW TOPICS", Bounds(seconds_max=0)))
     with pytest.raises(queueber.OutcomeUnknown, match="may or may not have taken effect"):
         asyncio.run(_executed(server, f"CREATE TOPIC {topic}", Bounds(seconds_max=0)))
+
+
+def test_the_system_tables_are_those_of_queries() -> None:
+    assert {*SYSTEM} == {*SYSTEM_TABLES}

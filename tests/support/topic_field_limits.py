@@ -11,10 +11,12 @@ from queueber.limits import (
     CREDITS_MAX,
     DELAY_MS_MAX,
     ERROR_BYTES_MAX,
+    FILTER_CHARS_MAX,
     GROUP_NAME_BYTES_MAX,
     HEARTBEAT_MS_MIN,
     HOUR_MS,
     LEASE_MS_MAX,
+    QUEUE_NAME_CHARS_MAX,
     READER_NAME_BYTES_MAX,
     SCHEMA_BYTES_MAX,
     SCHEMA_VERSION_MAX,
@@ -57,6 +59,7 @@ LEASE = "lease of the delivery"
 """Stands for the lease that the consumer of the shared group has."""
 
 a_partition = upto(1)
+a_filter = Limit("a = 1".ljust(FILTER_CHARS_MAX), "a = 1".ljust(FILTER_CHARS_MAX + 1))
 a_missing_group = text(GROUP_NAME_BYTES_MAX, MISSING)
 from_offset: dict[str, Any] = {"start": "offset"}
 position_fields: dict[str, Rule] = {
@@ -141,6 +144,22 @@ TOPIC_METHODS: dict[str, Method] = {
     ),
     "Topic.readSchema": Method({}, {"version": Any_(U32, MISSING)}),
     "Topic.listSchemas": Method(),
+    "Topic.addSource": Method(
+        {"source": {"queue": "default"}},
+        below(
+            "source.",
+            {
+                "queue": text(QUEUE_NAME_CHARS_MAX, MISSING),
+                "on": upto(2),
+                "where": a_filter,
+                "partitionBy": Limit("a".ljust(FILTER_CHARS_MAX), "a".ljust(FILTER_CHARS_MAX + 1)),
+                "payload": upto(2),
+            },
+        ),
+    ),
+    "Topic.dropSource": Method(
+        {"queue": "default"}, {"queue": text(QUEUE_NAME_CHARS_MAX), "on": upto(2)}
+    ),
     "Topic.find": Method({"id": ID}, {"id": an_id, "sequence": Any_(U64)}),
     "Topic.createGroup": Method(
         {"name": "new", "settings": shared, "at": from_offset},

@@ -9,6 +9,7 @@ from queueber import Client, clock
 from queueber.errors import QueueberError
 from queueber.sql.parser import grammar
 from queueber.sql.printer import name as quoted
+from queueber.sql.printer import text as quoted_text
 from queueber.sql.system_tables import SYSTEM_TABLES
 
 _KEEP_SECONDS = 5.0
@@ -70,7 +71,12 @@ def candidates(text: str, names: Names) -> Iterator[str]:
     if is_query:
         yield from _OF_QUERIES
         yield from SYSTEM_TABLES
-        yield from (f"topic('{each}')" for each in names.topics())
+        yield from (f"topic({quoted_text(each)})" for each in names.topics())
+        yield from (
+            f"{table}({quoted_text(each)})"
+            for table in ("queue", "results", "dead")
+            for each in names.queues()
+        )
         return
     yield from sorted(_word(each) for each in accepted if _is_word(each))
     if _NAME in accepted:

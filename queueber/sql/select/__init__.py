@@ -7,9 +7,9 @@
 `select` is the whole of it. The rights are those of the client; the bounds those of `SelectBounds`.
 """
 
-from queueber.sql.select.answers import Column, SelectResult, plain
+from queueber.sql.select.answers import Column, SelectResult
 from queueber.sql.select.bounds import SelectBounds
 from queueber.sql.select.process import Engines
 from queueber.sql.select.select import select
 
-__all__ = ["Column", "Engines", "SelectBounds", "SelectResult", "plain", "select"]
+__all__ = ["Column", "Engines", "SelectBounds", "SelectResult", "select"]

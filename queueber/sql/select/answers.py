@@ -1,11 +1,8 @@
 """The answer to a SELECT: columns with their types, rows of plain values."""
 
-import base64
-import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -36,29 +33,6 @@ def rows_of(batches: Iterable[pa.RecordBatch], columns: Sequence[Column]) -> lis
         ]
         rows += zip(*values, strict=True)
     return rows
-
-
-def plain(value: object) -> object:
-    """A value as JSON can have it: bytes in base64, times in ISO 8601, numbers that JSON has not,
-    and those that it would round, as text."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case datetime():
-            return value.isoformat(
-                timespec="milliseconds" if value.microsecond % 1000 == 0 else "microseconds"
-            )
-        case date() | time():
-            return value.isoformat()
-        case dict():
-            return {str(plain(key)): plain(each) for key, each in value.items()}
-        case list() | tuple():
-            return [plain(each) for each in value]
-    return str(value)
 
 
 def _converter(kind: str) -> Callable[[Any], Any]:
@@ -94,8 +68,6 @@ def _value(value: Any) -> Any:
             if value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
                 return {_key(name): _value(each) for name, each in value}
             return [_value(each) for each in value]
-        case Decimal() | None:
-            return value
     return value
 
 
@@ -104,7 +76,7 @@ def _mapping(value: Any) -> Any:
 
 
 def _key(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bytes, bool)) else json.dumps(plain(value))
+    return value if isinstance(value, (str, int, float, bytes)) else str(value)
 
 
 def _duration(value: pa.MonthDayNano) -> str:

@@ -93,7 +93,7 @@ def test_what_a_source_cannot_be_is_refused_and_the_error_says_why() -> None:
             topic.close()
         with pytest.raises(queueber.FailedPrecondition, match="drop its sources first"):
             client.configure_topic("events", refuses_when_full=True)
-        with pytest.raises(queueber.InvalidArgument, match="no 'addSource'"):
+        with pytest.raises(queueber.FailedPrecondition, match=r"no 'addSource'"):
             client.topic("queue/orders/results").add_source("orders", on="insert")
 
 

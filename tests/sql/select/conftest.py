@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def connected(
 def run(connected: queueber.AsyncClient, engines: Engines, loop: asyncio.AbstractEventLoop) -> Run:
     """Runs a SELECT; keyword arguments are bounds."""
 
-    def run(text: str, *params: object, **bounds: int) -> SelectResult:
+    def run(text: str, *params: object, **bounds: Any) -> SelectResult:
         return loop.run_until_complete(
             select(connected, text, params, SelectBounds(**bounds), engines=engines)
         )

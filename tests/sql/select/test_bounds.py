@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def watched() -> Iterator[Watched]:
 
 def run_on(
     engines: Engines, loop: asyncio.AbstractEventLoop, client: queueber.AsyncClient, text: str,
-    **bounds: int,
+    **bounds: Any,
 ) -> object:  # fmt: skip
     return loop.run_until_complete(
         select(client, text, (), SelectBounds(**bounds), engines=engines)
@@ -177,7 +178,7 @@ def test_what_is_not_needed_is_not_read(client: queueber.Client, run: Run) -> No
 
     for text, read in {
         f"SELECT count(*) FROM topic('pushed') WHERE ts >= '{later}'": 5,
-        f"SELECT count(*) FROM topic('pushed') WHERE ts < TIMESTAMPTZ '{later}' - INTERVAL 1 DAY": 0,
+        f"SELECT max(ts) FROM topic('pushed') WHERE ts < '{later}'::TIMESTAMP - INTERVAL 1 DAY": 0,
         "SELECT offset FROM topic('pushed') ORDER BY offset DESC LIMIT 3": 3,
         "SELECT offset FROM topic('pushed') ORDER BY ts LIMIT 4": 4,
         "SELECT offset FROM topic('pushed') LIMIT 3 OFFSET 2": 5,

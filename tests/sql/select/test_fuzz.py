@@ -12,17 +12,17 @@ BOUNDS = {"rows": 200, "seconds": 5, "table_rows": 1000}
 
 SEEDS = [
     "SELECT key, count(*) FROM topic('fuzz') WHERE ts > now() - INTERVAL '1 minute' GROUP BY key",
-    "WITH x AS (SELECT * FROM queue('fuzz')) SELECT x.key, json->>'$.a' FROM x ORDER BY ALL LIMIT 3",
+    "WITH x AS (SELECT * FROM queue('fuzz')) SELECT key, json->>'$.a' FROM x ORDER BY ALL LIMIT 3",
     "SELECT * FROM system.topics t LEFT JOIN system.topic_offsets o USING (topic_id)",
     "VALUES (1, 'a'), (2, NULL)",
-    "SELECT * EXCLUDE (payload) REPLACE (1 AS key) FROM topic('fuzz') QUALIFY row_number() OVER () < 3",
+    "SELECT * EXCLUDE (payload) REPLACE (1 AS key) FROM topic('fuzz') QUALIFY rank() OVER () < 3",
     "FROM topic('fuzz') SELECT DISTINCT ON (key) key, offset ORDER BY key, offset DESC",
-    "SELECT list_transform([1, 2], x -> x + 1), {'a': 1}.a, MAP {'k': 1}['k'], [1, 2, 3][1:2], $$x$$",
-    "SELECT CASE WHEN a THEN 1 END, a IN (SELECT 1), EXISTS (SELECT 1), a::VARCHAR FROM (SELECT true a)",
+    "SELECT list_transform([1, 2], x -> x + 1), {'a': 1}.a, MAP {'k': 1}['k'], [1, 2][1:2], $$x$$",
+    "SELECT CASE WHEN a THEN 1 END, a IN (SELECT 1), EXISTS (SELECT 1), a::INT FROM (SELECT 1 a)",
     "PIVOT (SELECT key, offset FROM topic('fuzz')) ON key USING count(*)",
     "SELECT unnest(range(5)), generate_series(1, 3), date_trunc('day', now()), ? FROM range(3)",
-    "SELECT sum(offset) OVER (PARTITION BY key ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) "
-    "FROM topic('fuzz') TABLESAMPLE 50%",
+    "SELECT sum(offset) OVER (PARTITION BY key ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 2 "
+    "FOLLOWING) FROM topic('fuzz') TABLESAMPLE 50%",
     "SELECT 1 UNION ALL BY NAME SELECT 2 EXCEPT SELECT 3 INTERSECT SELECT 4",
 ]
 WORDS = sorted(
@@ -72,8 +72,9 @@ calls = st.builds(
     st.sampled_from(sorted(name for name in FUNCTIONS if name.isidentifier())),
     st.lists(
         st.sampled_from(
-            ["key", "offset", "payload", "ts", "text", "json", "attributes", "NULL", "1", "-1", "'a'",
-             "1e300", "[1, 2]", "INTERVAL 1 DAY", "*", "DISTINCT key", "x -> x", "9223372036854775807"]
+            ["key", "offset", "payload", "ts", "text", "json", "attributes", "NULL", "1", "-1",
+             "1e300", "[1, 2]", "INTERVAL 1 DAY", "*", "DISTINCT key", "x -> x", "'a'",
+             "9223372036854775807"]
         ),
         max_size=4,
     ).map(", ".join),
@@ -91,11 +92,12 @@ def check(run: Run, text: str) -> None:
     try:
         found = run(text, **BOUNDS)
     except queueber.QueueberError as error:
-        assert not isinstance(error, queueber.Internal), (text, str(error))  # noqa: PT017
-        assert error.code
-        assert len(str(error)) < 1000
+        told = error
     else:
         assert all(len(row) == len(found.columns) for row in found.rows)
+        return
+    assert not isinstance(told, queueber.Internal), (text, str(told))
+    assert 0 < len(str(told)) < 1000
 
 
 @given(st.one_of(mutated(), mutated(), calls, st.text(max_size=40)))
@@ -133,6 +135,10 @@ def test_any_text_is_answered_or_refused_for_long(run: Run, text: str) -> None:
 def test_any_parameters_are_taken_or_refused(run: Run, params: list[object]) -> None:
     text = "SELECT " + (", ".join("?" for _ in params) or "1")
     try:
-        assert len(run(text, *params).rows) == 1
+        found = run(text, *params)
     except queueber.InvalidArgument as error:
-        assert str(error).startswith(("params: ", "sql: "))  # noqa: PT017
+        told = str(error)
+    else:
+        assert len(found.rows) == 1
+        return
+    assert told.startswith(("params: ", "sql: "))

@@ -131,7 +131,8 @@ nested = st.builds(
 items = st.builds(
     "SELECT key, state, batch, text FROM queue('random') {} ORDER BY id {}".format,
     st.sampled_from(
-        ["", "WHERE state = 'ready'", "WHERE state IN ('dead', 'leased', 'nix')", "WHERE batch = 'x'",
+        ["", "WHERE state = 'ready'", "WHERE state IN ('dead', 'leased', 'nix')",
+         "WHERE batch = 'x'",
          "WHERE batch = 'nix'", "WHERE batch IN ('x', 'y') AND state <> 'dead'", "WHERE batch = ''",
          "WHERE state = 'ready' AND state = 'dead'", "WHERE batch IS NULL OR state = 'ready'"]
     ),
@@ -178,8 +179,9 @@ def test_group_by_is_what_python_counts(
     run: Run, published: list[queueber.Message], least: int, key: str | None
 ) -> None:
     found = run(
-        "SELECT coalesce(key, ''), count(*), sum(offset), max(octet_length(payload)) FROM topic('random')"
-        " WHERE offset >= $1 AND ($2 IS NULL OR coalesce(key, '') = $2) GROUP BY ALL",
+        "SELECT coalesce(key, ''), count(*), sum(offset), max(octet_length(payload)) "
+        "FROM topic('random') WHERE offset >= $1 AND ($2 IS NULL OR coalesce(key, '') = $2) "
+        "GROUP BY ALL",
         least, key,
     )  # fmt: skip
 

@@ -1,19 +1,17 @@
 """system.topics and system.topic_offsets: the topics that the caller may read."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 from queueber.client import AsyncClient
 from queueber.errors import NotFound, PermissionDenied
 from queueber.limits import SECOND_MS
-from queueber.model import GroupInfo, TopicInfo
+from queueber.model import GroupInfo, Source, TopicInfo
 from queueber.sql.select.needs import Need
 from queueber.sql.select.tables.times import at, paused
 
 Row = dict[str, Any]
-
-_OPS = {"insert": "Insert", "update": "Update", "delete": "Delete"}
 
 
 async def topics(client: AsyncClient, need: Need) -> AsyncIterator[Row]:
@@ -61,7 +59,6 @@ async def _described(client: AsyncClient, name: str) -> TopicInfo | None:
 def _topic_row(info: TopicInfo) -> Row:
     settings, parts = info.config.settings, info.partitions
     oldest = [each.oldest_ms for each in parts if each.oldest_ms]
-    sources: Sequence[Any] = getattr(info, "sources", ())
     return {
         "topic_id": info.name,
         "name": info.name,
@@ -70,8 +67,8 @@ def _topic_row(info: TopicInfo) -> Row:
         "retention_seconds": _or_none(settings.retention_ms // SECOND_MS),
         "retention_max_bytes": _or_none(settings.retention_bytes),
         "retention_max_messages": _or_none(settings.retention_messages),
-        "routes": json.dumps([_route(each) for each in sources]),
-        "sources": json.dumps([_source(each) for each in sources]),
+        "routes": json.dumps([_route(each) for each in info.sources]),
+        "sources": json.dumps([_source(each) for each in info.sources]),
         "messages": sum(each.next_offset - each.first_offset for each in parts),
         "bytes": sum(each.bytes for each in parts),
         "oldest_at": at(min(oldest, default=0)),
@@ -87,22 +84,22 @@ def _topic_row(info: TopicInfo) -> Row:
     }
 
 
-def _source(source: Any) -> Row:
+def _source(source: Source) -> Row:
     return {
         "queue": source.queue,
-        "on": source.on,
+        "on": source.on.value,
         "where": source.where,
         "partition_by": source.partition_by,
-        "payload": source.payload,
+        "payload": source.payload.value,
     }
 
 
-def _route(source: Any) -> Row:
+def _route(source: Source) -> Row:
     """The same in the words of KalamDB."""
     return {
         "table_id": source.queue,
-        "op": _OPS.get(source.on, source.on),
-        "payload_mode": source.payload.capitalize(),
+        "op": source.on.value.capitalize(),
+        "payload_mode": source.payload.value.capitalize(),
         "filter_expr": source.where or None,
         "partition_key_expr": source.partition_by or None,
     }

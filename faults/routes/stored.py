@@ -1,0 +1,75 @@
+"""Reads events, totals and items from an engine, when nobody works with it any more."""
+
+import json
+from dataclasses import asdict
+
+from faults.routes.events import FoundEvent, check_events
+from queueber.db.records.blocks import unpack_attributes
+from queueber.engine.open import Engine
+from queueber.engine.queue.peek import peek
+from queueber.engine.queue.queue_state import QueueState
+from queueber.engine.topics.read import read
+from queueber.engine.topics.topic_state import TopicState
+from queueber.limits import MIB
+from queueber.model import Bounds, ItemState
+
+_PAGE = 1000
+
+
+def check_routed(engine: Engine, queue: str, topic: str, now_ms: int) -> list[str]:
+    """What is wrong with the events of a queue that was routed to the topic from its birth."""
+    state = engine.queues.get(queue)
+    events = [
+        event
+        for event in read_events(engine, engine.topics.get(topic, now_ms))
+        if event.queue == queue
+    ]
+    counters = asdict(state.counters)
+    totals = {
+        name.removesuffix("_total"): count
+        for name, count in counters.items()
+        if name.endswith("_total")
+    }
+    return check_events(queue, events, totals, _items(engine, state))
+
+
+def read_events(engine: Engine, topic: TopicState) -> list[FoundEvent]:
+    """Those of each partition in order. All events of an item are in one."""
+    found: list[FoundEvent] = []
+    for partition in range(topic.partitions):
+        at = topic.first_offset(partition)
+        while at < topic.next_offset(partition):
+            page = read(engine.store, topic, partition, at, Bounds(_PAGE, MIB))
+            for packed in page.packed:
+                rows = zip(packed.split(), packed.attributes, strict=True)
+                found += [_event(payload, own) for payload, own in rows]
+            at = page.next_offset
+    return found
+
+
+def _event(payload: bytes, packed: bytes) -> FoundEvent:
+    own, changed = unpack_attributes(packed), json.loads(payload)
+    was, now = changed["state"]
+    return FoundEvent(
+        own["queueber.queue"],
+        own["queueber.change"],
+        own["queueber.id"],
+        int(own["queueber.attempt"]),
+        was,
+        now,
+        "attempt" in changed and was is not None,
+        changed.get("error", (None, None))[1],
+    )
+
+
+def _items(engine: Engine, queue: QueueState) -> dict[str, str]:
+    """The state of each item."""
+    found: dict[str, str] = {}
+    for state in ItemState:
+        after = b""
+        while True:
+            items, after = peek(engine.store, queue, state, after, _PAGE, MIB)
+            found |= {each.id.hex(): state.value for each in items}
+            if not after:
+                break
+    return found

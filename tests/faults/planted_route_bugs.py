@@ -1,0 +1,58 @@
+"""Bugs of routes that are planted on purpose: the simulation must find each of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from queueber.db.families import Family
+from queueber.engine.kernel.transaction import Transaction
+from queueber.engine.queue import expire
+from queueber.engine.queue.changes import Change, Moved
+from queueber.engine.routes.events import EventLog, Gathered
+from queueber.engine.routes.queue_routes import QueueRoutes
+from tests.faults.planted_bugs import Bug, Patch
+
+
+def publish_no_event_of_items_lost_together(patch: Patch) -> None:
+    patch.setattr(expire, "_moves", lambda *_: [])
+
+
+def publish_events_of_releases_twice(patch: Patch) -> None:
+    moved = QueueRoutes.moved
+
+    def twice(routes: QueueRoutes, tx: Any, moves: Sequence[Moved]) -> None:
+        moved(routes, tx, moves)
+        moved(routes, tx, [each for each in moves if each.change is Change.RELEASED])
+
+    patch.setattr(QueueRoutes, "moved", twice)
+
+
+def publish_events_in_a_second_write(patch: Patch) -> None:
+    append = EventLog._append
+
+    def later(log: EventLog, tx: Transaction[Any], gathered: Gathered) -> None:
+        tx.after_write(second, log, tx._kernel, tx.now_ms, gathered)
+
+    def second(log: EventLog, kernel: Any, now_ms: int, gathered: Gathered) -> None:
+        tx = Transaction(kernel, now_ms, None)
+        append(log, tx, gathered)
+        tx.commit()
+
+    patch.setattr(EventLog, "_append", later)
+
+
+def keep_routes_in_memory_only(patch: Patch) -> None:
+    added = QueueRoutes.added
+
+    def forgotten(routes: QueueRoutes, tx: Any, *arguments: Any) -> None:
+        tx.batch.delete_range(Family.ROUTES, tx.prefix, tx.prefix + b"\xff")
+        added(routes, tx, *arguments)
+
+    patch.setattr(QueueRoutes, "added", forgotten)
+
+
+ROUTE_BUGS: list[Bug] = [
+    publish_no_event_of_items_lost_together,
+    publish_events_of_releases_twice,
+    publish_events_in_a_second_write,
+    keep_routes_in_memory_only,
+]
