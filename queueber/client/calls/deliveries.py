@@ -124,7 +124,6 @@ class DeliveryCalls:
 
     def _take(self, future: "Future[Delivered | None]", wait_ms: int | None) -> None:
         if self._is_taken:
-            self._ready = None
             self._let_next_come()
         self._waiting = future
         if wait_ms is not None:
@@ -147,6 +146,8 @@ class DeliveryCalls:
         if self._ready is not None and not self._is_taken:
             self._waiting = None
             self._is_taken = answer_future(future, self._ready)
+            if self._is_taken:
+                self._ready = None  # its bytes are the program's
         elif self.is_over:
             self._waiting = None
             if self._error is not None:
