@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := dev,spark,http,auth,otel,backup,sql
+EXTRAS := dev,spark,http,grpc,auth,otel,backup,sql
 BENCH_READY := $(VENV)/.bench-ready
 CONFORMANCE_READY := conformance/node_modules/.ready
 
@@ -50,6 +50,7 @@ faults: setup  ## Inject every kind of fault that we know, in 15 minutes
 	$(BIN)/python -m faults.hostile --seconds 2
 	$(BIN)/python -m faults.hostile --tls --only tls: --seconds 2
 	$(BIN)/python -m faults.http --seconds 2
+	$(BIN)/python -m faults.grpc --seconds 2
 	$(BIN)/python -m faults.overload --seconds 5
 
 faults-long: setup  ## The same, in two hours
@@ -59,6 +60,7 @@ faults-long: setup  ## The same, in two hours
 	$(BIN)/python -m faults.hostile --seconds 20
 	$(BIN)/python -m faults.hostile --tls --seconds 20
 	$(BIN)/python -m faults.http --seconds 20
+	$(BIN)/python -m faults.grpc --seconds 20
 	$(BIN)/python -m faults.overload --seconds 30
 
 faults-soak:

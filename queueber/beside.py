@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import structlog
@@ -19,7 +19,7 @@ from queueber.clock import seconds
 from queueber.config import Config, split_address
 from queueber.errors import QueueberError
 from queueber.restarts import Backoff
-from queueber.sockets import address_of, listen
+from queueber.sockets import address_of, hold_port, listen
 
 _log = structlog.get_logger("queueber")
 
@@ -30,8 +30,16 @@ _STOP_SECONDS_MAX = 15.0
 class GatewayBeside:
     """`start` it once, in a nursery of the server; `stop` it before the server stops."""
 
-    def __init__(self, server: str, listening: socket.socket, flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        server: str,
+        listening: socket.socket,
+        flags: Sequence[str] = (),
+        held: socket.socket | None = None,
+    ) -> None:
         self._listening = listening
+        self._held = held
+        """Has the port of gRPC, on which the gateway itself listens."""
         self._command = [
             sys.executable, "-m", "queueber", "gateway", "--server", server,
             "--listening-fd", str(listening.fileno()), "--stops-with-stdin", *flags,
@@ -76,6 +84,8 @@ class GatewayBeside:
         """Stop it: requests that wait are answered first."""
         self._is_stopping = True
         self._listening.close()
+        if self._held is not None:
+            self._held.close()
         if self._process is None or self._process.returncode is not None:
             return
         self._process.send_signal(signal.SIGTERM)
@@ -88,17 +98,14 @@ def gateway_beside(config: Config, server: str, address_file: Path | None) -> Ga
     """The gateway that the server's options ask for; None: they ask for none."""
     if not config.http:
         return None
-    try:
-        listening = listen(*split_address(config.http))
-    except OSError as error:
-        raise QueueberError(
-            f"cannot listen on {config.http}: {(error.strerror or str(error)).lower()}; choose "
-            "another with --http"
-        ) from None
+    listening = _taken(listen, config.http, "--http")
+    held = _taken(hold_port, config.grpc, "--grpc") if config.grpc else None
     address = address_of(listening)
     if address_file is not None:
         address_file.write_text(address)
     flags = ["--http", address, "--log-level", config.log_level, "--log-format", config.log_format]
+    if held is not None:
+        flags += ["--grpc", address_of(held)]
     if config.insecure:
         flags.append("--insecure")
     if config.tls_certificate is not None:
@@ -106,4 +113,14 @@ def gateway_beside(config: Config, server: str, address_file: Path | None) -> Ga
     if config.tls_key is not None:
         flags += ["--tls-key", str(config.tls_key)]
     _log.info("gateway_starting", address=address)
-    return GatewayBeside(server, listening, flags)
+    return GatewayBeside(server, listening, flags, held)
+
+
+def _taken(take: Callable[[str, int], socket.socket], address: str, flag: str) -> socket.socket:
+    try:
+        return take(*split_address(address))
+    except OSError as error:
+        raise QueueberError(
+            f"cannot listen on {address}: {(error.strerror or str(error)).lower()}; choose "
+            f"another with {flag}"
+        ) from None

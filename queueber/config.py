@@ -75,6 +75,7 @@ class Config:
     tls_client_ca: Path | None = None
     insecure: bool = False
     http: str = ""
+    grpc: str = ""
 
     @property
     def is_protected(self) -> bool:
@@ -84,7 +85,8 @@ class Config:
     @property
     def addresses(self) -> dict[str, str]:
         """Where the server listens, by option: itself, and the gateway beside it."""
-        return {"listen": self.listen} | ({"http": self.http} if self.http else {})
+        given = {"listen": self.listen, "http": self.http, "grpc": self.grpc}
+        return {name: address for name, address in given.items() if address}
 
     def __post_init__(self) -> None:
         for name, address in self.addresses.items():
@@ -92,6 +94,8 @@ class Config:
                 split_address(address)
             except InvalidArgument as error:
                 raise _wrong(name, str(error)) from None
+        if self.grpc and not self.http:
+            raise _wrong("grpc", "the gateway serves it; give its address, http, too")
         _check_choice("durability", self.durability, _DURABILITIES)
         _check_choice("log_level", self.log_level, _LOG_LEVELS)
         _check_choice("log_format", self.log_format, _LOG_FORMATS)
@@ -233,6 +237,11 @@ OPTIONS = (
         "http", str, "",
         "Address of a gateway to start beside the server, such as 127.0.0.1:9091. It has the same "
         "certificate. [default: none is started]",
+    ),
+    Option(
+        "grpc", str, "",
+        "Address on which that gateway serves clients of Sluice with gRPC, such as "
+        "127.0.0.1:50051. [default: none]",
     ),
 )  # fmt: skip
 

@@ -151,6 +151,7 @@ _event("debug", "consumer_failed", "Its subscription ends.", "consumer error")
 # --- the gateway ----------------------------------------------------------------------------------
 
 _event("info", "gateway_listening", "Requests may come.", "address server")
+_event("info", "grpc_listening", "Calls of gRPC may come.", "address")
 _event("info", "gateway_stopped", "All requests were answered.")
 _event("info", "gateway_starting", "The server starts one beside itself.", "address")
 _event("error", "gateway_died", "It is started again.", "exit_code restart_seconds")

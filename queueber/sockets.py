@@ -33,6 +33,30 @@ def listen(host: str, port: int, *, shares_port: bool = False) -> socket.socket:
     return listening
 
 
+def hold_port(host: str, port: int) -> socket.socket:
+    """A socket that has a port and does not listen on it; port 0 chooses a free one.
+
+    Sockets of the same user that share their port may listen there. `OSError` if anybody else has
+    it, also somebody who would share it.
+    """
+    family, _, _, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    with socket.socket(family, socket.SOCK_STREAM) as alone:
+        alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        alone.bind(address)
+        address = alone.getsockname()
+    held = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind(address)
+    except OSError:
+        held.close()
+        raise
+    return held
+
+
 def address_of(listening: socket.socket) -> str:
     """`host:port`, with the port that was chosen."""
     host, port = listening.getsockname()[:2]

@@ -7,13 +7,16 @@ lines.
 
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from queueber.sockets import address_of, hold_port
 from queueber.testing import running_server
 
 ROOT = Path(__file__).parent.parent
@@ -30,8 +33,10 @@ PAGES = [
     "docs/streams-subscriptions.md",
     "docs/streams.md",
     "docs/streams-extensions.md",
+    "docs/grpc.md",
 ]
 HTTP = "127.0.0.1:9091"
+GRPC = "127.0.0.1:50051"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
 AFTER_COMMAND = "end of the output of a command"
 
@@ -94,13 +99,34 @@ def console_outputs(code: str, address: str, folder: Path) -> Iterator[tuple[str
         yield command, shown, output
 
 
+def wait_listening(address: str) -> None:
+    """The gateway itself listens there, once it has started."""
+    host, _, port = address.rpartition(":")
+    give_up_at = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection((host, int(port))).close()
+        except OSError:
+            assert time.monotonic() < give_up_at
+            time.sleep(0.05)
+        else:
+            return
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
     http_file = tmp_path / "http-address"
     flags = ("--http", "127.0.0.1:0", "--http-address-file", str(http_file))
     text = (ROOT / page).read_text()
+    if GRPC in text:
+        with hold_port("127.0.0.1", 0) as held:
+            address = address_of(held)
+        flags += ("--grpc", address)
+        text = text.replace(GRPC, address)
     with running_server(*(flags if HTTP in text else ())) as server:
+        if GRPC in (ROOT / page).read_text():
+            wait_listening(address)
         if http_file.exists():
             text = text.replace(HTTP, http_file.read_text())
         for language, code, shown in BLOCK.findall(text):

@@ -4,13 +4,14 @@ import contextlib
 import multiprocessing
 import os
 import time
+from collections.abc import Mapping
 from math import isinf
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from faults.http.attacks import ATTACKS
-from faults.http.task import Task
-from faults.http.watch import Caller, Peak, Usage
+from faults.http.task import Address, Attack, Task
+from faults.http.watch import Peak, Usage
 from tests.support.http import GatewayProcess
 
 P99_RATIO_MAX = 3.0
@@ -19,18 +20,26 @@ P99_MS_FREE = 50.0
 GROWTH_MB_MAX = 400.0
 
 
-def _attack(result: Any, name: str, task: Task) -> None:
+class Witness(Protocol):
+    """A normal caller."""
+
+    failures: list[str]
+
+    def take_p99_ms(self) -> float: ...
+
+
+def _attack(result: Any, attack: Attack, task: Task) -> None:
     # The attack must harm the gateway, not take its processor time.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     task = Task(task.address, task.random, task.seconds)
-    result.send(ATTACKS[name](task))
+    result.send(attack(task))
 
 
-def _run_attack(name: str, task: Task) -> int:
+def _run_attack(attack: Attack, task: Task) -> int:
     """In a process of its own; -1 if it did not end."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_attack, args=(theirs, name, task), daemon=True)
+    process = context.Process(target=_attack, args=(theirs, attack, task), daemon=True)
     process.start()
     theirs.close()
     count = -1
@@ -42,15 +51,25 @@ def _run_attack(name: str, task: Task) -> int:
     return int(count)
 
 
-def judge(gateway: GatewayProcess, caller: Caller, name: str, seconds: float, seed: int) -> str:
-    """Print what an attack did; returns what is wrong with it."""
+def judge(
+    gateway: GatewayProcess,
+    caller: Witness,
+    name: str,
+    seconds: float,
+    seed: int,
+    attacks: Mapping[str, Attack] = ATTACKS,
+    address: Address | None = None,
+) -> str:
+    """Print what an attack did to the gateway's HTTP port, or another one; returns what is wrong
+    with it."""
     time.sleep(1)
     caller.take_p99_ms()
     time.sleep(2)
     quiet_ms, failures = caller.take_p99_ms(), len(caller.failures)
     usage = Usage(gateway.process.pid)
     with Peak(usage) as peak:
-        count = _run_attack(name, Task(gateway.host_port, Random(f"{seed} {name}"), seconds))
+        task = Task(address or gateway.host_port, Random(f"{seed} {name}"), seconds)
+        count = _run_attack(attacks[name], task)
         harmed_ms = caller.take_p99_ms()
     wrong = []
     if gateway.process.poll() is not None:

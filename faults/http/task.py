@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -29,6 +29,10 @@ class Task:
     def connections(self, count: int) -> Iterator[list[socket.socket]]:
         with contextlib.ExitStack() as stack:
             yield [stack.enter_context(contextlib.closing(self.connect())) for _ in range(count)]
+
+
+Attack = Callable[[Task], int]
+"""Runs until its time is over; returns how often it did what it does."""
 
 
 def send(connection: socket.socket, data: bytes) -> bool:

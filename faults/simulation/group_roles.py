@@ -33,7 +33,8 @@ async def subscribe(caller: Subscriber) -> None:
         number += 1
         name = f"{caller.name}.{number}"
         try:
-            made = await caller.subscribe(PLAIN, PUSHED, name, caller.random.choice([0, 1, 3, 20]))
+            credits, seeks = caller.random.choice([0, 1, 3, 20]), caller.random.random() < 0.2
+            made = await caller.subscribe(PLAIN, PUSHED, name, credits, seeks=seeks)
             if made is not None:
                 await _consume(caller, name, *made)
         except ConnectionLost:

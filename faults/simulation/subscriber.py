@@ -61,18 +61,19 @@ class Subscriber(TopicCaller):
     """It has one subscription at a time."""
 
     async def subscribe(
-        self, topic: str, group: str, name: str, credits: int
+        self, topic: str, group: str, name: str, credits: int, *, seeks: bool = False
     ) -> tuple[Subscription, Inbox] | None:
-        """What the server holds of it, for the calls below, and what arrives here."""
+        """What the server holds of it, for the calls below, and what arrives here. One that
+        `seeks` begins with the earliest message, wherever the group is."""
         connection = await self.connected()
         inbox = Inbox(connection)
-        asked = Subscribing(group, name, credits=credits)
+        asked = Subscribing(group, name, credits=credits, seeks=seeks)
 
         def ask(service: Service, session: Session) -> Awaitable[Subscription]:
             found = handle(service, session, topic)
             return service.subscriptions.subscribe(found, asked, inbox)
 
-        told = {"topic": topic, "group": group, "subscription": name}
+        told = {"topic": topic, "group": group, "subscription": name, "seeks": seeks}
         made = await self.call("subscribe", told, ask, lambda _: {})
         return None if made is None else (made, inbox)
 

@@ -1,7 +1,8 @@
 """Messages that an ordered group gets pushed: in order, without gaps, and each once.
 
 A subscription gets a message twice only if the server was started again between, and one that
-begins after an acknowledgement gets nothing that was acknowledged.
+begins after an acknowledgement gets nothing that was acknowledged, unless it seeks: then it begins
+with the earliest message.
 """
 
 from collections import defaultdict
@@ -19,6 +20,11 @@ def pushed(facts: TopicFacts) -> Iterator[Violation]:
     began = {
         call.arguments["subscription"]: call.began_ms for call in facts.by_operation["subscribe"]
     }
+    seeking = {
+        call.arguments["subscription"]
+        for call in facts.by_operation["subscribe"]
+        if call.arguments.get("seeks")
+    }
     acks: dict[Place, list[Call]] = defaultdict(list)
     for call in facts.by_operation["ack"]:
         acks[_place(call)].append(call)
@@ -28,7 +34,10 @@ def pushed(facts: TopicFacts) -> Iterator[Violation]:
             streams[_place(call), call.arguments["subscription"]].append(call)
     for (place, subscription), calls in streams.items():
         yield from _in_order(facts, place, calls)
-        yield from _begins_at_the_cursor(place, calls[0], acks[place], began[subscription])
+        if subscription in seeking:
+            yield from _begins_at_the_beginning(place, calls[0])
+        else:
+            yield from _begins_at_the_cursor(place, calls[0], acks[place], began[subscription])
 
 
 def _place(call: Call) -> Place:
@@ -76,6 +85,12 @@ def _begins_at_the_cursor(
         if ack.is_ok and ack.ended_ms < began_ms and ack.answer["cursor"] > offset:
             text = f"offset {offset} was acknowledged, and is pushed again"
             yield Violation("pushed", str(place), text, (ack, first))
+
+
+def _begins_at_the_beginning(place: Place, first: Call) -> Iterator[Violation]:
+    if _offset(first) != 0:
+        text = f"begins at {_offset(first)}, and it sought the earliest message"
+        yield Violation("pushed", str(place), text, (first,))
 
 
 def taken_over(facts: TopicFacts) -> Iterator[Violation]:

@@ -8,6 +8,7 @@ transport/  connection, batching, retries, and where the loop runs
 
 from queueber.client.api.async_backup import AsyncBackup as AsyncBackup
 from queueber.client.api.async_client import AsyncClient as AsyncClient
+from queueber.client.api.async_deliveries import AsyncDeliveries as AsyncDeliveries
 from queueber.client.api.async_lease import AsyncLease as AsyncLease
 from queueber.client.api.async_load import AsyncLoad as AsyncLoad
 from queueber.client.api.async_queue import AsyncProducer as AsyncProducer
@@ -22,6 +23,7 @@ from queueber.client.api.backup import Backup as Backup
 from queueber.client.api.client import Client as Client
 from queueber.client.api.connect import connect as connect
 from queueber.client.api.connect import connect_async as connect_async
+from queueber.client.api.deliveries import Deliveries as Deliveries
 from queueber.client.api.item import Item as Item
 from queueber.client.api.lease import Lease as Lease
 from queueber.client.api.load import Load as Load

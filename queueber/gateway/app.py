@@ -74,7 +74,7 @@ class Gateway:
             bodies_bytes_max=settings.bodies_bytes_max,
             answers_bytes_max=settings.answers_bytes_max,
         )
-        measures = metrics.GatewayMeasures(self.bounds, self.pool)
+        self.measures = measures = metrics.GatewayMeasures(self.bounds, self.pool)
         self.observers: list[Observer] = [measures.observe]
         self.state: dict[str, object] = {
             "pool": self.pool,
@@ -82,6 +82,8 @@ class Gateway:
             metrics.STATE: measures,
         }
         self.subscriptions = subscriptions.join(self.state, settings, self.pool)
+        self.holds_clients: asyncio.Future[None] | None = None
+        """Done when another door does not need the clients any more."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -97,6 +99,8 @@ class Gateway:
         await receive()
         sweeping.cancel()
         watching.cancel()
+        if self.holds_clients is not None:
+            await self.holds_clients
         await self.pool.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 

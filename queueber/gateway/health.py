@@ -12,6 +12,8 @@ from queueber.gateway.clients import ClientPool
 from queueber.gateway.credentials import credential_of
 from queueber.gateway.problems import too_busy
 from queueber.gateway.routes import NoQuery, Route
+from queueber.gateway.settings import GatewaySettings
+from queueber.model import Credential
 
 _CONNECT_SECONDS = 2.0
 _PROTECTED = "server_is_protected"
@@ -27,22 +29,32 @@ async def healthz(call: Call[NoQuery, None]) -> Health:
 
 async def readyz(call: Call[NoQuery, None]) -> Health:
     """A probe without a credential learns of a protected server only that it can be reached."""
-    credential = credential_of(call.headers)
-    if credential is None and call.state.get(_PROTECTED):
-        await _reach(call.settings.server)
-        return Health("ready")
+    pool = cast(ClientPool, call.state["pool"])
+    await check_ready(pool, call.settings, call.state, credential_of(call.headers))
+    return Health("ready")
+
+
+async def check_ready(
+    pool: ClientPool,
+    settings: GatewaySettings,
+    state: dict[str, object],
+    credential: Credential | None,
+) -> None:
+    """Raise an error unless the server answers and takes writes."""
+    if credential is None and state.get(_PROTECTED):
+        await _reach(settings.server)
+        return
     try:
-        async with cast(ClientPool, call.state["pool"]).client_for(credential) as client:
+        async with pool.client_for(credential) as client:
             info = await client.server()
     except Unauthenticated:
         if credential is not None:
             raise
         # From now on it is not asked again, so its log has no refusal for each probe.
-        call.state[_PROTECTED] = True
-        return Health("ready")
+        state[_PROTECTED] = True
+        return
     if info.refuses_writes:
         raise too_busy(f"the server refuses writes: {info.refuses_writes}")
-    return Health("ready")
 
 
 async def _reach(server: str) -> None:

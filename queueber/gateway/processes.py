@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from queueber.gateway.server import run_gateway
 from queueber.gateway.settings import GatewaySettings
 from queueber.memory import collect_seldom, keep_freed_memory
 from queueber.restarts import Backoff
-from queueber.sockets import address_of, listen
+from queueber.sockets import address_of, hold_port, listen
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _WATCHED = (*_STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD)
@@ -37,6 +38,7 @@ def run(
     settings: GatewaySettings,
     *,
     address_file: Path | None = None,
+    grpc_address_file: Path | None = None,
     listening_fd: int | None = None,
     stops_with_stdin: bool = False,
 ) -> None:
@@ -46,6 +48,8 @@ def run(
     input stops it, too: whoever started it is gone.
     """
     settings = _with_files(settings)
+    # Kept open: so nobody else gets the port while a process is started again.
+    holding, settings = _hold_grpc_port(settings, is_held=listening_fd is not None)
     sockets = (
         _listen_all(settings)
         if listening_fd is None
@@ -53,10 +57,13 @@ def run(
     )
     if address_file is not None:
         address_file.write_text(address_of(sockets[0]))
-    if len(sockets) == 1:
-        _serve(settings, sockets[0], stops_with_stdin=stops_with_stdin)
-    else:
-        _Children(settings, sockets).run()
+    if grpc_address_file is not None and settings.grpc is not None:
+        grpc_address_file.write_text(settings.grpc)
+    with holding:
+        if len(sockets) == 1:
+            _serve(settings, sockets[0], stops_with_stdin=stops_with_stdin)
+        else:
+            _Children(settings, sockets).run()
 
 
 def _with_files(settings: GatewaySettings) -> GatewaySettings:
@@ -74,6 +81,26 @@ def _with_files(settings: GatewaySettings) -> GatewaySettings:
     connections = max(1, allowed - clients - _OTHER_FILES)
     log.warning("open_files_limited", allowed=allowed, wanted=wanted, connections=connections)
     return replace(settings, connections_max=connections, clients_max=clients)
+
+
+def _hold_grpc_port(
+    settings: GatewaySettings, *, is_held: bool
+) -> tuple[AbstractContextManager[object], GatewaySettings]:
+    """A socket that has the port of gRPC and does not listen, and the settings with its number.
+
+    The processes, whose sockets gRPC makes itself, share the port with it. With `is_held` whoever
+    started this process has it.
+    """
+    if settings.grpc is None or is_held:
+        return nullcontext(), settings
+    try:
+        held = hold_port(*split_address(settings.grpc))
+    except OSError as error:
+        raise QueueberError(
+            f"cannot listen on {settings.grpc}: {(error.strerror or str(error)).lower()}; "
+            "choose another with --grpc"
+        ) from None
+    return held, replace(settings, grpc=address_of(held))
 
 
 def _listen_all(settings: GatewaySettings) -> list[socket.socket]:

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import ssl
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -16,6 +18,9 @@ from queueber.gateway.settings import GatewaySettings
 from queueber.limits import SECOND_MS
 from queueber.sockets import BACKLOG, address_of
 from queueber.tls import ServerTls
+
+if TYPE_CHECKING:  # its packages are those of an extra
+    from queueber.gateway.grpc.server import GrpcDoor
 
 
 class _Server(uvicorn.Server):
@@ -53,8 +58,11 @@ async def run_gateway(
         timeout_graceful_shutdown=max(1, settings.shutdown_timeout_ms // SECOND_MS),
     )
     config.load()
-    config.ssl = _tls_context(settings)
+    door = _grpc_door(app)
+    config.ssl = _tls_context(settings, door)
     server = _Server(config, app)
+    if door is not None:
+        await door.start()
     # Not `serve`, which takes over the signals of the process.
     serving = asyncio.ensure_future(server._serve([listening]))
     stopping = asyncio.ensure_future(stop.wait())
@@ -62,12 +70,25 @@ async def run_gateway(
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     server.should_exit = True
+    # Both at once: the clients that they share are closed when the last request is answered.
+    app.holds_clients = None if door is None else asyncio.ensure_future(door.stop())
     await serving
     log.info("gateway_stopped")
 
 
-def _tls_context(settings: GatewaySettings) -> ssl.SSLContext | None:
-    """The context of the HTTP port. On SIGHUP its files are read again, for new connections."""
+def _grpc_door(app: Gateway) -> "GrpcDoor | None":
+    if app.settings.grpc is None:
+        return None
+    # Its core writes a line of its own for every wrong request; what matters is in our log.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from queueber.gateway.grpc.server import GrpcDoor  # needs packages that HTTP does not
+
+    return GrpcDoor(app)
+
+
+def _tls_context(settings: GatewaySettings, door: "GrpcDoor | None") -> ssl.SSLContext | None:
+    """The context of the HTTP port. On SIGHUP its files are read again, for new connections, and
+    so does gRPC."""
     if settings.tls_certificate is None:
         return None
     files = ServerTls(settings.tls_certificate, settings.tls_key, None)
@@ -83,6 +104,8 @@ def _tls_context(settings: GatewaySettings) -> ssl.SSLContext | None:
             log.error("reload_failed", what="certificates", reason=str(error))
         else:
             log.info("reloaded", what=["certificates"])
+        if door is not None:
+            door.reload()
 
     # Called in every handshake: so the one context that uvicorn has follows the files.
     present.sni_callback = choose

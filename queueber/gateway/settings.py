@@ -22,6 +22,8 @@ _GIB_64 = 64 * 1024 * MIB
 class GatewaySettings:
     server: str = DEFAULT_LISTEN
     http: str = DEFAULT_HTTP
+    grpc: str | None = None
+    """Address for clients of Sluice; None: there is no gRPC."""
     processes: int = 1
     connections_max: int = 10_000
     """Connections of one process; further ones are closed at once."""
@@ -60,6 +62,12 @@ class GatewaySettings:
     """Calls of SQL under way in one process."""
     sql_timeout_ms: int = 30 * SECOND_MS
     """How long the statements of one call may take."""
+    grpc_streams_max: int = 1_000
+    """Streams of gRPC that are open in one process. The server has a thousand subscriptions of one
+    connection."""
+    grpc_heartbeat_ms: int = 0
+    """How long after the last message a stream gets a heartbeat; 0: never, because the command line
+    of Sluice takes one for the end of the stream."""
     shutdown_timeout_ms: int = 10 * SECOND_MS
     allowed_origins: tuple[str, ...] = ()
     """Origins such as `https://app.example` whose pages may use streams; `*` is any."""
@@ -86,12 +94,17 @@ class GatewaySettings:
         """Whether a request must carry one: else it would have the gateway's own certificate, or
         whoever reaches the port could use a server that is not protected."""
         has_certificate = self.server_tls is not None and self.server_tls.certificate is not None
-        return has_certificate or not (self.insecure or is_loopback(self.http))
+        return has_certificate or not (self.insecure or all(map(is_loopback, self._ports)))
+
+    @property
+    def _ports(self) -> list[str]:
+        return [self.http] if self.grpc is None else [self.http, self.grpc]
 
     def __post_init__(self) -> None:
-        for name in ("server", "http"):
+        for name in ("server", "http", "grpc"):
             try:
-                split_address(getattr(self, name))
+                if getattr(self, name) is not None:
+                    split_address(getattr(self, name))
             except InvalidArgument as error:
                 raise InvalidArgument(f"{name}: {error}") from None
         for origin in self.allowed_origins:
@@ -102,12 +115,15 @@ class GatewaySettings:
                 )
         if self.tls_key is not None and self.tls_certificate is None:
             raise InvalidArgument("tls-key: it needs a certificate; give tls-certificate, too")
-        if self.tls_certificate is None and not (self.insecure or is_loopback(self.http)):
-            raise InvalidArgument(
-                f"http: other machines can reach {self.http}, and the gateway has no TLS "
-                "(--tls-certificate); set it up as docs/security.md says, listen on 127.0.0.1, or "
-                "give --insecure if everybody who can reach the address may read what is sent"
-            )
+        for name in ("http", "grpc"):
+            address = getattr(self, name) or self.http
+            if self.tls_certificate is None and not (self.insecure or is_loopback(address)):
+                raise InvalidArgument(
+                    f"{name}: other machines can reach {address}, and the gateway has no TLS "
+                    "(--tls-certificate); set it up as docs/security.md says, listen on 127.0.0.1, "
+                    "or give --insecure if everybody who can reach the address may read what is "
+                    "sent"
+                )
         if self.public_url is not None and not _PUBLIC_URL.fullmatch(self.public_url):
             raise InvalidArgument(
                 f"public-url: {self.public_url!r} is not like https://streams.example"
@@ -158,6 +174,8 @@ NUMBERS = (
     Bounded("consume_lease_ms", 1, LEASE_MS_MAX, "How long a KalamDB consumer has its messages."),
     Bounded("sql_calls_max", 1, 10_000, "Most calls of SQL under way."),
     Bounded("sql_timeout_ms", 100, 3_600_000, "How long the statements of a call may take."),
+    Bounded("grpc_streams_max", 1, 1_000, "Most open streams of gRPC."),
+    Bounded("grpc_heartbeat_ms", 0, 3_600_000, "When a quiet stream of gRPC is sent a heartbeat."),
     Bounded("shutdown_timeout_ms", 0, 600_000, "How long a shutdown waits for requests."),
 )
 """The numbers, with the lowest and the highest value of each."""

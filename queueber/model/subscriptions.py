@@ -29,6 +29,11 @@ class Subscribing:
     """Of a shared group; 0: as its settings say."""
     batch_messages_max: int = 0
     """Messages in one delivery; 0: as the server likes."""
+    deliveries_max: int = 0
+    """Deliveries that its consumer has not answered; 0: as the server likes."""
+    seeks: bool = False
+    """Whether a subscription of an ordered group begins at the position, wherever the group is. The
+    cursor moves with acknowledgements alone; a new group has it at the earliest message."""
 
 
 @dataclass(frozen=True, slots=True)

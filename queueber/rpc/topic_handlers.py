@@ -86,6 +86,8 @@ class TopicsMethods(Methods):
         )
         results.names = names
         results.more = more
+        if params.tellsTimes:
+            results.createdAtMs = self._service.topics.created_at_ms(names)
         self._count(context)
 
     @call

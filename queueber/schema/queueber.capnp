@@ -214,8 +214,10 @@ interface Service extends(Queue) {
   # Replace the settings. `partitions` may grow (0: as it is); the content type stays.
 
   deleteTopic @10 (name :Text) -> (deleted :Bool);
-  listTopics @11 (prefix :Text, after :Text, limit :UInt32) -> (names :List(Text), more :Bool);
-  # Sorted by name, starting after `after`; a limit of 0 means as many as the server allows.
+  listTopics @11 (prefix :Text, after :Text, limit :UInt32, tellsTimes :Bool)
+      -> (names :List(Text), more :Bool, createdAtMs :List(UInt64));
+  # Sorted by name, starting after `after`; a limit of 0 means as many as the server allows. With
+  # `tellsTimes` also when each was created.
 
   publish @12 (publications :List(Publication)) -> (published :List(Published));
   # Publish to several topics: all messages, or none.
@@ -957,6 +959,10 @@ struct SubscribeRequest {
   settings @6 :GroupSettings;  # of the group, if it does not exist yet
   leaseMs @7 :UInt64;          # of a shared group; 0: as its settings say
   batchMessagesMax @8 :UInt32; # messages in one delivery; 0: as the server likes
+  deliveriesMax @9 :UInt32;    # deliveries that are not answered; 0: as the server likes
+  seeks @10 :Bool;             # of an ordered group: begin at `from`, wherever the group is. Its
+                               # cursor moves with acks alone; a new one has it at the earliest
+                               # message.
 }
 
 struct Delivery {

@@ -73,6 +73,7 @@ class Subscription:
         name: str,
         heartbeat_ms: int,
         messages_max: int,
+        deliveries_max: int = 0,
     ) -> None:
         self._shell = shell
         self.session = session
@@ -82,6 +83,7 @@ class Subscription:
         self.credits = 0
         self._heartbeat_ms = heartbeat_ms
         self._messages_max = min(messages_max or DELIVERY_MESSAGES_MAX, DELIVERY_MESSAGES_MAX)
+        self._deliveries_max = min(deliveries_max or DELIVERIES_MAX, DELIVERIES_MAX)
         self._sent_at_ms = shell.clock.now_ms()
         self._under_way = self._under_way_bytes = 0
         self._is_heart_beating = False
@@ -201,7 +203,7 @@ class Subscription:
     def _may_send(self) -> bool:
         return (
             self.credits > 0
-            and self._under_way < DELIVERIES_MAX
+            and self._under_way < self._deliveries_max
             and self._under_way_bytes < DELIVERY_BYTES_MAX
             and not self._has_unread()
         )

@@ -97,6 +97,8 @@ class Subscriptions:
         topic.queue.check_alive()
         if any(asked.partitions):
             raise InvalidArgument(f"partitions: topic {topic.name!r} has only partition 0")
+        if asked.seeks:
+            raise InvalidArgument("seeks: a reader of results goes on where it is; reset it first")
         results, name, state = self._results, asked.group, topic.queue.state
         if name and name not in topic.log.readers:
             results.create(topic, name, asked.settings, asked.position)
@@ -121,6 +123,7 @@ class Subscriptions:
             name=asked.consumer or session.name or session.address,
             heartbeat_ms=asked.heartbeat_ms,
             messages_max=asked.batch_messages_max,
+            deliveries_max=asked.deliveries_max,
         )
 
     def _check_count(self, session: Session) -> None:
@@ -148,8 +151,13 @@ class Subscriptions:
                 f"partitions: group {name!r} is shared, and its consumers have all partitions; "
                 "give none"
             )
+        if settings.kind is GroupKind.SHARED and asked.seeks:
+            raise InvalidArgument(
+                f"seeks: group {name!r} is shared; only ordered ones are sought in"
+            )
         if known is None:
-            self._groups.create(topic, name, asked.settings, asked.position)
+            position = Position() if asked.seeks else asked.position
+            self._groups.create(topic, name, asked.settings, position)
         return groups.get_group(state, name)
 
     def _feed(
@@ -161,7 +169,7 @@ class Subscriptions:
             return LeaseFeed(self._shell, self._bound, self._holders, topic, group, lease_ms)
         chosen = sorted(set(asked.partitions))
         partitions = chosen or range(state.partitions)
-        if group is None:
+        if group is None or asked.seeks:
             store = self._shell.engine.store
             starts = {each: start_of(store, state, each, asked.position) for each in partitions}
         else:

@@ -1,6 +1,6 @@
 """Topics: creating, configuring, closing and deleting them, and what they hold."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -173,6 +173,11 @@ class Topics:
         limit = min(limit, TOPIC_LIST_MAX) or TOPIC_LIST_MAX
         names = partial(self._shell.engine.topics.names, now_ms=self._shell.clock.now_ms())
         return seen_topics(session, names, prefix, after, limit)
+
+    def created_at_ms(self, names: Sequence[str]) -> list[int]:
+        """When each of some topics that were just listed was created."""
+        found = map(self._shell.engine.topics.find, names)
+        return [0 if topic is None else topic.record.created_at_ms for topic in found]
 
     def real_name(self, name: str) -> str:
         """The name of the topic that has this name or alias; rights are those on that."""

@@ -34,6 +34,8 @@ def read_subscribing(source: Any) -> Subscribing:
         read_group_settings(source.settings),
         source.leaseMs,
         source.batchMessagesMax,
+        source.deliveriesMax,
+        source.seeks,
     )
 
 
@@ -47,6 +49,8 @@ def write_subscribing(target: Any, asked: Subscribing) -> None:
     write_group_settings(target.init("settings"), asked.settings)
     target.leaseMs = asked.lease_ms
     target.batchMessagesMax = asked.batch_messages_max
+    target.deliveriesMax = asked.deliveries_max
+    target.seeks = asked.seeks
 
 
 def read_consuming(source: Any) -> Consuming:

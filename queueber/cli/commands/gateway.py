@@ -1,7 +1,8 @@
-"""`queueber gateway`: HTTP beside a server."""
+"""`queueber gateway`: HTTP and gRPC beside a server."""
 
 import os
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,10 @@ def _subscription_flags(command: F) -> F:
     "--http", default=DEFAULT_HTTP, show_default=True, envvar="QUEUEBER_HTTP", show_envvar=True,
     metavar="HOST:PORT", help="Address to listen on; port 0 chooses a free port.",
 )  # fmt: skip
+@click.option(
+    "--grpc", envvar="QUEUEBER_GRPC", show_envvar=True, metavar="HOST:PORT",
+    help="Also serve clients of Sluice, with gRPC, on this address; they expect port 50051.",
+)  # fmt: skip
 @click.option("--tls-certificate", type=_file, help="PEM file; with it the gateway speaks HTTPS.")
 @click.option("--tls-key", type=_file, help="Its key, if it is in a file of its own.")
 @_server_tls_flags
@@ -99,24 +104,31 @@ def _subscription_flags(command: F) -> F:
     type=click.Path(path_type=Path),
     help="Write the address into this file when the gateway listens.",
 )
+@click.option(
+    "--grpc-address-file",
+    type=click.Path(path_type=Path),
+    help="Write the address of gRPC into this file.",
+)
 @click.option("--log-level", default="info", show_default=True, metavar="TEXT")
 @click.option("--log-format", default="auto", show_default=True, metavar="TEXT")
 @click.option("--listening-fd", type=int, hidden=True)
 @click.option("--stops-with-stdin", is_flag=True, hidden=True)
 def gateway(
     address_file: Path | None,
+    grpc_address_file: Path | None,
     log_level: str,
     log_format: str,
     listening_fd: int | None,
     stops_with_stdin: bool,
     **given: Any,
 ) -> None:
-    """Serve HTTP for a server, until SIGTERM or Ctrl-C.
+    """Serve HTTP for a server, and gRPC if asked to, until SIGTERM or Ctrl-C.
 
     \b
     Examples:
       queueber gateway
       queueber gateway --server 10.0.0.5:9090 --http 127.0.0.1:8080 --processes 2
+      queueber gateway --grpc 127.0.0.1:50051
 
     The gateway is a client of the server: it may run anywhere, any number of times. 'queueber serve
     --http' starts one beside the server.
@@ -130,9 +142,14 @@ def gateway(
     settings = GatewaySettings(**given)
     try:
         from queueber.gateway.processes import run
+
+        if settings.grpc is not None and find_spec("grpc") is None:
+            raise ModuleNotFoundError(name="grpcio")
     except ModuleNotFoundError as error:
+        extras = "http" if settings.grpc is None else "http,grpc"
         raise Failure(
-            f"{error.name} is not installed; install it with: pip install 'queueber[http]'", USAGE
+            f"{error.name} is not installed; install it with: pip install 'queueber[{extras}]'",
+            USAGE,
         ) from None
     from queueber.logs import configure_logs
 
@@ -140,6 +157,7 @@ def gateway(
     run(
         settings,
         address_file=address_file,
+        grpc_address_file=grpc_address_file,
         listening_fd=listening_fd,
         stops_with_stdin=stops_with_stdin,
     )

@@ -183,9 +183,22 @@ class AsyncClient:
         by page."""
         calls, more = self._connected().topic_list, True
         while more:
-            names, more = await wait_for_async(calls.page(prefix, after, TOPIC_LIST_MAX))
+            names, _, more = await wait_for_async(calls.page(prefix, after, TOPIC_LIST_MAX))
             for name in names:
                 yield name
+            after = names[-1] if names else after
+
+    async def topic_times(
+        self, prefix: str = "", *, after: str = ""
+    ) -> AsyncIterator[tuple[str, int]]:
+        """As `topics`, each with the time at which it was created, in ms since 1970."""
+        calls, more = self._connected().topic_list, True
+        while more:
+            names, times, more = await wait_for_async(
+                calls.page(prefix, after, TOPIC_LIST_MAX, tells_times=True)
+            )
+            for name, time_ms in zip(names, times, strict=True):
+                yield name, time_ms
             after = names[-1] if names else after
 
     async def publish(self, messages: Mapping[str, AnyMessages]) -> dict[str, Published]:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Unpack
 
 from queueber import model
+from queueber.client.api.async_deliveries import AsyncDeliveries
 from queueber.client.api.async_queue import AsyncQueue
 from queueber.client.api.async_subscription import AsyncSubscription
 from queueber.client.api.async_topic_producer import AsyncTopicProducer
@@ -28,8 +29,9 @@ from queueber.client.arguments.topic_settings import (
 )
 from queueber.client.arguments.values import Id, Seconds
 from queueber.client.calls.client_calls import ClientCalls
+from queueber.client.calls.deliveries import DeliveryCalls
 from queueber.client.calls.reads import ReadTopicOptions, to_read
-from queueber.client.calls.subscribing import to_terms
+from queueber.client.calls.subscribing import to_seeking_terms, to_terms
 from queueber.client.calls.subscriptions import Feed
 from queueber.client.calls.topics import TopicCalls
 from queueber.client.transport.futures import wait_for_async
@@ -153,6 +155,17 @@ class AsyncTopic:
         is_shared = terms.settings.kind is model.GroupKind.SHARED
         leases = self._client.group(self._calls.ref, terms.group).leases if is_shared else None
         return AsyncSubscription(self._calls.topic, Feed(self._calls.topic, terms, leases))
+
+    def deliveries(
+        self, group: str, *, consumer: str = "", **start: Unpack[StartOptions]
+    ) -> AsyncDeliveries:
+        """Messages of an ordered group as the program grants credits; see `AsyncDeliveries`.
+
+        A group that does not exist is created, at the earliest message. With a start the deliveries
+        begin there, wherever the group is; its cursor moves when messages are acknowledged.
+        """
+        terms = to_seeking_terms(group, consumer, to_position(**start) if start else None)
+        return AsyncDeliveries(DeliveryCalls(self._calls.topic, terms))
 
     async def find(
         self, id: Id | None = None, *, sequence: int | None = None

@@ -180,8 +180,18 @@ class Client:
         by page."""
         calls, more = self._connected().topic_list, True
         while more:
-            names, more = wait_for(calls.page(prefix, after, TOPIC_LIST_MAX))
+            names, _, more = wait_for(calls.page(prefix, after, TOPIC_LIST_MAX))
             yield from names
+            after = names[-1] if names else after
+
+    def topic_times(self, prefix: str = "", *, after: str = "") -> Iterator[tuple[str, int]]:
+        """As `topics`, each with the time at which it was created, in ms since 1970."""
+        calls, more = self._connected().topic_list, True
+        while more:
+            names, times, more = wait_for(
+                calls.page(prefix, after, TOPIC_LIST_MAX, tells_times=True)
+            )
+            yield from zip(names, times, strict=True)
             after = names[-1] if names else after
 
     def publish(self, messages: Mapping[str, AnyMessages]) -> dict[str, Published]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Unpack
 
 from queueber import model
+from queueber.client.api.deliveries import Deliveries
 from queueber.client.api.message import ConsumedPage, Message, MessagePage
 from queueber.client.api.queue import Queue
 from queueber.client.api.subscription import Subscription
@@ -29,8 +30,9 @@ from queueber.client.arguments.topic_settings import (
 )
 from queueber.client.arguments.values import Id, Seconds
 from queueber.client.calls.client_calls import ClientCalls
+from queueber.client.calls.deliveries import DeliveryCalls
 from queueber.client.calls.reads import ReadTopicOptions, to_read
-from queueber.client.calls.subscribing import to_terms
+from queueber.client.calls.subscribing import to_seeking_terms, to_terms
 from queueber.client.calls.subscriptions import Feed
 from queueber.client.calls.topics import TopicCalls
 from queueber.client.transport.futures import wait_for
@@ -151,6 +153,17 @@ class Topic:
         is_shared = terms.settings.kind is model.GroupKind.SHARED
         leases = self._client.group(self._calls.ref, terms.group).leases if is_shared else None
         return Subscription(self._calls.topic, Feed(self._calls.topic, terms, leases))
+
+    def deliveries(
+        self, group: str, *, consumer: str = "", **start: Unpack[StartOptions]
+    ) -> Deliveries:
+        """Messages of an ordered group as the program grants credits; see `Deliveries`.
+
+        A group that does not exist is created, at the earliest message. With a start the deliveries
+        begin there, wherever the group is; its cursor moves when messages are acknowledged.
+        """
+        terms = to_seeking_terms(group, consumer, to_position(**start) if start else None)
+        return Deliveries(DeliveryCalls(self._calls.topic, terms))
 
     def find(self, id: Id | None = None, *, sequence: int | None = None) -> tuple[int, int] | None:
         """Partition and offset of the message with an id; or of the first one of partition 0 with

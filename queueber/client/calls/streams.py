@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,9 +41,13 @@ class Delivered:
         ]
 
 
+Put = Callable[[Delivered], Awaitable[None] | None]
+"""Takes a delivery. What it returns is awaited before the server hears that it was taken."""
+
+
 class Stream:
-    def __init__(self, put: Callable[[Delivered], None], terms: Subscribing) -> None:
-        self._put: Callable[[Delivered], None] | None = put
+    def __init__(self, put: Put, terms: Subscribing) -> None:
+        self._put: Put | None = put
         self._terms = terms
         self._refill_at = max(1, terms.credits // 2)
         self._used = 0
@@ -94,12 +98,15 @@ class Stream:
 
     # --- from the server --------------------------------------------------------------------------
 
-    def delivered(self, delivery: Any) -> None:
+    def delivered(self, delivery: Any) -> Awaitable[None] | None:
         found = delivery.slice
         columns = Columns(found.partition, found.messages)
         if self._put is not None and self._is_of_kind(delivery):
             attempts, missed = list(delivery.attempts), delivery.missed
-            self._put(Delivered(self, columns, found.nextOffset, delivery.lease, attempts, missed))
+            return self._put(
+                Delivered(self, columns, found.nextOffset, delivery.lease, attempts, missed)
+            )
+        return None
 
     def _is_of_kind(self, delivery: Any) -> bool:
         """Whether the group is of the kind that was asked for; else the program could not
@@ -131,7 +138,9 @@ class _Consumer(wire.Consumer.Server):  # type: ignore[misc]  # capnp is untyped
         self._stream = stream
 
     async def deliver_context(self, context: Any) -> None:
-        self._stream.delivered(context.params.delivery)
+        taken = self._stream.delivered(context.params.delivery)
+        if taken is not None:
+            await taken
 
     async def heartbeat_context(self, context: Any) -> None:
         pass

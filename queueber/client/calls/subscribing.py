@@ -41,6 +41,17 @@ def to_terms(
     )
 
 
+def to_seeking_terms(group: str, consumer: str, position: Position | None) -> Subscribing:
+    """Of deliveries: no credits at first, and one at a time."""
+    return Subscribing(
+        to_group_name(group),
+        values.to_text("consumer", consumer, CLIENT_NAME_BYTES_MAX),
+        position or Position(),
+        deliveries_max=1,
+        seeks=position is not None,
+    )
+
+
 def _to_partitions(partitions: object) -> tuple[int, ...]:
     if isinstance(partitions, str | bytes) or not isinstance(partitions, Iterable):
         raise InvalidArgument(f"partitions: {partitions!r} is not a list of numbers")

@@ -187,16 +187,23 @@ class TopicList:
             send, lambda response: bool(response.deleted), is_repeatable=False
         )
 
-    def page(self, prefix: str, after: str, limit: int) -> "Future[tuple[list[str], bool]]":
-        """Names of topics, and whether there are more."""
+    def page(
+        self, prefix: str, after: str, limit: int, *, tells_times: bool = False
+    ) -> "Future[tuple[list[str], list[int], bool]]":
+        """Names of topics, when each was created if that is asked for, and whether there are
+        more."""
         if prefix != "":
             to_topic_name(prefix, "prefix")
         if after:
             to_topic_name(after, "after")
         count = values.to_number("limit", limit, least=1, limit=TOPIC_LIST_MAX)
         return self._connection.ask(
-            lambda link: link.service.listTopics(prefix, after, count),
-            lambda response: (list(response.names), bool(response.more)),
+            lambda link: link.service.listTopics(prefix, after, count, tells_times),
+            lambda response: (
+                list(response.names),
+                list(response.createdAtMs),
+                bool(response.more),
+            ),
         )
 
 

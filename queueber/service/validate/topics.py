@@ -283,6 +283,8 @@ def check_subscribing(asked: Subscribing, item_bytes_max: int) -> None:
         check_range("heartbeatMs", asked.heartbeat_ms, HEARTBEAT_MS_MIN, HOUR_MS)
     if asked.lease_ms:
         check_range("leaseMs", asked.lease_ms, 1, LEASE_MS_MAX)
+    if asked.seeks and not asked.group:
+        raise InvalidArgument("seeks: a subscription without a group begins at `from` anyway")
 
 
 def check_settlement(settlement: Settlement) -> None:

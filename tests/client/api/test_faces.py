@@ -27,7 +27,7 @@ NOT_AWAITED = {
     "name", "producer", "queue", "ids", "items", "id", "epoch", "sequence", "snapshot", "ref",
     "is_committed", "topic", "group", "together", "subscribe", "is_over", "attempt", "attributes",
     "key", "lease", "offset", "partition", "payload", "reference", "timestamp", "timestamp_ms",
-    "ack_soon",
+    "ack_soon", "deliveries", "ack_error",
 }  # fmt: skip
 STEPS = {"ack", "ack_offsets", "add", "complete", "fail", "publish"}
 """Of `together`: they are sent when the block ends."""

@@ -1,0 +1,1 @@
+"""Whether the gRPC door holds the goals that Sluice has published."""

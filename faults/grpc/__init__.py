@@ -1,0 +1,1 @@
+"""Hostile callers of the gRPC port."""
