@@ -8,6 +8,9 @@ EXTRAS := dev,spark,http,auth,otel,backup
 BENCH_READY := $(VENV)/.bench-ready
 CONFORMANCE_READY := conformance/node_modules/.ready
 
+# Tests start hundreds of processes: each would compile every module that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
