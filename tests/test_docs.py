@@ -36,6 +36,7 @@ from queueber.schema import wire
 from queueber.testing import ServerProcess, running_server
 from queueber.wire.flow import _HELD_BACK as HELD_BACK
 from queueber.wire.flow import State as FlowState
+from tests.client.test_page import SHOWN
 from tests.support.spark_driver import spark_environment, why_no_spark
 from tests.test_docs_output import PAGES as PAGES_WITH_OUTPUT
 from tests.test_docs_output import WORKER_LINE
@@ -44,6 +45,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ALONE = [page for page in PAGES if str(page.relative_to(ROOT)) not in PAGES_WITH_OUTPUT]
 """Of the other pages `test_docs_output.py` runs the examples and compares what they print."""
+RUN_BY_TEST_PAGE = {code for code, _ in SHOWN}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 SPARK_SECONDS_MAX = 240.0
@@ -51,10 +53,11 @@ SPARK_SECONDS_MAX = 240.0
 
 
 def blocks(language: str, pages: Iterable[Path]) -> list[object]:
-    """Code in the pages."""
+    """Code in the pages, but for that of `client.md` whose output `test_page.py` compares."""
     found: list[object] = []
     for page in pages:
         codes = [code for name, code in BLOCK.findall(page.read_text()) if name == language]
+        codes = [code for code in codes if code not in RUN_BY_TEST_PAGE]
         found += [pytest.param(code, id=f"{page.name}-{at}") for at, code in enumerate(codes)]
     return found
 
