@@ -37,7 +37,7 @@ NODE := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20 ?
 
 # Three at a time on two cores: half of the tests wait for processes that start or are killed.
 test: setup $(if $(NODE),$(CONFORMANCE_READY))  ## Run every test; those of other streams' clients and their suite need node 20
-	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=40
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=40
 
 test-long: setup  ## Run every test, also those that take long
 	$(BIN)/python -m pytest -m ""
