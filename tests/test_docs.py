@@ -109,6 +109,7 @@ def uses_spark(code: str) -> bool:
     return "pyspark" in code or "queueber spark" in code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", blocks("python", ALONE))
 def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
     here = code.replace("127.0.0.1:9090", server.address)
@@ -120,6 +121,7 @@ def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -
     assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", blocks("console", ALONE))
 def test_console_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
     lines = [line.removeprefix("$ ") for line in code.splitlines() if line.startswith("$ ")]

@@ -23,6 +23,8 @@ from tests.support.folders import quick_folder, remove_folder
 from tests.support.format_4 import Queue, random_queue, write_store
 from tests.support.upgraded import ReadQueue
 
+pytestmark = pytest.mark.recovery
+
 KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "20"))
 
 PROGRAM = """
