@@ -40,14 +40,14 @@ test: setup $(if $(NODE),$(CONFORMANCE_READY))  ## Run every test; those of othe
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=40
 
 test-long: setup  ## Run every test, also those that take long
-	$(BIN)/python -m pytest -m ""
+	QUEUEBER_TEST_KILLS=20 QUEUEBER_TEST_HISTORIES=1000 $(BIN)/python -m pytest -m ""
 
 simulate: setup  ## Simulate 50,000 histories with crashes; SEED=... prints one of them
 	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
 # The soak test leaves one core for the crash tests. What measures speed runs after it, alone.
 faults: setup  ## Inject every kind of fault that we know, in 15 minutes
-	@$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=10 HISTORIES=4000 \
+	@QUEUEBER_TEST_KILLS=20 $(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=10 HISTORIES=4000 \
 		KILLS=20 CUTS=120 DAMAGES=60 \
 		TESTS="tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py"
 	$(BIN)/python -m faults.hostile --seconds 2

@@ -25,7 +25,7 @@ from tests.support.upgraded import ReadQueue
 
 pytestmark = pytest.mark.recovery
 
-KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "20"))
+KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "10"))
 
 PROGRAM = """
 import os, sys, time
