@@ -1,4 +1,6 @@
-"""One server and one gateway for all tests of the gateway; each test has a queue of its own."""
+"""One server and one gateway for all tests of the gateway; each test has a queue of its own.
+
+Folders and files that need one to themselves have fixtures of their own, of both."""
 
 from collections.abc import Iterator
 from itertools import count
