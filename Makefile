@@ -8,6 +8,9 @@ EXTRAS := dev,spark,http,grpc,auth,otel,backup,sql
 BENCH_READY := $(VENV)/.bench-ready
 CONFORMANCE_READY := conformance/node_modules/.ready
 
+# Tests start hundreds of processes: each would compile every module that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
@@ -34,17 +37,17 @@ NODE := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20 ?
 
 # Three at a time on two cores: half of the tests wait for processes that start or are killed.
 test: setup $(if $(NODE),$(CONFORMANCE_READY))  ## Run every test; those of other streams' clients and their suite need node 20
-	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=40
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=40
 
 test-long: setup  ## Run every test, also those that take long
-	$(BIN)/python -m pytest -m ""
+	QUEUEBER_TEST_KILLS=20 QUEUEBER_TEST_HISTORIES=1000 $(BIN)/python -m pytest -m ""
 
 simulate: setup  ## Simulate 50,000 histories with crashes; SEED=... prints one of them
 	$(BIN)/python -m faults.simulation $(if $(SEED),--seed $(SEED))
 
 # The soak test leaves one core for the crash tests. What measures speed runs after it, alone.
 faults: setup  ## Inject every kind of fault that we know, in 15 minutes
-	@$(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=10 HISTORIES=4000 \
+	@QUEUEBER_TEST_KILLS=20 $(MAKE) --no-print-directory --jobs=2 faults-soak faults-crashes MINUTES=10 HISTORIES=4000 \
 		KILLS=20 CUTS=120 DAMAGES=60 \
 		TESTS="tests/recovery tests/faults/test_disk_errors.py tests/faults/test_disk_full.py"
 	$(BIN)/python -m faults.hostile --seconds 2

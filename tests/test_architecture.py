@@ -1,6 +1,7 @@
 """The rules of the tree: who imports whom, one file an operation, no file without end."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -166,6 +167,7 @@ def tree_of(source: Path) -> ast.Module:
     return ast.parse((ROOT / source).read_text())
 
 
+@functools.cache
 def imported(source: Path) -> set[str]:
     """The top-level packages that a file imports, wherever in it."""
     found = set()

@@ -1,21 +1,24 @@
 """Every example of the documentation is run, and its tables are those of the code.
 
-Blocks marked `python` and `console` are run against a server; `127.0.0.1:9090` stands for its
-address. Blocks marked `sh` start servers or build things: their commands are checked to exist.
+Blocks marked `python` and `console` are run against a server, here or in `test_docs_output.py`;
+`127.0.0.1:9090` stands for its address. Blocks marked `sh` start servers or build things: their
+commands are checked to exist.
 """
 
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import queueber
 from queueber import limits
 from queueber.auth.roles import ACTION_MEANINGS, ROLES, Action
+from queueber.cli import commands
 from queueber.client.arguments.topic_settings import TopicArguments
 from queueber.config import OPTIONS
 from queueber.db.families import Family
@@ -33,31 +36,28 @@ from queueber.schema import wire
 from queueber.testing import ServerProcess, running_server
 from queueber.wire.flow import _HELD_BACK as HELD_BACK
 from queueber.wire.flow import State as FlowState
+from tests.client.test_page import SHOWN
 from tests.support.spark_driver import spark_environment, why_no_spark
+from tests.test_docs_output import PAGES as PAGES_WITH_OUTPUT
+from tests.test_docs_output import WORKER_LINE
 
 ROOT = Path(__file__).parent.parent
-HTTP = "127.0.0.1:9091"
-"""In examples, the address of a gateway."""
-GRPC_PAGES = {"grpc.md"}
-"""Their examples need stubs that the page makes first: `test_docs_output.py` runs them."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ALONE = [page for page in PAGES if str(page.relative_to(ROOT)) not in PAGES_WITH_OUTPUT]
+"""Of the other pages `test_docs_output.py` runs the examples and compares what they print."""
+RUN_BY_TEST_PAGE = {code for code, _ in SHOWN}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 SPARK_SECONDS_MAX = 240.0
 """Of an example that starts Spark, some of them more than once, on a machine that is busy."""
 
-WORKER_LINE = re.compile(r"\[(info|warning) *\] (worker_(started|ended)|handler_failed) ")
-"""What a worker logs of itself on the standard error of a program that has set up no log."""
 
-
-def blocks(language: str, without: str | None = None) -> list[object]:
-    """Code in the pages; without what has a certain text in it."""
+def blocks(language: str, pages: Iterable[Path]) -> list[object]:
+    """Code in the pages, but for that of `client.md` whose output `test_page.py` compares."""
     found: list[object] = []
-    for page in PAGES:
+    for page in pages:
         codes = [code for name, code in BLOCK.findall(page.read_text()) if name == language]
-        if page.name in GRPC_PAGES:
-            continue
-        codes = [code for code in codes if without is None or without not in code]
+        codes = [code for code in codes if code not in RUN_BY_TEST_PAGE]
         found += [pytest.param(code, id=f"{page.name}-{at}") for at, code in enumerate(codes)]
     return found
 
@@ -109,9 +109,9 @@ def uses_spark(code: str) -> bool:
     return "pyspark" in code or "queueber spark" in code
 
 
-@pytest.mark.parametrize("code", blocks("python", without=HTTP))
+@pytest.mark.slow
+@pytest.mark.parametrize("code", blocks("python", ALONE))
 def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
-    """Those that need a gateway: `test_docs_output.py` runs them."""
     here = code.replace("127.0.0.1:9090", server.address)
 
     ended = run_example([sys.executable, "-c", here], code, server, tmp_path)
@@ -121,9 +121,9 @@ def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -
     assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 
 
-@pytest.mark.parametrize("code", blocks("console", without=HTTP))
+@pytest.mark.slow
+@pytest.mark.parametrize("code", blocks("console", ALONE))
 def test_console_example_runs(code: str, server: ServerProcess, tmp_path: Path) -> None:
-    """Those of docs/http.md need a gateway: `test_docs_output.py` runs them."""
     lines = [line.removeprefix("$ ") for line in code.splitlines() if line.startswith("$ ")]
     assert lines
 
@@ -133,7 +133,7 @@ def test_console_example_runs(code: str, server: ServerProcess, tmp_path: Path) 
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("code", blocks("sh"))
+@pytest.mark.parametrize("code", blocks("sh", PAGES))
 def test_shell_example_names_commands_that_exist(code: str, server: ServerProcess) -> None:
     for line in code.splitlines():
         command, *arguments = line.split("#")[0].split()
@@ -145,7 +145,7 @@ def test_shell_example_names_commands_that_exist(code: str, server: ServerProces
         else:
             assert Path(command).name == "queueber", line
             flags = [argument for argument in arguments[1:] if argument.startswith("--")]
-            told = run(["queueber", arguments[0], "--help"], server).stdout
+            told = CliRunner().invoke(commands, [arguments[0], "--help"]).stdout
             assert all(flag in told for flag in flags), line
             continue
         assert run(asked, server).returncode == 0, line

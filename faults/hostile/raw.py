@@ -21,6 +21,8 @@ class Raw:
         plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_bytes:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        # A call after the end of another waits otherwise 40 ms, until the kernel acknowledges that.
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.settimeout(10)
         plain.connect((host, int(port)))
         self.socket = plain

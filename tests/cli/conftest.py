@@ -39,7 +39,7 @@ class Cli:
     address: str = "127.0.0.1:1"
     environment: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, *arguments: str, stdin: str = "") -> Outcome:
+    def __call__(self, *arguments: str, stdin: str | IO[bytes] = "") -> Outcome:
         """In this process, which is quick."""
         environment = {"QUEUEBER_ADDRESS": self.address, **self.environment}
         logging = structlog.get_config()

@@ -71,6 +71,8 @@ from tests.support.operations import (
 )
 from tests.support.reference_model import TOTALS, ModelQueue
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = QueueSettings(attempts_max=3, backoff_ms=(20, 60), dedup_window_ms=300)
 LENIENT = replace(SETTINGS, attempts_max=0, isolation=False)
 NAMES = ("default", "other")

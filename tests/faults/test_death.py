@@ -11,7 +11,7 @@ from faults.death.run import run, schedule, undone
 from faults.final_state import FinalState, FoundItem, FoundResult
 from tests.faults.told import Teller
 
-KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "10"))
+KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "6"))
 
 
 @pytest.mark.recovery

@@ -25,6 +25,8 @@ from queueber.testing import ServerProcess, running_server
 from queueber.tls import TlsOptions
 from tests.support.certificates import Authority, new_authority
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["plain", "TLS"])
 def authority(request: pytest.FixtureRequest, tmp_path: Path) -> Authority | None:

@@ -47,6 +47,8 @@ from tests.support.topic_field_limits import (
     TOPIC_METHODS,
 )
 
+pytestmark = pytest.mark.slow
+
 Asking = Callable[[str, dict[str, Any]], Any]
 """Calls a method of some capability; returns its answer, or the text of the error."""
 

@@ -9,6 +9,7 @@ from faults.overload import not_kept, quiet_ms, recovery_seconds, run, step
 from queueber.testing import running_server
 
 
+@pytest.mark.slow
 def test_server_goes_on_at_its_pace_under_three_times_its_load() -> None:
     with running_server("--durability", "os") as server:
         usual_ms = quiet_ms(server.address)

@@ -18,7 +18,7 @@ from tests.faults.planted_bugs import BUGS, Bug, answer_before_the_sync
 from tests.faults.planted_route_bugs import ROUTE_BUGS
 from tests.faults.planted_topic_bugs import TOPIC_BUGS
 
-HISTORIES = int(os.environ.get("QUEUEBER_TEST_HISTORIES", "400"))
+HISTORIES = int(os.environ.get("QUEUEBER_TEST_HISTORIES", "200"))
 BUGGY_HISTORIES_MAX = 3000
 
 
@@ -105,7 +105,7 @@ def test_same_seed_is_the_same_history_in_any_process() -> None:
             "from faults.simulation.telling import lines_of",
             "from faults.simulation.world import simulate",
             "with quiet_logs():",
-            "    for seed in range(20):",
+            "    for seed in range(10):",
             "        print(*lines_of(simulate(seed)), sep='\\n')",
         ]
     )

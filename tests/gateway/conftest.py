@@ -1,4 +1,6 @@
-"""One server and one gateway for all tests of a file; each test has a queue of its own."""
+"""One server and one gateway for all tests of the gateway; each test has a queue of its own.
+
+Folders and files that need one to themselves have fixtures of their own, of both."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -11,13 +13,13 @@ from tests.support.http import GatewayProcess, running_gateway
 _numbers = count()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server() -> Iterator[ServerProcess]:
     with running_server() as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def gateway(server: ServerProcess) -> Iterator[GatewayProcess]:
     with running_gateway(server.address) as running:
         yield running

@@ -46,6 +46,7 @@ STREAMS = "^/v1/stream/"
 """Their protocol is one of headers, which OpenAPI does not tell; see `make conformance`."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [

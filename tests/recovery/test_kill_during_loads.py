@@ -18,7 +18,7 @@ from queueber.ids import origin_of
 from queueber.testing import ServerProcess, running_server
 from tests.support.loading import stage_part
 
-KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "12"))
+KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "8"))
 PARTS, ROWS = 3, 400
 
 
@@ -138,7 +138,7 @@ def test_commit_that_a_crash_cut_off_is_finished_by_the_next_start_alone() -> No
     """Nobody asks again: the intent is enough."""
     finished = 0
     with running_server() as server:
-        for number in range(12):
+        for number in range(KILLS):
             name = f"load-{number}"
             with queueber.connect(server.address) as client:
                 queue = client.queue(name)

@@ -23,7 +23,9 @@ from tests.support.folders import quick_folder, remove_folder
 from tests.support.format_4 import Queue, random_queue, write_store
 from tests.support.upgraded import ReadQueue
 
-KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "20"))
+pytestmark = pytest.mark.recovery
+
+KILLS = int(os.environ.get("QUEUEBER_TEST_KILLS", "10"))
 
 PROGRAM = """
 import os, sys, time

@@ -1,16 +1,29 @@
 """Subscriptions on the wire: the server calls the consumer as long as there are credits."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from queueber.model import Delivery, GroupKind, GroupSettings, QueueSettings, Subscribing
 from queueber.schema import wire
-from queueber.testing import running_server
+from queueber.testing import ServerProcess, running_server
 from queueber.wire.subscriptions import write_subscribing
 from queueber.wire.topics import read_group_info
 from tests.rpc.test_server import open_service, refusal, with_service
 from tests.rpc.test_topics import payloads_of, publish
 from tests.support.subscriber_codecs import read_delivery
+
+WAIT_SECONDS = 30.0
+"""Longer than anything takes, also on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    """Each test has a topic of its own."""
+    with running_server() as started:
+        yield started
 
 
 class Consumer(wire.Consumer.Server):  # type: ignore[misc]  # capnp is untyped
@@ -40,7 +53,7 @@ class Consumer(wire.Consumer.Server):  # type: ignore[misc]  # capnp is untyped
         return [each for delivery in self.deliveries for each in payloads_of(delivery.slice)]
 
     async def until(self, is_so: Any) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_SECONDS):
             while not is_so():
                 self._changed.clear()
                 await self._changed.wait()
@@ -57,9 +70,11 @@ async def subscribe(topic: Any, receiver: Consumer, **asked: Any) -> Any:
     return (await request.send()).subscription
 
 
-def test_a_subscription_without_a_group_delivers_what_is_granted_and_no_more() -> None:
+def test_a_subscription_without_a_group_delivers_what_is_granted_and_no_more(
+    server: ServerProcess,
+) -> None:
     async def scenario(service: Any) -> None:
-        topic, consumer = service.topic("t").topic, Consumer()
+        topic, consumer = service.topic("t1").topic, Consumer()
         await publish(topic, b"1", b"2", b"3")
         subscription = await subscribe(topic, consumer)
         await asyncio.sleep(0.05)
@@ -80,13 +95,14 @@ def test_a_subscription_without_a_group_delivers_what_is_granted_and_no_more() -
         await consumer.until(lambda: consumer.errors)
         assert (consumer.payloads[4:], consumer.errors) == ([b"5"], [""])
 
-    with running_server() as server:
-        with_service(server, scenario)
+    with_service(server, scenario)
 
 
-def test_a_second_consumer_of_an_ordered_group_takes_over_at_the_cursor() -> None:
+def test_a_second_consumer_of_an_ordered_group_takes_over_at_the_cursor(
+    server: ServerProcess,
+) -> None:
     async def scenario(service: Any) -> None:
-        topic, first, second = service.topic("t").topic, Consumer(), Consumer()
+        topic, first, second = service.topic("t2").topic, Consumer(), Consumer()
         await publish(topic, b"1", b"2", b"3")
         old = await subscribe(topic, first, group="g", consumer="first", credits=10)
         await first.until_got(3)
@@ -109,35 +125,34 @@ def test_a_second_consumer_of_an_ordered_group_takes_over_at_the_cursor() -> Non
         assert (first.payloads, second.errors) == ([b"1", b"2", b"3"], [])
         assert list((await topic.describeGroup("g")).group.consumers) == ["second"]
 
-    with running_server() as server:
-        with_service(server, scenario)
+    with_service(server, scenario)
 
 
-def test_a_subscription_ends_with_its_connection_and_with_its_topic() -> None:
-    with running_server() as server:
+def test_a_subscription_ends_with_its_connection_and_with_its_topic(server: ServerProcess) -> None:
+    async def scenario(service: Any) -> None:
+        topic, gone, there = service.topic("t3").topic, Consumer(), Consumer()
+        stream, other = await open_service(server.address)
+        lost = await subscribe(other.topic("t3").topic, gone, group="g", consumer="gone")
+        held = await subscribe(topic, there, credits=1)
+        assert list((await topic.describeGroup("g")).group.consumers) == ["gone"]
 
-        async def scenario(service: Any) -> None:
-            topic, gone, there = service.topic("t").topic, Consumer(), Consumer()
-            stream, other = await open_service(server.address)
-            lost = await subscribe(other.topic("t").topic, gone, group="g", consumer="gone")
-            held = await subscribe(topic, there, credits=1)
-            assert list((await topic.describeGroup("g")).group.consumers) == ["gone"]
+        stream.close()
+        async with asyncio.timeout(WAIT_SECONDS):
+            while len((await topic.describeGroup("g")).group.consumers):
+                pass
+        await service.deleteTopic("t3")
 
-            stream.close()
-            async with asyncio.timeout(5):
-                while len((await topic.describeGroup("g")).group.consumers):
-                    pass
-            await service.deleteTopic("t")
+        await there.until(lambda: there.errors)
+        assert there.errors[0].startswith("NOT_FOUND: topic 't3' was deleted")
+        assert (gone.errors, there.payloads) == ([], [])
+        del lost, held
 
-            await there.until(lambda: there.errors)
-            assert there.errors[0].startswith("NOT_FOUND: topic 't' was deleted")
-            assert (gone.errors, there.payloads) == ([], [])
-            del lost, held
-
-        with_service(server, scenario)
+    with_service(server, scenario)
 
 
 def test_a_slow_consumer_gets_few_deliveries_ahead_and_heartbeats_when_there_is_nothing() -> None:
+    """A heartbeat has the sequence of the server, which is this test's alone."""
+
     async def scenario(service: Any) -> None:
         topic, slow, idle = service.topic("t").topic, Consumer(), Consumer()
         slow.may_answer.clear()
@@ -154,32 +169,33 @@ def test_a_slow_consumer_gets_few_deliveries_ahead_and_heartbeats_when_there_is_
         assert await slow.until_got(10) == [b"%d" % each for each in range(10)]
         del held, other
 
-    with running_server() as server:
-        with_service(server, scenario)
+    with running_server() as alone:
+        with_service(alone, scenario)
 
 
-def test_letting_go_of_a_subscription_ends_it() -> None:
+def test_letting_go_of_a_subscription_ends_it(server: ServerProcess) -> None:
     async def scenario(service: Any) -> None:
-        topic, consumer = service.topic("t").topic, Consumer()
+        topic, consumer = service.topic("t5").topic, Consumer()
         held = await subscribe(topic, consumer, group="g", credits=5)
         await held.close()
         assert len((await topic.describeGroup("g")).group.consumers) == 0
         again = await subscribe(topic, consumer, group="g", credits=5)
         del held, again
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_SECONDS):
             while len((await topic.describeGroup("g")).group.consumers):
                 pass
         await publish(topic, b"1")
         await asyncio.sleep(0.05)
         assert (consumer.payloads, consumer.errors) == ([], [])
 
-    with running_server() as server:
-        with_service(server, scenario)
+    with_service(server, scenario)
 
 
-def test_consumers_of_a_shared_group_share_its_messages_and_settle_each() -> None:
+def test_consumers_of_a_shared_group_share_its_messages_and_settle_each(
+    server: ServerProcess,
+) -> None:
     async def scenario(service: Any) -> None:
-        topic, one, two = service.topic("t").topic, Consumer(), Consumer()
+        topic, one, two = service.topic("t6").topic, Consumer(), Consumer()
         await publish(topic, b"0", b"1", b"2", b"3")
         settings = GroupSettings(GroupKind.SHARED, leases=QueueSettings(backoff_ms=(0,)))
         first = await subscribe(topic, one, group="g", consumer="one", settings=settings, credits=2)
@@ -211,36 +227,33 @@ def test_consumers_of_a_shared_group_share_its_messages_and_settle_each() -> Non
         await one.until(lambda: one.errors)
         assert (one.errors, two.errors) == ([""], [])
 
-    with running_server() as server:
-        with_service(server, scenario)
+    with_service(server, scenario)
 
 
-def test_messages_of_a_consumer_that_is_lost_go_to_another() -> None:
-    with running_server() as server:
-
-        async def scenario(service: Any) -> None:
-            topic, gone, there = service.topic("t").topic, Consumer(), Consumer()
-            await publish(topic, b"0")
-            stream, other = await open_service(server.address)
-            settings = GroupSettings(GroupKind.SHARED, leases=QueueSettings(backoff_ms=(0,)))
-            elsewhere = other.topic("t").topic
-            lost = await subscribe(elsewhere, gone, group="g", settings=settings, credits=2)
-            await gone.until_got(1)
-            held = await subscribe(topic, there, group="g", credits=10)
-
-            stream.close()
-
-            assert await there.until_got(1) == [b"0"]
-            # An attempt counts: the message may be what has killed its consumer.
-            assert list(there.deliveries[0].attempts) == [2]
-            del lost, held
-
-        with_service(server, scenario)
-
-
-def test_a_subscription_that_nobody_holds_gives_its_messages_back() -> None:
+def test_messages_of_a_consumer_that_is_lost_go_to_another(server: ServerProcess) -> None:
     async def scenario(service: Any) -> None:
-        topic, careless, other = service.topic("t").topic, Consumer(), Consumer()
+        topic, gone, there = service.topic("t7").topic, Consumer(), Consumer()
+        await publish(topic, b"0")
+        stream, other = await open_service(server.address)
+        settings = GroupSettings(GroupKind.SHARED, leases=QueueSettings(backoff_ms=(0,)))
+        elsewhere = other.topic("t7").topic
+        lost = await subscribe(elsewhere, gone, group="g", settings=settings, credits=2)
+        await gone.until_got(1)
+        held = await subscribe(topic, there, group="g", credits=10)
+
+        stream.close()
+
+        assert await there.until_got(1) == [b"0"]
+        # An attempt counts: the message may be what has killed its consumer.
+        assert list(there.deliveries[0].attempts) == [2]
+        del lost, held
+
+    with_service(server, scenario)
+
+
+def test_a_subscription_that_nobody_holds_gives_its_messages_back(server: ServerProcess) -> None:
+    async def scenario(service: Any) -> None:
+        topic, careless, other = service.topic("t8").topic, Consumer(), Consumer()
         await publish(topic, b"0")
         settings = GroupSettings(GroupKind.SHARED)
         held = await subscribe(topic, careless, group="g", settings=settings, credits=2)
@@ -253,13 +266,12 @@ def test_a_subscription_that_nobody_holds_gives_its_messages_back() -> None:
         assert list(other.deliveries[0].attempts) == []
         del again
 
-    with running_server() as server:
-        with_service(server, scenario)
+    with_service(server, scenario)
 
 
-def test_a_shared_group_is_a_queue_that_takes_no_items() -> None:
+def test_a_shared_group_is_a_queue_that_takes_no_items(server: ServerProcess) -> None:
     async def scenario(service: Any) -> None:
-        topic = service.topic("t").topic
+        topic = service.topic("t9").topic
         settings = {"kind": "shared", "inFlightMax": 2}
         assert (await topic.createGroup("g", settings, {"start": "latest"})).created
         await publish(topic, b"0", b"1", b"2")
@@ -276,18 +288,17 @@ def test_a_shared_group_is_a_queue_that_takes_no_items() -> None:
         assert list((await queue.removeMany(req=done)).resp.removed) == [True, True]
         assert await waiting == [b"2"]
         told = await refusal(queue.add(req={"contents": [b"x"]}))
-        assert told.startswith("FAILED_PRECONDITION: 't/g' is a group of a topic")
+        assert told.startswith("FAILED_PRECONDITION: 't9/g' is a group of a topic")
         told = await refusal(queue.openSnapshot())
-        assert told.startswith("FAILED_PRECONDITION: 't/g' is a group of a topic, which has no")
+        assert told.startswith("FAILED_PRECONDITION: 't9/g' is a group of a topic, which has no")
         stats = (await queue.stats()).stats
         assert (stats.inProgress, stats.ready) == (1, 0)
         refused = asyncio.ensure_future(refusal(poll_of(queue, timeoutMs=5000)))
         await asyncio.sleep(0.05)
         assert (await topic.deleteGroup("g")).deleted
-        assert (await refused).startswith("NOT_FOUND: queue 't/g' was deleted")
+        assert (await refused).startswith("NOT_FOUND: queue 't9/g' was deleted")
 
-    with running_server() as server:
-        with_service(server, scenario)
+    with_service(server, scenario)
 
 
 async def poll_of(queue: Any, **request: Any) -> list[bytes]:

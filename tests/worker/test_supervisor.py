@@ -15,6 +15,8 @@ from queueber.worker.supervisor import WorkersDied
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, left_in, results_of, running
 
+pytestmark = pytest.mark.slow
+
 
 def worker_of(server: ServerProcess, queue: queueber.Queue, **options: Any) -> queueber.Worker:
     return queueber.Worker(

@@ -9,7 +9,8 @@ from tests.cli.conftest import ITEM_BYTES_MAX, Cli
 
 def add_lines(cli: Cli, folder: Path, lines: bytes, *arguments: str) -> tuple[int, str, str]:
     (folder / "lines").write_bytes(lines)
-    added = cli.run("add", "--jsonl", *arguments, stdin=folder / "lines")
+    with (folder / "lines").open("rb") as stdin:
+        added = cli("add", "--jsonl", *arguments, stdin=stdin)
     return added.code, added.stdout, added.stderr
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import queueber
-from queueber.testing import ServerProcess
-from tests.support.http import GatewayProcess
+from queueber.testing import ServerProcess, running_server
+from tests.support.http import GatewayProcess, running_gateway
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 20_000
@@ -21,6 +21,19 @@ _numbers = count()
 def browser_program() -> str | None:
     """The browser to use; None if there is none."""
     return os.environ.get("QUEUEBER_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    """For a file: the page shows whatever is there, and some files choose what that is."""
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(server: ServerProcess) -> Iterator[GatewayProcess]:
+    with running_gateway(server.address) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ class Stream:
         return read.body, read.headers.get("stream-closed"), read.headers["stream-next-offset"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def gateway(server: ServerProcess) -> Iterator[GatewayProcess]:
     with running_gateway(server.address, "--stream-wait-ms", str(WAIT_MS)) as running:
         yield running

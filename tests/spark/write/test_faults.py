@@ -179,7 +179,7 @@ def keyed(spark: SparkSession, rows: int) -> DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.recovery
-@pytest.mark.parametrize("delay_ms", [0, 50])
+@pytest.mark.parametrize("delay_ms", [0, pytest.param(50, marks=pytest.mark.long)])
 def test_server_killed_during_commit_finishes_it_when_it_is_back(
     spark: SparkSession, mortal: Sink, tmp_path: Path, delay_ms: int
 ) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import queueber
-from queueber.testing import ServerProcess
-from tests.support.http import Answered, GatewayProcess
+from queueber.testing import ServerProcess, running_server
+from tests.gateway.streams.conftest import WAIT_MS
+from tests.support.http import Answered, GatewayProcess, running_gateway
 
 _numbers = count()
 _WAIT_SECONDS = 20.0
@@ -103,6 +104,19 @@ def code_of(answered: Answered) -> tuple[int, str]:
 def tails(claimed: Any) -> list[dict[str, str]]:
     """Acks of all that a claim or a webhook is about."""
     return [{"stream": each["path"], "offset": each["tail_offset"]} for each in claimed["streams"]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    """For a file: subscriptions of other files would keep its gateway busy."""
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(server: ServerProcess) -> Iterator[GatewayProcess]:
+    with running_gateway(server.address, "--stream-wait-ms", str(WAIT_MS)) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
