@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache, partial
+from typing import IO
 
 import pyarrow as pa
 
@@ -56,6 +57,7 @@ class Engine:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
+        self._using_pipes = threading.Lock()
         self._is_late = False
         self._is_spent = False
         """Whether it has grown too much to be used again."""
@@ -80,8 +82,11 @@ class Engine:
         """Kill it and wait until it is gone."""
         self._process.kill()
         self._process.wait()
-        self._in.close()
-        self._out.close()
+        # A thread that is in the middle of a frame finds them broken. Were they closed before, it
+        # might go on with whatever is opened next under their numbers.
+        with self._using_pipes:
+            self._in.close()
+            self._out.close()
 
     # --- one statement ----------------------------------------------------------------------------
 
@@ -129,7 +134,8 @@ class Engine:
 
     def _send(self, frame: Frame, body: bytes | memoryview = b"") -> None:
         try:
-            send(self._in.fileno(), frame, body)
+            with self._using_pipes:
+                send(self._pipe(self._in), frame, body)
         except FrameLost:
             raise self._gone() from None
 
@@ -141,7 +147,8 @@ class Engine:
 
     def _receive_any(self) -> tuple[Frame, bytearray]:
         try:
-            frame, body = receive(self._out.fileno())
+            with self._using_pipes:
+                frame, body = receive(self._pipe(self._out))
         except FrameLost:
             raise self._gone() from None
         if frame is Frame.ERROR:
@@ -149,6 +156,11 @@ class Engine:
             self._rest(is_spent=is_spent)
             raise self._no_memory() if code == "RESOURCE_EXHAUSTED" else WIRE_ERRORS[code](text)
         return frame, body
+
+    def _pipe(self, pipe: IO[bytes]) -> int:
+        if pipe.closed:
+            raise FrameLost
+        return pipe.fileno()
 
     def _rest(self, *, is_spent: bool) -> None:
         self._is_at_rest = True
@@ -161,8 +173,8 @@ class Engine:
 
     def _no_memory(self) -> QueueberError:
         return ResourceExhausted(
-            f"the SELECT needs more than {self._memory_bytes // MIB} MiB of memory; let it read "
-            "fewer rows or columns, or group by fewer values"
+            f"sql: the SELECT needs more than {self._memory_bytes // MIB} MiB of memory; let it "
+            "read fewer rows or columns, or group by fewer values"
         )
 
 
