@@ -72,7 +72,7 @@ RIGHTS: dict[tuple[str, str], Needed] = {
     ("POST", f"{_T}/fork"): (_ADMINISTER,),
     ("GET", f"{_T}/sources"): (_READ,),
     ("POST", f"{_T}/sources"): (_ADMINISTER,),
-    ("DELETE", f"{_T}/sources"): (_ADMINISTER,),
+    ("DELETE", f"{_T}/sources/{{queue}}"): (_ADMINISTER,),
     ("GET", f"{_T}/groups"): (_READ,),
     ("GET", _G): (_READ,),
     ("PUT", _G): (_WORK,),

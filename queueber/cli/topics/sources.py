@@ -13,7 +13,7 @@ _ON = click.Choice(["insert", "update", "delete"])
 
 @click.command("add-source")
 @click.argument("name")
-@click.argument("queue")
+@click.argument("source", metavar="QUEUE")
 @click.option("--on", type=_ON, required=True, help="Which kind of change it is about.")
 @click.option("--where", default="", metavar="FILTER", help="Only changes that it matches.")
 @click.option("--partition-by", default="", metavar="FIELDS", help="What chooses the partition.")
@@ -26,7 +26,7 @@ _ON = click.Choice(["insert", "update", "delete"])
 )
 @server_flags
 def add_source(
-    target: Target, name: str, queue: str, on: str, where: str, partition_by: str, payload: str
+    target: Target, name: str, source: str, on: str, where: str, partition_by: str, payload: str
 ) -> None:
     """Publish changes of a queue's items to a topic, each in the write that makes it.
 
@@ -41,22 +41,22 @@ def add_source(
     """
     with target.connect() as client:
         added = client.topic(name, must_exist=True).add_source(
-            queue,
+            source,
             on=cast("AnyOn", on),
             where=where,
             partition_by=partition_by,
             payload=cast("AnyPayload", payload),
         )
-    text = f"gets {on}s of {queue}" + ("" if added else " already")
+    text = f"gets {on}s of {source}" + ("" if added else " already")
     target.echo({"added": added}, f"{name}  {text}")
 
 
 @click.command("drop-source")
 @click.argument("name")
-@click.argument("queue")
+@click.argument("source", metavar="QUEUE")
 @click.option("--on", type=_ON, help="Only this kind of change.  [default: all]")
 @server_flags
-def drop_source(target: Target, name: str, queue: str, on: str | None) -> None:
+def drop_source(target: Target, name: str, source: str, on: str | None) -> None:
     """Publish changes of a queue to a topic no more. What was published stays.
 
     \b
@@ -67,5 +67,5 @@ def drop_source(target: Target, name: str, queue: str, on: str | None) -> None:
     """
     with target.connect() as client:
         topic = client.topic(name, must_exist=True)
-        dropped = topic.drop_source(queue, on=cast("AnyOn | None", on))
+        dropped = topic.drop_source(source, on=cast("AnyOn | None", on))
     target.echo({"dropped": dropped}, f"{name}  {counted(dropped, 'source')} dropped")

@@ -37,7 +37,6 @@ class AddSourceAnswer(msgspec.Struct):
 
 
 class DropSourceQuery(msgspec.Struct, forbid_unknown_fields=True):
-    queue: _Queue
     on: On | None = None
     """All kinds of changes if it is left out."""
 
@@ -74,8 +73,8 @@ async def add_source(call: Call[NoQuery, SourceFields]) -> Answer:
 
 
 async def drop_source(call: Call[DropSourceQuery, None]) -> DropSourceAnswer:
-    query = call.query
-    return DropSourceAnswer(await present_topic(call).drop_source(query.queue, on=query.on))
+    queue, on = call.names["queue"], call.query.on
+    return DropSourceAnswer(await present_topic(call).drop_source(queue, on=on))
 
 
 ROUTES = (
@@ -103,7 +102,7 @@ ROUTES = (
         answer_example={"added": True},
     ),
     Route(
-        "DELETE", "/v1/topics/{topic}/sources", drop_source,
+        "DELETE", "/v1/topics/{topic}/sources/{queue}", drop_source,
         "Publish changes of a queue no more", "topics",
         query=DropSourceQuery, answer=DropSourceAnswer,
         errors=(errors.NotFound, errors.FailedPrecondition, errors.OutcomeUnknown),

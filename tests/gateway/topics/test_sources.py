@@ -17,7 +17,7 @@ def test_sources_are_added_listed_and_dropped(
     other = gateway.ask("POST", f"{topic}/sources", source | {"payload": "diff"})
     listed = gateway.ask("GET", f"{topic}/sources")
     closed = gateway.ask("POST", f"{topic}/close")
-    dropped = [gateway.ask("DELETE", f"{topic}/sources?queue=sourced") for _ in range(2)]
+    dropped = [gateway.ask("DELETE", f"{topic}/sources/sourced") for _ in range(2)]
 
     assert [(each.status, each.json) for each in added] == [
         (201, {"added": True}),
