@@ -43,6 +43,7 @@ VALUES: dict[str, list[tuple[str, object]]] = {
     "tls_key": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "tls_client_ca": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "http": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
+    "grpc": [(address, address) for address in ("[::1]:1", "127.0.0.2:2", "localhost:3")],
     "insecure": [("true", True), ("false", False), ("true", True)],
     "tokens_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
     "jwt_keys_file": [(name, Path(name)) for name in ("/a", "/b", "/c")],
@@ -70,6 +71,7 @@ NEEDS: dict[str, dict[str, str]] = (
     dict.fromkeys(WEB_TOKENS, WEB_TOKENS)
     | {name: {"tokens_file": "/tokens"} for name in NUMBERS if name.startswith("caller_")}
     | {name: {"tls_certificate": "/x"} for name in ("tls_key", "tls_client_ca")}
+    | {"grpc": {"http": "127.0.0.1:4"}}
 )
 """Options that make sense only with others."""
 
@@ -456,3 +458,8 @@ def test_a_gateway_that_other_machines_can_reach_needs_what_the_server_needs() -
         load_config({"http": "0.0.0.0:9091"}, HOME)
 
     assert load_config({"http": "0.0.0.0:9091", "insecure": "true"}, HOME).http == "0.0.0.0:9091"
+
+
+def test_grpc_is_served_by_the_gateway() -> None:
+    with pytest.raises(InvalidArgument, match=r"^--grpc: the gateway serves it; give its address"):
+        load_config({"grpc": "127.0.0.1:50051"}, HOME)

@@ -24,6 +24,7 @@ PAGES = [
     "README.md",
     "docs/cli.md",
     "docs/security.md",
+    "docs/routes.md",
     "docs/topics.md",
     "docs/sql-select.md",
     "docs/http.md",
@@ -121,7 +122,7 @@ def wait_listening(address: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
     http_file = tmp_path / "http-address"
-    flags = ("--http", "127.0.0.1:0", "--http-address-file", str(http_file))
+    flags: tuple[str, ...] = ("--http", "127.0.0.1:0", "--http-address-file", str(http_file))
     text = (ROOT / page).read_text()
     if GRPC in text:
         with hold_port("127.0.0.1", 0) as held:

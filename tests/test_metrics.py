@@ -11,6 +11,7 @@ from prometheus_client import Metric as ShownMetric
 
 from queueber.gateway.bounds import Bounds
 from queueber.gateway.clients import ClientPool
+from queueber.gateway.grpc.measures import GrpcMeasures
 from queueber.gateway.metrics import GatewayMeasures
 from queueber.gateway.settings import GatewaySettings
 from queueber.service.measures import queues, topics
@@ -31,6 +32,7 @@ needs_promtool = pytest.mark.skipif(
 def gateway_families() -> list[ShownMetric]:
     bounds = Bounds(requests_max=1, waits_max=1, bodies_bytes_max=1, answers_bytes_max=1)
     measures = GatewayMeasures(bounds, ClientPool(GatewaySettings()))
+    GrpcMeasures(measures.registry, bounds.waits)
     return list(measures.registry.collect())
 
 

@@ -55,10 +55,10 @@ def run(
         if listening_fd is None
         else [socket.socket(fileno=listening_fd)] * settings.processes
     )
-    if address_file is not None:
-        address_file.write_text(address_of(sockets[0]))
     if grpc_address_file is not None and settings.grpc is not None:
         grpc_address_file.write_text(settings.grpc)
+    if address_file is not None:
+        address_file.write_text(address_of(sockets[0]))
     with holding:
         if len(sockets) == 1:
             _serve(settings, sockets[0], stops_with_stdin=stops_with_stdin)

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache, partial
-from typing import IO
 
 import pyarrow as pa
 
@@ -46,6 +45,7 @@ class Engine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Control-C at a terminal is not meant for it
             env={
                 **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
                 # Address space is what is counted, so allocators must not set it aside.
@@ -57,7 +57,8 @@ class Engine:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
-        self._using_pipes = threading.Lock()
+        self._descriptors = threading.Lock()
+        """Nobody closes a pipe while a thread uses it: its number may be that of another file."""
         self._is_late = False
         self._is_spent = False
         """Whether it has grown too much to be used again."""
@@ -78,13 +79,15 @@ class Engine:
         self._is_late = True
         self._process.kill()
 
+    def kill(self) -> None:
+        """Whatever it does ends; `end` has to follow."""
+        self._process.kill()
+
     def end(self) -> None:
         """Kill it and wait until it is gone."""
         self._process.kill()
         self._process.wait()
-        # A thread that is in the middle of a frame finds them broken. Were they closed before, it
-        # might go on with whatever is opened next under their numbers.
-        with self._using_pipes:
+        with self._descriptors:
             self._in.close()
             self._out.close()
 
@@ -134,9 +137,9 @@ class Engine:
 
     def _send(self, frame: Frame, body: bytes | memoryview = b"") -> None:
         try:
-            with self._using_pipes:
-                send(self._pipe(self._in), frame, body)
-        except FrameLost:
+            with self._descriptors:
+                send(self._in.fileno(), frame, body)
+        except (FrameLost, ValueError):  # the other end is closed, or ours
             raise self._gone() from None
 
     def _receive(self, expected: Frame) -> bytearray:
@@ -147,20 +150,15 @@ class Engine:
 
     def _receive_any(self) -> tuple[Frame, bytearray]:
         try:
-            with self._using_pipes:
-                frame, body = receive(self._pipe(self._out))
-        except FrameLost:
+            with self._descriptors:
+                frame, body = receive(self._out.fileno())
+        except (FrameLost, ValueError):
             raise self._gone() from None
         if frame is Frame.ERROR:
             code, text, is_spent = json.loads(body)
             self._rest(is_spent=is_spent)
             raise self._no_memory() if code == "RESOURCE_EXHAUSTED" else WIRE_ERRORS[code](text)
         return frame, body
-
-    def _pipe(self, pipe: IO[bytes]) -> int:
-        if pipe.closed:
-            raise FrameLost
-        return pipe.fileno()
 
     def _rest(self, *, is_spent: bool) -> None:
         self._is_at_rest = True
@@ -236,7 +234,11 @@ class Engines:
                     SELECT_IDLE_MS / SECOND_MS, partial(self._retire, engine)
                 )
                 return
-        engine.end()
+        engine.kill()
+        try:
+            self.threads.submit(engine.end)  # not here: loops of others wait
+        except RuntimeError:
+            engine.end()  # the program ends
 
     def _retire(self, engine: Engine) -> None:
         with self._lock:
