@@ -49,7 +49,8 @@ class Streams:
             status = grpc.StatusCode.CANCELLED
             if stream.error is None or stream.is_cut:
                 calls.bounds.unread.forget(stream)
-                reset_call()
+                if stream.is_cut:
+                    reset_call()
                 raise
             status, text = status_of(stream.error)
             seconds = _TELL_SECONDS

@@ -299,3 +299,19 @@ def test_a_caller_that_does_not_read_is_reset_when_others_need_the_memory(
             stream.take(1)
         assert stream.call.code() is grpc.StatusCode.CANCELLED
         assert sluice.publish("unread-other").sequence
+
+
+def test_a_caller_that_hangs_up_leaves_no_trace_in_the_log(server: ServerProcess) -> None:
+    with running_grpc(server.address) as (gateway, address), Sluice(address) as sluice:
+        sluice.publish("hung-up", b"a")
+        stream = sluice.subscribe("hung-up")
+        stream.credit(1)
+        assert stream.payloads(1) == [b"a"]
+        stream.cancel()
+        give_up_at = time.monotonic() + 30
+        while b'status="CANCELLED"' not in gateway.ask("GET", "/metrics").body:
+            assert time.monotonic() < give_up_at
+            time.sleep(0.05)
+        time.sleep(0.1)  # what would write into the log comes after the stream has ended
+
+        assert "Traceback" not in gateway.log_file.read_text()
