@@ -12,6 +12,7 @@ from queueber.engine.topics.group_ack import begin
 from queueber.engine.topics.groups import get_group
 from queueber.engine.topics.shared_groups import shared
 from queueber.errors import FailedPrecondition, InvalidArgument
+from queueber.limits import LEASE_MS_MAX
 from queueber.model import Consuming, Delivery, GroupKind, MessageSlice, Polled, Start
 from queueber.service.groups import Groups
 from queueber.service.lease_feed import deliveries_of
@@ -21,6 +22,7 @@ from queueber.service.shell import Shell
 from queueber.service.topic_handle import TopicHandle
 from queueber.service.topics import Topics
 from queueber.service.unread_answers import AnswerMemory
+from queueber.service.validate.settings import check_range
 from queueber.service.validate.topics import check_group_name, check_group_settings
 
 
@@ -46,6 +48,8 @@ class Windows:
         check_group_settings(asked.settings, self._shell.limits.item_bytes_max)
         if asked.position.start is Start.GROUP:
             raise InvalidArgument("from: a group goes on where it is; give where a new one begins")
+        if asked.lease_ms:
+            check_range("leaseMs", asked.lease_ms, 1, LEASE_MS_MAX)
         state = self._topics.alive(topic)
         state.check_partition(asked.partition)
         group = self._group(topic, asked)

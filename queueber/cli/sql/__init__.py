@@ -22,7 +22,7 @@ _FILE_BYTES_MAX = 4 * MIB
 @click.option("--csv", "use_csv", is_flag=True, help="Print rows as comma-separated values.")
 @server_flags
 def sql(target: Target, files: tuple[Path, ...], commands: tuple[str, ...], use_csv: bool) -> None:
-    """Run statements of SQL: those of -c, of each FILE (- is the standard input), or of a prompt.
+    """Run statements of SQL: a prompt, -c, or files.
 
     \b
     Examples:
@@ -32,9 +32,9 @@ def sql(target: Target, files: tuple[Path, ...], commands: tuple[str, ...], use_
       queueber sql setup.sql
       echo 'SELECT topic_id FROM system.topics' | queueber sql --csv
 
-    The prompt completes words and names with Tab, and 'help' lists the statements. Without it, the
-    first statement that fails ends the command; those before it have happened. With --json: one
-    object for each row, or {"message": "..."}.
+    A FILE named - is the standard input. The prompt completes words and names with Tab, and 'help'
+    lists the statements. Without it, the first statement that fails ends the command; those before
+    it have happened. With --json: one object for each row, or {"message": "..."}.
     """
     check_exclusive(json=target.use_json, csv=use_csv)
     texts = [*commands, *map(_read, files)]

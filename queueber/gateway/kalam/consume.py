@@ -62,7 +62,7 @@ class DesignedConsumeAnswer(msgspec.Struct):
 
 
 class AckTopicRequest(msgspec.Struct):
-    upto_offset: _Number
+    upto_offset: Annotated[int, Meta(ge=0, lt=OFFSET_MAX)]
     """The group is done with this message, and with all before it."""
     topic_id: _Name | None = None
     topic: _Name | None = None

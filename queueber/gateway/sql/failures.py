@@ -43,6 +43,8 @@ _CODES: tuple[tuple[type[QueueberError], str], ...] = (
 
 _ARGUMENTS = {"sql": "INVALID_SQL", "params": "INVALID_PARAMETER"}
 """The argument that a sentence is about, and its code."""
+_NO_TABLE = "sql: there is no table "
+"""How a query begins its sentence that names a table which nobody could have."""
 _OF_GATEWAY = {"INVALID_ARGUMENT": "INVALID_PARAMETER", "INTERNAL": "INTERNAL_ERROR"}
 """Where KalamDB has another word for what the gateway refuses before it looks at the statement."""
 
@@ -59,8 +61,10 @@ def sql_problem(error: QueueberError, took: float) -> SqlProblem:
     """The answer for what the parser, the client or the server refused."""
     problem = problem_of(error)
     code = next((code for kind, code in _CODES if isinstance(error, kind)), EXECUTION)
-    if isinstance(error, errors.InvalidArgument):
-        code = _ARGUMENTS.get(problem.detail.partition(":")[0], code)
+    if code == EXECUTION and isinstance(error, errors.InvalidArgument):
+        code = _ARGUMENTS.get(problem.detail.partition(":")[0], EXECUTION)
+    if problem.detail.startswith(_NO_TABLE):
+        code, problem.status = "TABLE_NOT_FOUND", 404
     if problem.status == 429:
         code = TOO_MANY
     notes = getattr(error, "__notes__", None)

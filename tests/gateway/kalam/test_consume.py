@@ -81,8 +81,7 @@ def test_messages_have_the_fields_that_clients_read(
 ) -> None:
     topic = new_topic()
     routed = {"queueber.op": "update", "queueber.queue": "mail", "queueber.payload": "key"}
-    messages = [queueber.NewMessage(b"\0\xff", "k", routed), b"plain"]
-    admin.topic(topic).publish(messages)
+    admin.topic(topic).publish([queueber.NewMessage(b"\0\xff", "k", routed), b"plain"])
     (stored, _) = admin.topic(topic).read()
 
     first, second = kalam.consume(topic)["messages"]

@@ -30,14 +30,15 @@ def test_users_may_not_consume_and_all_others_may(
         header = f"Bearer {kalam.log_in(f'a-{role}').json['access_token']}"
     expected = 403 if role == "user" else 200
 
-    for path, body in {
+    asked: dict[str, dict[str, object]] = {
         CONSUME: {"group_id": "g", "start": "Earliest", "timeout_seconds": 0},
         "/api/topics/consume": {"start": "Earliest", "timeout_seconds": 0},
         "/v1/api/topics/ack": {"group_id": "g", "upto_offset": 0},
         "/v1/api/topics/latest-offsets": {"partitions": [{"topic_id": topic}]},
-    }.items():
-        asked = {"topic_id": topic} | body
-        answered = kalam.gateway.ask("POST", path, asked, headers={"Authorization": header})
+    }
+    for path, body in asked.items():
+        given = {"topic_id": topic, **body}
+        answered = kalam.gateway.ask("POST", path, given, headers={"Authorization": header})
         assert answered.status == expected, (path, answered.body)
         if role == "user":
             assert answered.json["code"] == "FORBIDDEN"

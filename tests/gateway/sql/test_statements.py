@@ -1,11 +1,13 @@
 """`POST /v1/api/sql`: KalamDB's requests, answers and errors."""
 
+import base64
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+import queueber
 from queueber.testing import ServerProcess, running_server
 from tests.support.callers import add_token
 from tests.support.http import Answered, GatewayProcess, running_gateway
@@ -97,20 +99,79 @@ def test_a_body_of_another_form_is_refused(gateway: GatewayProcess, body: object
     assert (answer.status, answer.json["error"]["code"]) == (400, "INVALID_PARAMETER")
 
 
-def test_a_large_answer_comes_whole(gateway: GatewayProcess, server: ServerProcess) -> None:
-    text = ";".join(["SHOW TABLES"] * 100)
+def test_a_large_answer_comes_whole(
+    gateway: GatewayProcess, server: ServerProcess, topic: str
+) -> None:
+    payloads = [b"%d" % at * 1000 for at in range(3000)]
+    with queueber.connect(server.address) as client:
+        client.topic(topic).publish(payloads)
 
-    answer = ask(gateway, text)
+    answer = ask(gateway, f"SELECT payload FROM topic('{topic}') ORDER BY \"offset\"")
 
-    assert {each["row_count"] for each in answer.json["results"]} == {6}
-    assert len(answer.json["results"]) == 100
+    [result] = answer.json["results"]
+    assert [base64.b64decode(row[0]) for row in result["rows"]] == payloads
+
+
+def test_queries_are_answered_with_their_types(gateway: GatewayProcess) -> None:
+    sql = "SELECT 1 AS a, 2::BIGINT AS b, 'x' AS c, [1] AS d, TIMESTAMPTZ '2026-11-18 09:00Z' AS e"
+
+    [result] = ask(gateway, sql).json["results"]
+
+    assert [each["data_type"] for each in result["schema"]] == [
+        "Int", "BigInt", "Text", "Json", "DateTime",
+    ]  # fmt: skip
+    assert result["rows"] == [[1, "2", "x", [1], "2026-11-18T09:00:00+00:00"]]
+    assert ask(gateway, "SELECT $1::INTEGER + $2::INTEGER AS n", 1, 2).json["results"][0][
+        "rows"
+    ] == [[3]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "code"),
+    [
+        ("SELECT FROM WHERE", [], "INVALID_SQL"),
+        ("SELECT * FROM topic('nowhere')", [], "TABLE_NOT_FOUND"),
+        ("SELECT * FROM system.nowhere", [], "TABLE_NOT_FOUND"),
+        ("SELECT $1", [], "INVALID_PARAMETER"),
+        ("SELECT nowhere FROM system.topics", [], "INVALID_SQL"),
+    ],
+)
+def test_queries_that_cannot_be_answered(
+    gateway: GatewayProcess, sql: str, params: list[object], code: str
+) -> None:
+    answer = ask(gateway, sql, *params)
+
+    assert answer.json["error"]["code"] == code, answer.body
+
+
+CHANGES = (
+    "CREATE TOPIC u",
+    "DROP TOPIC t",
+    "CLEAR TOPIC t",
+    "ALTER TOPIC t SET PARTITIONS 2",
+    "ALTER TOPIC t SET RETENTION WITH (retention_seconds = 1)",
+    "ALTER TOPIC t CLEAR RETENTION",
+    "ALTER TOPIC t ADD SOURCE q ON INSERT",
+    "ALTER TOPIC t DROP SOURCE q",
+    "DROP CONSUMER GROUP IF EXISTS g ON t",
+    "RESET CONSUMER GROUP g ON t TO EARLIEST",
+)
+USES = ("CONSUME FROM t GROUP g", "ACK t GROUP g UPTO OFFSET 0")
+LOOKS = (
+    "CONSUME FROM t FROM EARLIEST",
+    "SHOW GROUPS ON t",
+    "DESCRIBE TOPIC t",
+    "DESCRIBE QUEUE q",
+    "SELECT * FROM topic('t')",
+)
 
 
 def test_rights_are_those_of_the_caller(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.toml"
-    held = {role: add_token(tokens, role) for role in ("reader", "admin")}
+    held = {role: add_token(tokens, role) for role in ("reader", "admin", "user", "service", "dba")}
     with (
         running_server("--tokens-file", str(tokens)) as server,
+        queueber.connect(server.address, token=held["admin"]) as admin,
         running_gateway(server.address) as gateway,
     ):
 
@@ -118,18 +179,25 @@ def test_rights_are_those_of_the_caller(tmp_path: Path) -> None:
             gateway.headers["authorization"] = f"Bearer {held[role]}"
             return ask(gateway, sql)
 
+        admin.create_queue("q")
         assert as_role("admin", "CREATE TOPIC t").json["results"][0]["as_user"] == "admin"
-        for sql in (
-            "CREATE TOPIC u", "DROP TOPIC t", "CLEAR TOPIC t", "ALTER TOPIC t SET PARTITIONS 2",
-            "ALTER TOPIC t SET RETENTION WITH (retention_seconds = 1)",
-            "ALTER TOPIC t CLEAR RETENTION", "DROP CONSUMER GROUP IF EXISTS g ON t",
-            "RESET CONSUMER GROUP g ON t TO EARLIEST",
-        ):  # fmt: skip
-            refused = as_role("reader", sql)
-            assert (refused.status, refused.json["error"]["code"]) == (403, "PERMISSION_DENIED"), (
-                sql
-            )
-        assert as_role("reader", "SHOW TOPICS").json["results"][0]["row_count"] == 1
+        admin.topic("t").publish([b"a"])
+        refused = {
+            "reader": (*CHANGES, *USES),
+            "user": (*CHANGES, *USES, *LOOKS),
+            "service": CHANGES,
+        }
+        for role, texts in refused.items():
+            for sql in texts:
+                answer = as_role(role, sql)
+                code = "TABLE_NOT_FOUND" if sql.startswith("SELECT") else "PERMISSION_DENIED"
+                assert answer.json["error"]["code"] == code, (role, sql, answer.body)
+        allowed = {"reader": LOOKS, "service": (*LOOKS, *USES), "dba": (*LOOKS, *USES, CHANGES[0])}
+        for role, texts in allowed.items():
+            for sql in texts:
+                assert as_role(role, sql).status == 200, (role, sql)
+        assert as_role("reader", "SHOW TOPICS").json["results"][0]["row_count"] == 2
+        assert as_role("user", "SHOW TOPICS").json["results"][0]["row_count"] == 0
         del gateway.headers["authorization"]
         assert ask(gateway, "SHOW TOPICS").status == 401
 
