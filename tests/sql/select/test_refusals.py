@@ -10,11 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import queueber
 from queueber.errors import InvalidArgument, NotFound
 from queueber.sql.select import Engines, SelectBounds
+from queueber.sql.select.engine.allowed import FUNCTIONS
 from tests.sql.select.conftest import Run
 
 FILE_QUERIES = [
@@ -141,6 +143,20 @@ def test_statement_is_refused_with_a_reason(run: Run, text: str) -> None:
     assert told.startswith(("sql: ", "params: "))
     assert len(told) < 700
     assert "Traceback" not in told
+
+
+def test_functions_that_may_be_used_exist_and_make_rows_of_nothing_but_their_arguments() -> None:
+    with duckdb.connect() as connection:
+        found = connection.execute(
+            "SELECT lower(function_name), function_type FROM duckdb_functions()"
+        ).fetchall()
+    names = {name for name, _ in found}
+    of_tables = {name for name, kind in found if kind not in ("scalar", "aggregate", "macro")}
+
+    assert FUNCTIONS - names == set()
+    assert FUNCTIONS & of_tables == {
+        "generate_series", "json_each", "json_tree", "range", "repeat", "unnest",
+    }  # fmt: skip
 
 
 def test_topic_and_queue_that_are_not_there_are_not_found(run: Run) -> None:
