@@ -24,11 +24,11 @@ from queueber.limits import (
     SELECT_WAITS_MAX,
     SELECTS_MAX,
 )
+from queueber.sql.select.admission import Admission
 from queueber.sql.select.answers import Column, SelectResult, rows_of
 from queueber.sql.select.bounds import SelectBounds
 from queueber.sql.select.engine.frames import Frame, FrameLost, receive, send
 from queueber.sql.select.needs import Need, read_needs
-from queueber.sql.select.turns import Turns
 
 _PASSED_ON = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG")
 """What the engine gets of the environment: no token, no password is in it."""
@@ -45,6 +45,7 @@ class Engine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Control-C at a terminal is not meant for it
             env={
                 **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
                 # Address space is what is counted, so allocators must not set it aside.
@@ -56,6 +57,8 @@ class Engine:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
+        self._descriptors = threading.Lock()
+        """Nobody closes a pipe while a thread uses it: its number may be that of another file."""
         self._is_late = False
         self._is_spent = False
         """Whether it has grown too much to be used again."""
@@ -76,12 +79,17 @@ class Engine:
         self._is_late = True
         self._process.kill()
 
+    def kill(self) -> None:
+        """Whatever it does ends; `end` has to follow."""
+        self._process.kill()
+
     def end(self) -> None:
         """Kill it and wait until it is gone."""
         self._process.kill()
         self._process.wait()
-        self._in.close()
-        self._out.close()
+        with self._descriptors:
+            self._in.close()
+            self._out.close()
 
     # --- one statement ----------------------------------------------------------------------------
 
@@ -129,8 +137,9 @@ class Engine:
 
     def _send(self, frame: Frame, body: bytes | memoryview = b"") -> None:
         try:
-            send(self._in.fileno(), frame, body)
-        except FrameLost:
+            with self._descriptors:
+                send(self._in.fileno(), frame, body)
+        except (FrameLost, ValueError):  # the other end is closed, or ours
             raise self._gone() from None
 
     def _receive(self, expected: Frame) -> bytearray:
@@ -141,8 +150,9 @@ class Engine:
 
     def _receive_any(self) -> tuple[Frame, bytearray]:
         try:
-            frame, body = receive(self._out.fileno())
-        except FrameLost:
+            with self._descriptors:
+                frame, body = receive(self._out.fileno())
+        except (FrameLost, ValueError):
             raise self._gone() from None
         if frame is Frame.ERROR:
             code, text, is_spent = json.loads(body)
@@ -182,7 +192,7 @@ class Engines:
         engine_bytes: int = SELECT_ENGINE_BYTES,
     ) -> None:
         self._sizes = (memory_bytes, engine_bytes)
-        self._turns = Turns(engines_max, waits_max)
+        self._admission = Admission(engines_max, waits_max)
         self._idle: dict[Engine, threading.Timer] = {}
         self._lock = threading.Lock()
         self._is_closed = False
@@ -193,7 +203,7 @@ class Engines:
     async def turn(self, seconds: float) -> AsyncIterator[Engine]:
         """An engine for one statement, killed after so many seconds, or if it is in the middle of
         a statement at the end of the block."""
-        await self._turns.take()
+        await self._admission.take()
         try:
             engine = self._take()
             late = _timer(seconds, engine.too_late)
@@ -203,7 +213,7 @@ class Engines:
                 late.cancel()
                 self._put_back(engine)
         finally:
-            self._turns.give_back()
+            self._admission.give_back()
 
     def _take(self) -> Engine:
         with self._lock:
@@ -224,7 +234,11 @@ class Engines:
                     SELECT_IDLE_MS / SECOND_MS, partial(self._retire, engine)
                 )
                 return
-        engine.end()
+        engine.kill()
+        try:
+            self.threads.submit(engine.end)  # not here: loops of others wait
+        except RuntimeError:
+            engine.end()  # the program ends
 
     def _retire(self, engine: Engine) -> None:
         with self._lock:

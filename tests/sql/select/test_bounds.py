@@ -220,7 +220,9 @@ def test_caller_that_gives_up_ends_the_statement(
         with pytest.raises(asyncio.CancelledError):
             await endless
         took = time.monotonic() - started
-        assert not Path(f"/proc/{engine.pid}").exists()
+        while Path(f"/proc/{engine.pid}").exists():  # killed, and to be gone at once
+            await asyncio.sleep(0.01)
+            assert time.monotonic() - started < 5
         await select(connected, "SELECT 1", engines=small)
         return took
 

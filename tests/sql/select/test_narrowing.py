@@ -117,12 +117,20 @@ groups = st.builds(
     st.integers(0, 3),
 )
 joins = st.builds(
-    "SELECT t.offset, u.offset, u.partition FROM topic('random') t {} topic('random') u ON "
-    "t.sequence = u.sequence {} {} ORDER BY t.sequence, u.sequence".format,
-    st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "ASOF JOIN"]),
-    st.sampled_from(["", "AND u.offset > 3", "AND t.sequence >= u.sequence"]),
-    st.sampled_from(["", "WHERE u.offset > 7", "WHERE t.offset < 9 AND u.partition = 1"]),
-)
+    "SELECT t.offset, u.offset, u.partition FROM topic('random') t {} {} ORDER BY t.sequence, "
+    "u.sequence".format,
+    st.sampled_from(
+        [f"{kind} topic('random') u ON t.sequence = u.sequence AND u.offset > 3"
+         for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "INNER JOIN")]
+        + ["ASOF JOIN topic('random') u ON t.partition = u.partition AND t.sequence >= u.sequence",
+           "ASOF LEFT JOIN topic('random') u ON t.sequence > u.sequence",
+           "POSITIONAL JOIN topic('random') u", "CROSS JOIN topic('random') u",
+           "SEMI JOIN (SELECT * FROM topic('random') u WHERE u.offset < 9) u USING (sequence)"]
+    ),
+    st.sampled_from(
+        ["", "WHERE u.offset > 7", "WHERE t.offset < 9 AND u.partition = 1", "WHERE u.offset < 5"]
+    ),
+)  # fmt: skip
 nested = st.builds(
     "WITH x AS (SELECT * FROM topic('random') t {} {} {}) SELECT count(*), sum(offset) FROM x "
     "WHERE offset < {}".format,
@@ -146,7 +154,7 @@ results = st.builds(
     ),
     limits,
 )  # fmt: skip
-queries = st.one_of(plain_queries, plain_queries, groups, joins, nested, items, results)
+queries = st.one_of(plain_queries, plain_queries, joins, groups, joins, nested, items, results)
 
 
 def outcome(run: Callable[..., Any], text: str, **bounds: int) -> object:

@@ -14,7 +14,7 @@ import pytest
 
 import queueber
 from queueber.errors import InvalidArgument, NotFound
-from queueber.sql.select import Engines
+from queueber.sql.select import Engines, SelectBounds
 from tests.sql.select.conftest import Run
 
 FILE_QUERIES = [
@@ -259,6 +259,7 @@ def test_the_engine_gets_no_secret_of_the_environment(
     own = Engines()
     try:
         engine = own._take()
+        engine.ask("SELECT 1", "[]", SelectBounds())
         found = Path(f"/proc/{engine.pid}/environ").read_bytes()
         engine.end()
     finally:

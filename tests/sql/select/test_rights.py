@@ -3,8 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 import queueber
 from queueber.errors import NotFound
 from queueber.sql.select import Engines, SelectResult, select
@@ -68,17 +66,3 @@ def test_reader_sees_only_its_queues_and_topics(
     assert str(seen[8]).replace("other", "nix") == str(seen[9])
     assert [each.rows for each in nothing[:6] if isinstance(each, SelectResult)] == [[]] * 6
     assert [type(each) for each in nothing[7:]] == [NotFound] * 7
-
-
-def test_wrong_token_is_refused(
-    tmp_path: Path, engines: Engines, loop: asyncio.AbstractEventLoop
-) -> None:
-    tokens = tmp_path / "tokens.toml"
-    add_token(tokens, "admin")
-    with (
-        running_server("--tokens-file", str(tokens)) as server,
-        pytest.raises(queueber.Unauthenticated),
-    ):
-        loop.run_until_complete(
-            outcomes(server.address, "qbr_000000000000_" + "x" * 43, engines, ["SELECT 1"])
-        )

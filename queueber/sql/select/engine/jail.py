@@ -2,6 +2,7 @@
 
 import os
 import resource
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -15,6 +16,9 @@ class Jail:
     def __init__(self, memory_bytes: int) -> None:
         most = _address_space() + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        # On a machine that has no memory left, this process goes before the gateway does.
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
         # Files of what was loaded: the schemas, and folders that Cap'n Proto keeps open.
         os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         # Neither a file, a socket, a pipe nor an event can be opened above standard error.
