@@ -21,6 +21,7 @@ PAGES = [
     "README.md",
     "docs/cli.md",
     "docs/security.md",
+    "docs/routes.md",
     "docs/topics.md",
     "docs/sql-select.md",
     "docs/http.md",

@@ -51,7 +51,7 @@ async def execute(
     those before it have happened, and a note of the error says which one it was.
     """
     bounds = bounds or Bounds()
-    if isinstance(text, str) and len(text) > _LONG_CHARS:
+    if len(text) > _LONG_CHARS:
         # What takes milliseconds must not keep others who share the loop from theirs.
         statements = await asyncio.to_thread(parse, text, params, bounds)
     else:

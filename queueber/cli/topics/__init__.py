@@ -13,6 +13,7 @@ from queueber.cli.topics.group_commands import (
 from queueber.cli.topics.lifecycle import close, configure, create, delete, describe, fork, trim
 from queueber.cli.topics.publish import publish
 from queueber.cli.topics.read import read
+from queueber.cli.topics.sources import add_source, drop_source
 from queueber.cli.topics.tail import tail
 
 
@@ -34,6 +35,6 @@ def topic() -> None:
 
 for _command in (
     create, configure, publish, read, tail, describe, groups, create_group, delete_group,
-    pause_group, resume_group, reset, trim, close, fork, delete,
+    pause_group, resume_group, reset, add_source, drop_source, trim, close, fork, delete,
 ):  # fmt: skip
     topic.add_command(_command)

@@ -12,7 +12,7 @@ from queueber.cli.topics.settings import settings_flags, settings_rows, to_argum
 from queueber.cli.topics.start_flags import start_flags, to_start
 from queueber.errors import InvalidArgument, NotFound
 from queueber.limits import TOPIC_PARTITIONS_MAX
-from queueber.model import TopicInfo
+from queueber.model import Source, TopicInfo
 
 _PARTITIONS = count_flag(
     "--partitions",
@@ -94,6 +94,7 @@ def _echo_info(target: Target, info: TopicInfo) -> None:
         *([("fork of", info.parent)] if info.parent else []),
         ("forks", f"{info.forks:,}"),
         ("groups", ", ".join(info.groups) or "none"),
+        *[("source", _source(each)) for each in info.sources],
         *([("expires", to_time(info.expires_at_ms))] if info.expires_at_ms else []),
     ]
     for at, each in enumerate(info.partitions):
@@ -101,6 +102,12 @@ def _echo_info(target: Target, info: TopicInfo) -> None:
         age = f", {to_duration(each.last_ms - each.oldest_ms)} long" if each.oldest_ms else ""
         rows.append((f"partition {at}", reach + age))
     target.echo_table((f"topic {info.name}", ""), rows, info)
+
+
+def _source(source: Source) -> str:
+    where = f" where {source.where}" if source.where else ""
+    by = f" by {source.partition_by}" if source.partition_by else ""
+    return f"{source.queue} on {source.on}{where}{by}, {source.payload}"
 
 
 @click.command()

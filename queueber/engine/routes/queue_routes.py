@@ -77,6 +77,7 @@ class QueueRoutes:
         if routes is None:
             return
         gathered = self._log.gathered(tx)
+        known: dict[tuple[int, int], _Told] = {}
         for at, item_id in enumerate(ids):
             item = _Item(
                 item_id,
@@ -86,9 +87,11 @@ class QueueRoutes:
             )
             delay_ms = items.delays_ms[at] if items.delays_ms else 0
             priority = items.priorities[at] if items.priorities else PRIORITY_DEFAULT
-            state = State.DELAYED if delay_ms else State.READY
-            told = _Told(Change.ADDED, 1, state, priority, items.batch, None, _no_diff)
-            told.diff = _diff_of_new(told, tx.now_ms + delay_ms if delay_ms else None)
+            told = known.get((delay_ms, priority))
+            if told is None:
+                told = known[delay_ms, priority] = _told_of_new(
+                    items.batch, priority, tx.now_ms + delay_ms if delay_ms else None
+                )
             for route in routes:
                 self._tell(gathered, route, told, item)
 
@@ -177,24 +180,23 @@ def _payload(
         diff = told.diff(item)
         if gathered.has_room(len(diff)):
             return diff, wanted
-    return to_json({"id": item.item_id.hex(), "key": item.key or None}), EventPayload.KEY
+    key = to_json(item.key) if item.key else b"null"
+    return b'{"id":"%b","key":%b}' % (item.item_id.hex().encode(), key), EventPayload.KEY
 
 
 # --- what changed ---------------------------------------------------------------------------------
 
 
-def _no_diff(_: _Item) -> bytes:
-    return b""
+def _told_of_new(batch: str, priority: int, visible_at_ms: int | None) -> _Told:
+    state = State.READY if visible_at_ms is None else State.DELAYED
 
-
-def _diff_of_new(told: _Told, visible_at_ms: int | None) -> Callable[[_Item], bytes]:
     def diff(item: _Item) -> bytes:
         fields: dict[str, object] = {
-            "state": told.state.value,
-            "attempt": told.attempt,
-            "priority": told.priority,
+            "state": state.value,
+            "attempt": 1,
+            "priority": priority,
             "key": item.key or None,
-            "batch": told.batch or None,
+            "batch": batch or None,
             "visible_at_ms": visible_at_ms,
             "attributes": dict(item.attributes) or None,
             "bytes": len(item.contents),
@@ -202,7 +204,7 @@ def _diff_of_new(told: _Told, visible_at_ms: int | None) -> Callable[[_Item], by
         }
         return to_json({name: [None, each] for name, each in fields.items() if each is not None})
 
-    return diff
+    return _Told(Change.ADDED, 1, state, priority, batch, None, diff)
 
 
 def _text(contents: bytes) -> str | None:

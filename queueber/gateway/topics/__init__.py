@@ -2,7 +2,16 @@
 
 from dataclasses import replace
 
-from queueber.gateway.topics import groups, operate, publish, read, tails, together, topic_list
+from queueber.gateway.topics import (
+    groups,
+    operate,
+    publish,
+    read,
+    sources,
+    tails,
+    together,
+    topic_list,
+)
 from queueber.gateway.topics.named_topic import trying_twice
 
 _ROUTES = (
@@ -11,6 +20,7 @@ _ROUTES = (
     *read.ROUTES,
     *tails.ROUTES,
     *operate.ROUTES,
+    *sources.ROUTES,
     *groups.ROUTES,
     *together.ROUTES,
 )

@@ -176,7 +176,7 @@ class Engine:
         )
 
 
-class EngineLate(QueueberError):
+class EngineLate(Unavailable):
     """The deadline has passed."""
 
 

@@ -171,6 +171,27 @@ def test_topics_are_created_described_listed_and_deleted(cli: Cli) -> None:
     assert cli("topics", "life/") == Outcome(1, "", "")
 
 
+def test_sources_are_added_shown_and_dropped(cli: Cli, client: queueber.Client) -> None:
+    client.queue("sourced").add([b"a"])
+    client.create_topic("events")
+    added = ("topic", "add-source", "events", "sourced", "--on", "insert", "--where", "a = 1")
+    assert cli(*added).stdout == "events  gets inserts of sourced\n"
+    assert cli(*added).stdout == "events  gets inserts of sourced already\n"
+    assert cli(*added, "--payload", "full").code == 4
+    assert "ends too early" in cli(*added[:-1], "a =").stderr
+    assert rows_of(cli("topic", "describe", "events").stdout)["source"] == (
+        "sourced on insert where a = 1, key"
+    )
+    (told,) = objects(cli("topic", "describe", "events", "--json"))
+    assert told["sources"] == [
+        {"queue": "sourced", "on": "insert", "where": "a = 1", "partitionBy": "", "payload": "key"}
+    ]
+
+    dropped = ("topic", "drop-source", "events", "sourced")
+    assert cli(*dropped).stdout == "events  1 source dropped\n"
+    assert objects(cli(*dropped, "--json")) == [{"dropped": 0}]
+
+
 def test_a_topic_is_closed_and_forked(
     cli: Cli, client: queueber.Client, topic: queueber.Topic
 ) -> None:
