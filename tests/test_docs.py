@@ -33,6 +33,8 @@ from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams import found, headers
 from queueber.gateway.streams.live import event_stream
 from queueber.schema import wire
+from queueber.sql.bounds import Bounds
+from queueber.sql.settings import CREATED
 from queueber.testing import ServerProcess, running_server
 from queueber.wire.flow import _HELD_BACK as HELD_BACK
 from queueber.wire.flow import State as FlowState
@@ -335,6 +337,29 @@ def test_the_limits_of_streams_are_those_of_the_code() -> None:
             headers._NUMBER_MAX,
         )
     ]
+
+
+def test_the_limits_of_sql_are_those_of_the_code() -> None:
+    bounds = Bounds()
+
+    assert [row[1] for row in table("sql.md", "## Bounds")] == [
+        f"{limit:,.0f}"
+        for limit in (
+            bounds.chars_max,
+            bounds.statements_max,
+            bounds.params_max,
+            bounds.rows_max,
+            bounds.answer_bytes_max,
+            bounds.seconds_max,
+        )
+    ]
+
+
+def test_every_setting_of_a_topic_can_be_written_in_sql() -> None:
+    told = section("sql.md", "### Settings")
+
+    assert {*TopicArguments.__annotations__} <= {*CREATED.settings}
+    assert [name for name in CREATED.settings if f"`{name}`" not in told] == []
 
 
 def test_the_settings_of_topics_are_all_told() -> None:

@@ -1,4 +1,4 @@
-"""Turns: so many statements at a time, so many that wait, first come, first served."""
+"""Which statements run: so many at a time, so many that wait, first come, first served."""
 
 import threading
 from collections import deque
@@ -8,7 +8,7 @@ from queueber.errors import Unavailable
 from queueber.sql.select.awaiting import wait_in_loop
 
 
-class Turns:
+class Admission:
     """May be used from programs of any loop, and from several threads."""
 
     def __init__(self, running_max: int, waiting_max: int) -> None:
