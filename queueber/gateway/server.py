@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import ssl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -67,13 +67,20 @@ async def run_gateway(
     serving = asyncio.ensure_future(server._serve([listening]))
     stopping = asyncio.ensure_future(stop.wait())
     log.info("gateway_listening", address=address_of(listening), server=settings.server)
-    await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    ends: set[asyncio.Future[Any]] = {serving, stopping}
+    if door is not None:
+        ends.add(door.ended)
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    has_died = door is not None and door.ended.done()
     stopping.cancel()
     server.should_exit = True
     # Both at once: the clients that they share are closed when the last request is answered.
     app.holds_clients = None if door is None else asyncio.ensure_future(door.stop())
     await serving
     log.info("gateway_stopped")
+    if has_died:
+        # Whoever has started this process starts it again.
+        raise QueueberError("gRPC has ended by itself, which is a bug of it or of the gateway")
 
 
 def _grpc_door(app: Gateway) -> "GrpcDoor | None":
