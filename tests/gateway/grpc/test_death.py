@@ -14,9 +14,15 @@ from queueber.sockets import address_of, hold_port, listen
 
 async def _run_with_a_door_that_dies(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     doors: list[GrpcDoor] = []
+    is_started = asyncio.Event()
+
+    class Door(GrpcDoor):
+        async def start(self) -> None:
+            await super().start()
+            is_started.set()
 
     def make(app: Gateway) -> GrpcDoor:
-        doors.append(GrpcDoor(app))
+        doors.append(Door(app))
         return doors[0]
 
     monkeypatch.setattr(server, "_grpc_door", make)
@@ -24,8 +30,7 @@ async def _run_with_a_door_that_dies(monkeypatch: pytest.MonkeyPatch, address: s
     running = asyncio.ensure_future(
         server.run_gateway(settings, listen("127.0.0.1", 0), asyncio.Event())
     )
-    while not doors or not doors[0]._tasks:
-        await asyncio.sleep(0.01)
+    await is_started.wait()
     await doors[0]._server.stop(None)
     async with asyncio.timeout(30):
         await running
