@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import uvicorn
 
@@ -19,8 +19,15 @@ from queueber.limits import SECOND_MS
 from queueber.sockets import BACKLOG, address_of
 from queueber.tls import ServerTls
 
-if TYPE_CHECKING:  # its packages are those of an extra
-    from queueber.gateway.grpc.server import GrpcDoor
+
+class Door(Protocol):
+    """Another port of the gateway."""
+
+    ended: "asyncio.Future[bool]"
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def reload(self) -> None: ...
 
 
 class _Server(uvicorn.Server):
@@ -83,7 +90,7 @@ async def run_gateway(
         raise QueueberError("gRPC has ended by itself, which is a bug of it or of the gateway")
 
 
-def _grpc_door(app: Gateway) -> "GrpcDoor | None":
+def _grpc_door(app: Gateway) -> Door | None:
     if app.settings.grpc is None:
         return None
     # Its core writes a line of its own for every wrong request; what matters is in our log.
@@ -93,7 +100,7 @@ def _grpc_door(app: Gateway) -> "GrpcDoor | None":
     return GrpcDoor(app)
 
 
-def _tls_context(settings: GatewaySettings, door: "GrpcDoor | None") -> ssl.SSLContext | None:
+def _tls_context(settings: GatewaySettings, door: Door | None) -> ssl.SSLContext | None:
     """The context of the HTTP port. On SIGHUP its files are read again, for new connections, and
     so does gRPC."""
     if settings.tls_certificate is None:
