@@ -1,7 +1,6 @@
 """Parse: a filter's text to conditions, once. The grammar is `filter.lark`."""
 
 import math
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -188,11 +187,10 @@ def _name(name: str) -> str:
 
 
 def _number(digits: str) -> int | float:
-    parse: Callable[[str], int | float] = int if digits.lstrip("+-").isdigit() else float
-    number = parse(digits)
+    number = float(digits)
     if not math.isfinite(number):
         raise _BadLiteral(f"{_shown(str(digits))} is too large for a number")
-    return number
+    return int(digits) if digits.lstrip("+-").isdigit() else number
 
 
 class _Nothing:

@@ -78,6 +78,7 @@ def test_contents_that_are_no_json_or_too_large_have_no_fields(contents: bytes) 
      ("a == 1", "character 4 is not expected: '= 1'"), ("a = 'x", "character 5 is not expected"),
      ("a = 1; DROP TABLE b", "character 6"), ("(a = 1", "ends too early"), ("1", "ends too early"),
      ("a.b. = 2", "character 6"), ("a = 1e999", "too large for a number"),
+     ("a = " + "9" * 400, "too large for a number"),
      ("a LIKE 'x!' ESCAPE '!'", "ends with its escape character"),
      ("a LIKE 'x' ESCAPE '!!'", "give one character"), ("a IN ()", "character 7"),
      ("a LIKE '" + "x" * 201 + "'", "the limit is 200"),

@@ -92,8 +92,7 @@ class QueueRoutes:
                 told = known[delay_ms, priority] = _told_of_new(
                     items.batch, priority, tx.now_ms + delay_ms if delay_ms else None
                 )
-            for route in routes:
-                self._tell(gathered, route, told, item)
+            self._tell_all(gathered, routes, told, item)
 
     # --- items that change ------------------------------------------------------------------------
 
@@ -110,8 +109,7 @@ class QueueRoutes:
             told = self._told(move)
             needs_contents = any(each.needs_contents for each in routes)
             for item in reader.items(move.run, needs_contents=needs_contents):
-                for route in routes:
-                    self._tell(gathered, route, told, item)
+                self._tell_all(gathered, routes, told, item)
 
     def _told(self, move: Moved) -> _Told:
         mark = move.run.mark
@@ -128,11 +126,28 @@ class QueueRoutes:
 
     # --- events -----------------------------------------------------------------------------------
 
-    def _tell(self, gathered: Gathered, route: Route, told: _Told, item: _Item) -> None:
-        item_id, key, attributes, contents = item
+    def _tell_all(
+        self, gathered: Gathered, routes: Sequence[Route], told: _Told, item: _Item
+    ) -> None:
+        view: RecordView | None = None
+        for route in routes:
+            if view is None and route.looks_at_items:
+                # One for all routes: it parses the contents once.
+                view = RecordView(self._fields(told, item), item.attributes, item.contents)
+            self._tell(gathered, route, told, item, view)
+
+    def _tell(
+        self,
+        gathered: Gathered,
+        route: Route,
+        told: _Told,
+        item: _Item,
+        view: RecordView | None,
+    ) -> None:
+        item_id, key, attributes, _ = item
         text: str | None = None
         if route.looks_at_items:
-            view = RecordView(self._fields(told, item), attributes, contents)
+            assert view is not None
             if route.where is not None and not route.where.matches(view):
                 return
             text = route.partition_text(view) if route.partition_by else None

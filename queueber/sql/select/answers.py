@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from queueber.errors import InvalidArgument
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -28,16 +30,32 @@ def rows_of(batches: Iterable[pa.RecordBatch], columns: Sequence[Column]) -> lis
     rows: list[tuple[Any, ...]] = []
     for batch in batches:
         values = [
-            [None if value is None else convert(value) for value in column.to_pylist()]
-            for convert, column in zip(converters, batch.columns, strict=True)
+            [None if value is None else convert(value) for value in _listed(column, told)]
+            for convert, column, told in zip(converters, batch.columns, columns, strict=True)
         ]
         rows += zip(*values, strict=True)
     return rows
 
 
+def _listed(values: pa.Array, column: Column) -> list[Any]:
+    try:
+        found: list[Any] = values.to_pylist()
+    except (OverflowError, ValueError):
+        # DuckDB has infinite times, years that Python does not have, and nanoseconds.
+        raise InvalidArgument(
+            f"sql: column {column.name!r} has a time outside the years 1 to 9999, or parts of a "
+            "microsecond; cast it to VARCHAR"
+        ) from None
+    return found
+
+
 def _converter(kind: str) -> Callable[[Any], Any]:
-    if kind in {"HUGEINT", "UHUGEINT"}:
+    if kind == "HUGEINT":
         return int
+    if kind == "UHUGEINT":
+        return _unsigned
+    if kind == "BIT":
+        return _bits
     if kind.startswith("MAP(") and not kind.endswith("]"):
         return _mapping
     if kind in _SIMPLE:
@@ -53,6 +71,16 @@ _SIMPLE = {
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _unsigned(value: Decimal) -> int:
+    """Arrow has no such numbers: the upper half of them comes as negative ones."""
+    return int(value) % (1 << 128)
+
+
+def _bits(value: bytes) -> str:
+    """The first byte says how many bits before the first one are not used."""
+    return "".join([f"{each:08b}" for each in value[1:]])[value[0] :]
 
 
 def _value(value: Any) -> Any:

@@ -171,8 +171,8 @@ class Engine:
 
     def _no_memory(self) -> QueueberError:
         return ResourceExhausted(
-            f"the SELECT needs more than {self._memory_bytes // MIB} MiB of memory; let it read "
-            "fewer rows or columns, or group by fewer values"
+            f"sql: the SELECT needs more than {self._memory_bytes // MIB} MiB of memory; let it "
+            "read fewer rows or columns, or group by fewer values"
         )
 
 

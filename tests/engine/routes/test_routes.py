@@ -105,6 +105,27 @@ def test_filters_are_parsed_once(rig: RouteRig, monkeypatch: pytest.MonkeyPatch)
 # --- partitions and sizes -------------------------------------------------------------------------
 
 
+def test_contents_are_parsed_once_for_all_routes(
+    rig: RouteRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+
+    def noted(contents: bytes) -> object:
+        parsed.append(contents)
+        return json.loads(contents)
+
+    monkeypatch.setattr("queueber.filters.record_view.parse_json", noted)
+    rig.run(rig.topics.create, "other", TopicSettings())
+    other = rig.topics.get("other", rig.now_ms)
+    rig.route(On.INSERT, where="a = 1")
+    rig.route(On.INSERT, where="a > 1 AND a < 3", partition_by="a", topic=other)
+
+    rig.add(b'{"a":1}', b'{"a":2}')
+
+    assert parsed == [b'{"a":1}', b'{"a":2}']
+    assert (len(rig.events()), len(rig.events(topic=other))) == (1, 1)
+
+
 def test_partitions_are_chosen_by_the_key_or_by_fields() -> None:
     rig = RouteRig(partitions=4)
     rig.route(On.INSERT, partition_by="(user, attributes.region)")

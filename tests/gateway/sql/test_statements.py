@@ -57,6 +57,7 @@ def test_success_has_a_result_for_each_statement(gateway: GatewayProcess, topic:
         ("DROP TOPIC nowhere", [], 404, "TABLE_NOT_FOUND", "none named nowhere"),
         ("CLEAR TOPIC nowhere", [], 404, "TABLE_NOT_FOUND", "nowhere"),
         ("CREATE TOPIC a PARTITIONS 1000", [], 400, "SQL_EXECUTION_ERROR", "partitions"),
+        ("SELECT repeat('x', 2000000000)", [], 413, "SQL_EXECUTION_ERROR", "MiB of memory"),
         ('CREATE TOPIC "ä"', [], 400, "SQL_EXECUTION_ERROR", "is not the name of a topic"),
     ],
 )

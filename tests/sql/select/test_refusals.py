@@ -125,6 +125,9 @@ OTHER_QUERIES = [
     "SELECT nix FROM topic('t')",
     "SELECT 'a'::INT",
     "SELECT 1 + 'a'",
+    "SELECT 'infinity'::TIMESTAMP",
+    "SELECT ['-infinity'::DATE]",
+    "SELECT '290000-01-01'::DATE",
     "SELECT 1 \0",
     "SELECT '\ud800'",
 ]

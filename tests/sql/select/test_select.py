@@ -213,6 +213,14 @@ def test_values_of_every_type_come_back_plain(run: Run) -> None:
     ]  # fmt: skip
 
 
+def test_numbers_and_bits_that_arrow_does_not_have_come_back_as_they_are(run: Run) -> None:
+    largest = (1 << 128) - 1
+
+    assert rows(run, f"SELECT {largest}::UHUGEINT, 5::UHUGEINT, '010101'::BIT") == [
+        (largest, 5, "010101"),
+    ]
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -38,7 +38,7 @@ class Budget:
     def _refusal(self, found: str, kind: str, subject: str) -> ResourceExhausted:
         what = f"{kind}({subject!r})" if subject else kind
         return ResourceExhausted(
-            f"the SELECT would read {found}, and has come to {what}; the limit is "
+            f"sql: the SELECT would read {found}, and has come to {what}; the limit is "
             f"{self._bounds.table_rows} rows and {self._bounds.table_bytes // MIB} MiB; "
             f"{_ADVICE.get(kind, _OTHER_ADVICE)}"
         )
