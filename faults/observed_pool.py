@@ -9,7 +9,7 @@ from faults import records
 from faults.recorder import Recorder
 from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
-from queueber.worker.pool import Pool, run_loop
+from queueber.worker.pool.pool import Pool, run_loop
 from queueber.worker.progress import make_event_logger
 from queueber.worker.worker_settings import Handler, WorkerSettings
 

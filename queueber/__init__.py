@@ -105,8 +105,8 @@ from queueber.model import (
 )
 from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
+from queueber.worker.handlers.work_item import Retry, WorkItem
 from queueber.worker.progress import WorkerStats
-from queueber.worker.work_item import Retry, WorkItem
 from queueber.worker.worker import Worker
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from queueber.clock import Clock, SystemClock
 from queueber.limits import SECOND_MS
-from queueber.worker.work_item import WorkItem
+from queueber.worker.handlers.work_item import WorkItem
 
 _FAILURE_EVERY_MS = SECOND_MS
 _IDS_LOGGED_MAX = 20

@@ -14,8 +14,8 @@ from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
 from queueber.tls import TlsOptions, to_tls
+from queueber.worker.handlers.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.progress import EventLogger, WorkerStats, make_event_logger, showing_progress
-from queueber.worker.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.worker_settings import (
     Handler,
     LoopName,
@@ -134,7 +134,7 @@ class Worker:
 
         Raises `Unavailable` if the server cannot be reached at the start; later the worker retries.
         """
-        from queueber.worker.worker_process import check_main_guard
+        from queueber.worker.processes.worker_process import check_main_guard
 
         check_main_guard()
         _check_no_loop_runs()
@@ -178,10 +178,10 @@ class Worker:
 
 def _make_run(settings: WorkerSettings, log: EventLogger) -> _Run:
     if settings.processes:
-        from queueber.worker.supervisor import Supervisor
+        from queueber.worker.processes.supervisor import Supervisor
 
         return Supervisor(settings, log)
-    from queueber.worker.pool import InProcessRun
+    from queueber.worker.pool.pool import InProcessRun
 
     return InProcessRun(settings, log)
 

@@ -16,7 +16,7 @@ from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.transport.identity import Token
 from queueber.errors import InvalidArgument
 from queueber.tls import TlsOptions
-from queueber.worker.work_item import Deserializer, Serializer, WorkItem
+from queueber.worker.handlers.work_item import Deserializer, Serializer, WorkItem
 
 Handler = Callable[[WorkItem], object]
 OnLeaseLost = Callable[[WorkItem], object]

@@ -9,8 +9,8 @@ import pytest
 
 import queueber
 from queueber.testing import ServerProcess
-from queueber.worker.background import Background, first_of
-from queueber.worker.pool import Pool
+from queueber.worker.pool.background import Background, first_of
+from queueber.worker.pool.pool import Pool
 from queueber.worker.progress import make_event_logger
 
 

@@ -5,7 +5,7 @@ import pytest
 import queueber
 from queueber.client import Item
 from queueber.limits import ERROR_BYTES_MAX
-from queueber.worker.work_item import Failed, HeldLease, WorkItem, failure_of, make_call
+from queueber.worker.handlers.work_item import Failed, HeldLease, WorkItem, failure_of, make_call
 from tests.worker import samples
 
 ITEM = WorkItem(Item(b"i" * 16, b'{"a": 1}', attempt=2, key="k"), HeldLease(b"l" * 16, 1, 0.0))

@@ -5,8 +5,8 @@ from structlog.testing import capture_logs
 
 from queueber.client import Item
 from queueber.clock import ManualClock
+from queueber.worker.handlers.work_item import HeldLease, WorkItem
 from queueber.worker.progress import FailureLog
-from queueber.worker.work_item import HeldLease, WorkItem
 
 
 def item(number: int) -> WorkItem:

@@ -2,8 +2,8 @@
 
 from queueber.client import Item
 from queueber.limits import ERROR_BYTES_MAX
-from queueber.worker.reporter import reports_of
-from queueber.worker.work_item import Failed, HeldLease, Unfinished, WorkItem
+from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
+from queueber.worker.pool.reporter import reports_of
 
 LEASE, OTHER = HeldLease(b"l" * 16, 3, 0.0), HeldLease(b"m" * 16, 3, 0.0)
 ITEMS = [WorkItem(Item(bytes([number]) * 16, b"x"), LEASE) for number in range(5)]

@@ -7,8 +7,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from queueber.errors import Unavailable
+from queueber.worker.pool.server_health import ServerHealth
 from queueber.worker.progress import Counters
-from queueber.worker.server_health import ServerHealth
 
 
 def run_with_health(use: Callable[[ServerHealth], None]) -> tuple[Counters, list[str]]:

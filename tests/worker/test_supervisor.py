@@ -10,8 +10,8 @@ import structlog
 
 import queueber
 from queueber.testing import ServerProcess
-from queueber.worker import supervisor
-from queueber.worker.supervisor import WorkersDied
+from queueber.worker.processes import supervisor
+from queueber.worker.processes.supervisor import WorkersDied
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, left_in, results_of, running
 

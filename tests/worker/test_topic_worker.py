@@ -8,7 +8,7 @@ import pytest
 import queueber
 from queueber import InvalidArgument, Worker
 from queueber.testing import ServerProcess, running_server
-from queueber.worker.source import WorkMessage
+from queueber.worker.pool.source import WorkMessage
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """The item that a handler gets."""
 
 from queueber.client import Item
+from queueber.worker.handlers.work_item import HeldLease, WorkItem
 from queueber.worker.progress import logged_ids
-from queueber.worker.work_item import HeldLease, WorkItem
 
 
 def work_item(number: int = 1) -> WorkItem:

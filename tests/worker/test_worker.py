@@ -12,8 +12,8 @@ import structlog
 
 import queueber
 from queueber.testing import ServerProcess
+from queueber.worker.processes.worker_process import Logged, _short
 from queueber.worker.progress import Rate, to_line
-from queueber.worker.worker_process import Logged, _short
 from queueber.worker.worker_settings import is_coroutine_function
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, running

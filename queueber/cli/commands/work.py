@@ -113,7 +113,7 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
     With --json the counters are printed at the end: {"done": 3, "failed": 0, "refused": 0, ...}.
     """
     from queueber.logs import configure_logs
-    from queueber.worker.supervisor import WorkersDied
+    from queueber.worker.processes.supervisor import WorkersDied
     from queueber.worker.worker import Worker
 
     if os.getcwd() not in sys.path:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from queueber.client import AsyncQueue
 from queueber.client.transport.backoff import Retries
 from queueber.errors import NotFound, QueueberError
-from queueber.worker.background import first_of
+from queueber.worker.handlers.work_item import HeldLease
+from queueber.worker.pool.background import first_of
 from queueber.worker.progress import Counters, EventLogger
-from queueber.worker.work_item import HeldLease
 
 _LOG_AGAIN_SECONDS = 60.0
 """A server that refuses some calls and answers others is logged at most this often."""

@@ -9,8 +9,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from queueber.worker import spans, work_item
-from queueber.worker.work_item import Failed, HeldLease, Outcome, Unfinished, WorkItem
+from queueber.worker.handlers import spans, work_item
+from queueber.worker.handlers.work_item import Failed, HeldLease, Outcome, Unfinished, WorkItem
 from queueber.worker.worker_settings import WorkerSettings, is_coroutine_function
 
 Finished = tuple[WorkItem, Outcome]
@@ -31,7 +31,7 @@ def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> "Runner":
         return ThreadRunner(call, settings.concurrency, on_finished)
     handler = spans.traced_async(handler, settings.source)
     if settings.loop == "trio":
-        from queueber.worker import trio_runner
+        from queueber.worker.handlers import trio_runner
 
         async_call = work_item.make_async_call(handler, *codecs, trio_runner.is_cancellation)
         return trio_runner.TrioRunner(async_call, settings.concurrency, on_finished)

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
-from queueber.worker.background import Background, first_of
-from queueber.worker.poller import Poller
+from queueber.worker.handlers.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
+from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
+from queueber.worker.pool.background import Background, first_of
+from queueber.worker.pool.poller import Poller
+from queueber.worker.pool.reporter import SENDERS, Reporter
+from queueber.worker.pool.server_health import Heartbeat, ServerHealth
+from queueber.worker.pool.source import open_source, work_items
 from queueber.worker.progress import Counters, EventLogger, FailureLog, WorkerStats, logged_ids
-from queueber.worker.reporter import SENDERS, Reporter
-from queueber.worker.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
-from queueber.worker.server_health import Heartbeat, ServerHealth
-from queueber.worker.source import open_source, work_items
-from queueber.worker.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
 _RETRY_SECONDS = 1.0

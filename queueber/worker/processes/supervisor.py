@@ -12,10 +12,10 @@ from queueber.client import connect
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
-from queueber.worker import worker_process
+from queueber.worker.pool.source import create_source
+from queueber.worker.processes import worker_process
+from queueber.worker.processes.worker_process import STOP, STOP_NOW, Ended, Logged
 from queueber.worker.progress import EventLogger, WorkerStats, sum_stats, totals_of
-from queueber.worker.source import create_source
-from queueber.worker.worker_process import STOP, STOP_NOW, Ended, Logged
 from queueber.worker.worker_settings import WorkerSettings
 
 _WAIT_SECONDS = 1.0

@@ -9,7 +9,7 @@ from typing import Any
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, Client
 from queueber.client.arguments import values
 from queueber.errors import AlreadyExists
-from queueber.worker.work_item import HeldLease, WorkItem
+from queueber.worker.handlers.work_item import HeldLease, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
 

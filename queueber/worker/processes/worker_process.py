@@ -15,10 +15,10 @@ from multiprocessing import process
 from multiprocessing.connection import Connection
 
 from queueber.errors import QueueberError
-from queueber.worker.background import first_of
-from queueber.worker.pool import Pool, run_loop
+from queueber.worker.handlers.work_item import TIMEOUT_SECONDS_MAX
+from queueber.worker.pool.background import first_of
+from queueber.worker.pool.pool import Pool, run_loop
 from queueber.worker.progress import WorkerStats
-from queueber.worker.work_item import TIMEOUT_SECONDS_MAX
 from queueber.worker.worker_settings import WorkerSettings
 
 STOP = "stop"

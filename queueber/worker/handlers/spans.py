@@ -10,7 +10,7 @@ from typing import Any
 
 from queueber.client.arguments.traces import TRACEPARENT, is_used
 from queueber.version import VERSION
-from queueber.worker.work_item import WorkItem
+from queueber.worker.handlers.work_item import WorkItem
 
 
 def traced(handler: Callable[[WorkItem], object], source: str) -> Callable[[WorkItem], object]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue
 from queueber.errors import NotFound, QueueberError
-from queueber.worker.background import first_of
+from queueber.worker.handlers.work_item import WorkItem
+from queueber.worker.pool.background import first_of
+from queueber.worker.pool.server_health import ServerHealth, new_retries
+from queueber.worker.pool.source import create_source_async
 from queueber.worker.progress import Counters, EventLogger
-from queueber.worker.server_health import ServerHealth, new_retries
-from queueber.worker.source import create_source_async
-from queueber.worker.work_item import WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
 _POLL_WAIT_SECONDS = 2.0

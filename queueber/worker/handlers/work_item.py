@@ -21,7 +21,7 @@ TIMEOUT_SECONDS_MAX = 7 * 24 * 3600
 _FRAMES_KEPT = 5
 """The innermost calls of a traceback: enough to find the line, little to store."""
 
-_WORKER_FOLDER = str(Path(__file__).parent)
+_WORKER_FOLDER = str(Path(__file__).parent.parent)
 
 
 @dataclass(slots=True, eq=False)

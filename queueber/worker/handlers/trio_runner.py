@@ -7,8 +7,13 @@ from concurrent.futures import Future
 
 import trio
 
-from queueber.worker.runners import CANCEL_SECONDS_MAX, AsyncCall, CoroutineRunner, OnFinished
-from queueber.worker.work_item import HeldLease, Outcome, Unfinished, WorkItem, failure_of
+from queueber.worker.handlers.runners import (
+    CANCEL_SECONDS_MAX,
+    AsyncCall,
+    CoroutineRunner,
+    OnFinished,
+)
+from queueber.worker.handlers.work_item import HeldLease, Outcome, Unfinished, WorkItem, failure_of
 
 
 def is_cancellation(error: BaseException) -> bool:
