@@ -105,6 +105,7 @@ from queueber.model import (
 )
 from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
+from queueber.worker.handlers.time_limit import HandlersStuck
 from queueber.worker.handlers.work_item import Retry, WorkItem
 from queueber.worker.progress import WorkerStats
 from queueber.worker.worker import Worker
@@ -139,6 +140,7 @@ __all__ = [
     "GroupInfo",
     "GroupKind",
     "GroupSettings",
+    "HandlersStuck",
     "Histories",
     "History",
     "Internal",

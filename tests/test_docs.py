@@ -44,7 +44,9 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPARK_SECONDS_MAX = 240.0
 """Of an example that starts Spark, some of them more than once, on a machine that is busy."""
 
-WORKER_LINE = re.compile(r"\[(info|warning) *\] (worker_(started|ended)|handler_failed) ")
+WORKER_LINE = re.compile(
+    r"\[(info|warning) *\] (worker_(started|ended)|handler_failed|handlers_stuck) "
+)
 """What a worker logs of itself on the standard error of a program that has set up no log."""
 
 

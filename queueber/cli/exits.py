@@ -56,7 +56,7 @@ FLAGS = {
         "items_max", "bytes_max", "item_bytes_max", "backoff_factor", "backoff_jitter",
         "result_bytes_max",
         "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
-        "concurrency", "processes", "prefetch", "loop", "serializer", "deserializer",
+        "concurrency", "processes", "prefetch", "timeout", "loop", "serializer", "deserializer",
         "shutdown_timeout", "connect_timeout", "attempts_max", "backoff", "format",
         "contents_column", "key_column", "priority_column", "delay_column", "visible_at_column",
         "attributes_column", "write_id",

@@ -31,6 +31,8 @@ class WorkerStats:
     """Failed attempts. The settings of the queue decide whether the item is retried."""
     died: int = 0
     """Failed attempts after which the item became a dead letter."""
+    timed_out: int = 0
+    """Failed attempts whose handler ran longer than its time limit."""
     refused: int = 0
     """Outcomes that came too late: the lease had ended, and another worker may have the item."""
     unknown: int = 0
@@ -45,6 +47,8 @@ class WorkerStats:
     """Items that are leased and wait for a free handler."""
     unreported: int = 0
     """Handled items whose outcome the server has not confirmed yet."""
+    stuck: int = 0
+    """Handlers that ran too long, cannot be ended and still run: so many fewer are at work."""
     processes: int = 0
     """Running processes."""
     connecting: int = 0
@@ -53,7 +57,9 @@ class WorkerStats:
     """Processes that reached the server before and cannot reach it now."""
 
 
-_TOTALS = ("done", "failed", "died", "refused", "unknown", "released", "abandoned")
+_TOTALS = (
+    "done", "failed", "died", "timed_out", "refused", "unknown", "released", "abandoned",
+)  # fmt: skip
 
 
 class Counters:
@@ -61,7 +67,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.done = self.failed = self.died = self.refused = self.unknown = self.released = 0
-        self.abandoned = self.unreported = 0
+        self.abandoned = self.unreported = self.timed_out = self.stuck = 0
         self.is_connected: bool | None = None
         """None until the first call was answered or failed."""
 
@@ -71,6 +77,7 @@ class Counters:
             in_flight=in_flight,
             waiting=waiting,
             unreported=self.unreported,
+            stuck=self.stuck,
             processes=1,
             connecting=int(self.is_connected is None),
             disconnected=int(self.is_connected is False),
@@ -174,6 +181,8 @@ def to_line(queue: str, stats: WorkerStats, rate: float) -> str:
     ]
     if stats.unknown:
         parts.append(f"{stats.unknown:,} unknown")
+    if stats.stuck:
+        parts.append(f"{stats.stuck:,} stuck")
     if stats.processes > 1:
         parts.append(f"{stats.processes} processes")
     parts.append(_connection(stats))

@@ -14,6 +14,7 @@ from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
 from queueber.tls import TlsOptions, to_tls
+from queueber.worker.handlers.time_limit import to_timeout
 from queueber.worker.handlers.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.progress import EventLogger, WorkerStats, make_event_logger, showing_progress
 from queueber.worker.worker_settings import (
@@ -60,8 +61,13 @@ class Worker:
     A result is bytes or None, or whatever `serializer` turns into bytes: a function, or "json".
     `deserializer` sets `item.value` from `item.contents` in the same way.
 
-    `lease`, `shutdown_timeout` and `connect_timeout` are numbers of seconds or `timedelta`s. `tls`
-    is as for `connect`.
+    `timeout` is how long a handler may take with one item; None: any time, and a handler that hangs
+    holds its item as long as the worker runs. When it is over, the item fails. A coroutine is
+    cancelled. A function cannot be ended: a worker process is replaced; without processes the
+    worker goes on with one handler fewer, and `run` raises `HandlersStuck` when none is left.
+
+    `timeout`, `lease`, `shutdown_timeout` and `connect_timeout` are numbers of seconds or
+    `timedelta`s. `tls` is as for `connect`.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class Worker:
         concurrency: int = 8,
         processes: int = 0,
         prefetch: int | None = None,
+        timeout: Duration | None = None,
         lease: Duration = 60,
         shutdown_timeout: Duration = 30,
         loop: LoopName = "asyncio",
@@ -102,6 +109,7 @@ class Worker:
             concurrency=concurrency,
             processes=processes,
             prefetch=concurrency if prefetch is None else prefetch,
+            timeout_seconds=to_timeout(timeout),
             lease_seconds=to_seconds("lease", lease, 0.001, LEASE_MS_MAX / SECOND_MS),
             shutdown_seconds=to_seconds("shutdown_timeout", shutdown_timeout),
             connect_seconds=to_seconds("connect_timeout", connect_timeout),

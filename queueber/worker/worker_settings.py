@@ -57,6 +57,10 @@ class WorkerSettings:
     serializer: Serializer | SerializerName | None
     deserializer: Deserializer | str | None
     on_lease_lost: OnLeaseLost | None
+    timeout_seconds: float | None = None
+    """How long a handler may run; None: without end."""
+    is_replaceable: bool = False
+    """The pool is in a worker process, which is replaced if a handler cannot be ended."""
     is_until_empty: bool = False
     """The run ends when no item is ready."""
     must_exist: bool = False

@@ -28,6 +28,8 @@ from tests.worker.conftest import WAIT_SECONDS, running
         ({"processes": -1}, "processes: -1 is outside 0 to 1000"),
         ({"prefetch": -1}, "prefetch: -1 is outside"),
         ({"lease": 0}, "lease: 0 is outside 0.001 to 604800 seconds"),
+        ({"timeout": 0}, "timeout: 0 is outside 0.01 to 604800 seconds"),
+        ({"timeout": "long"}, "timeout: 'long' is not a number of seconds"),
         ({"shutdown_timeout": "long"}, "shutdown_timeout: 'long' is not a number of seconds"),
         ({"loop": "curio"}, "loop: 'curio' is not one of asyncio, trio"),
         ({"loop": "trio"}, "loop: a plain function runs in threads"),

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import Exit
@@ -52,6 +52,11 @@ class _Stderr:
     default=60,
     show_default=True,
     help="Length of a lease. It is extended while handlers work.",
+)
+@click.option(
+    "--timeout",
+    type=seconds,
+    help="How long a handler may take with one item; then the item fails.  [default: no limit]",
 )
 @click.option(
     "--loop",
@@ -110,9 +115,14 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
     --shutdown-timeout seconds to finish. A second signal releases their items, too, and ends at
     once with 130. Otherwise it ends with 0, or with 1 if worker processes crash again and again.
 
+    Set --timeout: without it a handler that hangs holds its item as long as the worker runs. A
+    coroutine is cancelled; a process whose function takes too long is replaced. Without
+    --processes such a function goes on in its thread, and when all do, the command ends with 1.
+
     With --json the counters are printed at the end: {"done": 3, "failed": 0, "refused": 0, ...}.
     """
     from queueber.logs import configure_logs
+    from queueber.worker.handlers.time_limit import HandlersStuck
     from queueber.worker.processes.supervisor import WorkersDied
     from queueber.worker.worker import Worker
 
@@ -134,15 +144,22 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
         stats = worker.run(until_empty=until_empty)
     except WorkersDied as error:
         raise Failure(str(error), NEGATIVE) from None
+    except HandlersStuck as error:
+        Failure(str(error), NEGATIVE).show()
+        _exit(NEGATIVE)
     if target.use_json:
         echo_json(stats)
     code = INTERRUPTED if worker.was_hurried else 0
-    if stats.abandoned:
-        # Threads with handlers that hang would keep the interpreter from ending.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    if stats.abandoned or stats.stuck:
+        _exit(code)
     raise Exit(code)
+
+
+def _exit(code: int) -> NoReturn:
+    """End at once: threads with handlers that hang would keep the interpreter from ending."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _check_exists(target: Target, topic: str | None, group: str) -> None:

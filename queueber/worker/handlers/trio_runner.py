@@ -7,12 +7,9 @@ from concurrent.futures import Future
 
 import trio
 
-from queueber.worker.handlers.runners import (
-    CANCEL_SECONDS_MAX,
-    AsyncCall,
-    CoroutineRunner,
-    OnFinished,
-)
+from queueber.worker.handlers.coroutine_runners import AsyncCall, CoroutineRunner
+from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, OnFinished
+from queueber.worker.handlers.time_limit import TimeLimit
 from queueber.worker.handlers.work_item import HeldLease, Outcome, Unfinished, WorkItem, failure_of
 
 
@@ -24,9 +21,15 @@ def is_cancellation(error: BaseException) -> bool:
 
 
 class TrioRunner(CoroutineRunner):
-    def __init__(self, call: AsyncCall, concurrency: int, on_finished: OnFinished) -> None:
+    def __init__(
+        self,
+        call: AsyncCall,
+        concurrency: int,
+        on_finished: OnFinished,
+        limit: TimeLimit | None = None,
+    ) -> None:
         call_soon = asyncio.get_running_loop().call_soon_threadsafe
-        super().__init__(call, concurrency, call_soon, on_finished)
+        super().__init__(call, concurrency, call_soon, on_finished, limit)
         began: Future[None] = Future()
         self._ended: Future[None] = Future()
         threading.Thread(
@@ -42,6 +45,9 @@ class TrioRunner(CoroutineRunner):
 
     def cancel(self, lease: HeldLease | None = None) -> None:
         self._token.run_sync_soon(super().cancel, lease)
+
+    def _cancel_item(self, item: WorkItem) -> None:
+        self._token.run_sync_soon(super()._cancel_item, item)
 
     async def close(self) -> None:
         self._token.run_sync_soon(self._nursery.cancel_scope.cancel)

@@ -21,7 +21,10 @@ TIMEOUT_SECONDS_MAX = 7 * 24 * 3600
 _FRAMES_KEPT = 5
 """The innermost calls of a traceback: enough to find the line, little to store."""
 
-_WORKER_FOLDER = str(Path(__file__).parent.parent)
+_FRAMES_KEPT_LATE = 20
+"""The same of a handler that ran too long: it is often deep in a library that waits."""
+
+WORKER_FOLDER = str(Path(__file__).parent.parent)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +102,8 @@ class Failed:
 
     error: str
     delay: float | None = None
+    is_late: bool = False
+    """The handler ran longer than its time limit."""
 
 
 class Unfinished(Enum):
@@ -120,12 +125,17 @@ def failure_of(error: BaseException) -> Failed:
     try:
         if isinstance(error, Retry):
             return Failed(truncated(headline), error.delay)
-        frames = traceback.extract_tb(error.__traceback__)
-        theirs = [frame for frame in frames if not frame.filename.startswith(_WORKER_FOLDER)]
-        lines = traceback.format_list(theirs[-_FRAMES_KEPT:])
-        return Failed(truncated("\n".join([headline, *map(str.rstrip, lines)])))
+        return failed_with(headline, traceback.extract_tb(error.__traceback__))
     except BaseException:  # noqa: BLE001  code of the user, such as a loader of modules
         return Failed(truncated(headline))
+
+
+def failed_with(headline: str, stack: traceback.StackSummary, *, is_late: bool = False) -> Failed:
+    """A failure with the innermost calls of the stack that are not the worker's own."""
+    theirs = [frame for frame in stack if not frame.filename.startswith(WORKER_FOLDER)]
+    kept = _FRAMES_KEPT_LATE if is_late else _FRAMES_KEPT
+    lines = traceback.format_list(theirs[-kept:])
+    return Failed(truncated("\n".join([headline, *map(str.rstrip, lines)])), is_late=is_late)
 
 
 def truncated(text: str) -> str:

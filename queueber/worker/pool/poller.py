@@ -163,6 +163,9 @@ class Poller:
 
     def _capacity(self) -> int:
         """How many more items the pool may lease."""
-        items_max = self.settings.concurrency + self.settings.prefetch
+        free = self.settings.concurrency - self.counters.stuck
+        if not free:
+            return 0
+        items_max = free + self.settings.prefetch
         unreported_more = _UNREPORTED_MAX - self.counters.unreported
         return min(items_max - len(self.items), unreported_more) - self._polled

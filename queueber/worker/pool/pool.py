@@ -7,13 +7,15 @@ from functools import partial
 from typing import Any
 
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
-from queueber.worker.handlers.runners import CANCEL_SECONDS_MAX, Finished, Runner, make_runner
+from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
+from queueber.worker.handlers.runners import make_runner
 from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.background import Background, first_of
 from queueber.worker.pool.poller import Poller
 from queueber.worker.pool.reporter import SENDERS, Reporter
 from queueber.worker.pool.server_health import Heartbeat, ServerHealth
 from queueber.worker.pool.source import open_source, work_items
+from queueber.worker.pool.stuck_handlers import StuckHandlers
 from queueber.worker.progress import Counters, EventLogger, FailureLog, WorkerStats, logged_ids
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -45,6 +47,7 @@ class Pool:
         self._items: set[WorkItem] = set()
         """Items that wait or are with handlers."""
         self._runner: Runner | None = None
+        self._stuck = StuckHandlers(settings, self._counters, log)
         self._failure_log = FailureLog(log, "handler_failed")
         self._has_no_items = asyncio.Event()
         self._has_no_items.set()
@@ -59,6 +62,11 @@ class Pool:
         self._is_stopping.set()
         if now:
             self._is_stopping_now.set()
+
+    @property
+    def is_retiring(self) -> bool:
+        """Whether the run ended because of a handler, and its process is to be replaced."""
+        return self._stuck.is_retiring and not self._is_stopping.is_set()
 
     def stats(self) -> WorkerStats:
         """May be called from any thread."""
@@ -97,16 +105,21 @@ class Pool:
             client, queue, settings, health, counters, log, self._items, self._leased
         )
         runner = self._runner = make_runner(settings, self._finished)
-        for run in (self._heartbeat.run, *[self._reporter.run] * SENDERS):
+        for run in (self._heartbeat.run, runner.watch_time, *[self._reporter.run] * SENDERS):
             background.start(run)
         failure: Exception | None = None
         try:
             try:
                 await first_of(
-                    self._poller.run(), self._is_stopping.wait(), background.wait_failed()
+                    self._poller.run(),
+                    self._is_stopping.wait(),
+                    self._stuck.run(lambda: self._release(runner.withdraw())),
+                    background.wait_failed(),
                 )
             except Exception as error:  # noqa: BLE001  raised below, after the shutdown
                 failure = error
+            if self.is_retiring:
+                await self._retire(runner)
             await self._shut_down(runner)
         finally:
             self._runner = None
@@ -142,10 +155,13 @@ class Pool:
                 continue
             outcomes.append((item, outcome))
             if isinstance(outcome, Failed):
+                self._counters.timed_out += outcome.is_late
                 self._failure_log.record(item, outcome.error)
         self._reporter.send(outcomes)
         if lost:
             self._reporter.lose(lost, reason="the lease ended while the handler was at work")
+        if self._runner is not None:
+            self._stuck.update(self._runner.stuck)
         self._update()
 
     def _update(self) -> None:
@@ -169,6 +185,12 @@ class Pool:
             self._runner.cancel(lease)
 
     # --- shutdown ---------------------------------------------------------------------------------
+
+    async def _retire(self, runner: Runner) -> None:
+        """A handler is stuck: let the others end, each within its own time limit."""
+        self._release(runner.withdraw())
+        seconds = (self._settings.timeout_seconds or 0) + CANCEL_SECONDS_MAX
+        await first_of(self._has_no_items.wait(), self._is_stopping.wait(), seconds=seconds)
 
     async def _shut_down(self, runner: Runner) -> None:
         """Release what no handler has begun, wait for handlers, release what they still have."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from queueber import errors
 from queueber.client import AsyncQueue
 from queueber.model import FailOutcome
-from queueber.worker.handlers.runners import Finished
+from queueber.worker.handlers.runner import Finished
 from queueber.worker.handlers.work_item import Failed, HeldLease, WorkItem, truncated
 from queueber.worker.pool.server_health import ServerHealth, new_retries
 from queueber.worker.progress import Counters, EventLogger, FailureLog, logged_ids

@@ -26,6 +26,10 @@ DEATHS_MAX = 20
 """Deaths in a row of processes that never had an item. A process that had items may have died of
 one of them: the server finds out which, and that item ends as a dead letter."""
 
+_SILENCE_SECONDS_MAX = 10.0
+"""How much longer than its handlers' time limit a process may be silent; it sends numbers four
+times a second unless a handler blocks its loop, or never lets go of the interpreter."""
+
 _RESTART_MS_FIRST = 50
 _RESTART_MS_MAX = 3 * SECOND_MS
 
@@ -57,12 +61,17 @@ class ProcessSlot:
         self.has_reported = False
         """The current process, or the last one, got as far as to send a message."""
         self.ended: Ended | None = None
+        self.silent_seconds = 0.0
+        """How long the current process, once it had sent a message, has sent none."""
+        self.is_killed = False
 
     def start(self) -> None:
         commands, self._commands = _spawning.Pipe(duplex=False)
         self.messages, messages = _spawning.Pipe(duplex=False)
         self.ended = None
         self.has_reported = False
+        self.silent_seconds = 0.0
+        self.is_killed = False
         self._current = WorkerStats()
         self.process = _spawning.Process(
             target=worker_process.main,
@@ -89,6 +98,7 @@ class ProcessSlot:
             while self.messages.poll():
                 message = self.messages.recv()
                 self.has_reported = True
+                self.silent_seconds = 0.0
                 if isinstance(message, Logged):
                     write = log.info if message.level == "info" else log.warning
                     write(message.event, **message.facts, process=self.number)
@@ -179,7 +189,8 @@ class Supervisor:
 
     def _is_done(self, slot: ProcessSlot) -> bool:
         """Whether its process found the queue empty. Others that end are restarted."""
-        return self._settings.is_until_empty and slot.ended is not None
+        ended = slot.ended
+        return self._settings.is_until_empty and ended is not None and not ended.is_retired
 
     def _is_vacant(self, slot: ProcessSlot) -> bool:
         return slot.process is None and not self._command and not self._is_done(slot)
@@ -191,8 +202,13 @@ class Supervisor:
         deaths = [slot.process.sentinel for slot in running if slot.process is not None]
         due = [slot.start_at_ms for slot in self._slots if self._is_vacant(slot)]
         until_ms = min([*due, self._kill_at_ms or self._clock.now_ms() + SECOND_MS])
-        seconds = max(0.01, (until_ms - self._clock.now_ms()) / SECOND_MS)
+        began_ms = self._clock.now_ms()
+        seconds = max(0.01, (until_ms - began_ms) / SECOND_MS)
         ready = wait([self._received, *messages, *deaths], min(seconds, _WAIT_SECONDS))
+        # If the wait took longer than it should, this process was suspended, and maybe all were.
+        waited = min((self._clock.now_ms() - began_ms) / SECOND_MS, _WAIT_SECONDS)
+        for slot in running:
+            slot.silent_seconds += waited if slot.has_reported else 0
         if self._received in ready:
             self._send_all(self._received.recv())
 
@@ -208,17 +224,34 @@ class Supervisor:
             return
         slot.read_messages(self._log)
         if slot.process.is_alive():
-            if self._kill_at_ms and self._clock.now_ms() > self._kill_at_ms:
-                self._log.warning("worker_process_killed", process=slot.number)
+            reason = self._reason_to_kill(slot)
+            if reason:
+                self._log.warning("worker_process_killed", process=slot.number, reason=reason)
                 slot.process.kill()
+                slot.is_killed = True
             return
         code = slot.reap(self._log)
         if code == worker_process.MISSING_MAIN_GUARD_CODE and not slot.has_reported:
             raise InvalidArgument(f"processes: {worker_process.MAIN_GUARD_ADVICE}")
         if slot.ended is None:
             self._died(slot, code)
+        elif slot.ended.is_retired:
+            self._log.warning("worker_process_replaced", process=slot.number)
         elif slot.ended.error is not None:
             self._fail(slot.ended.error)
+
+    def _reason_to_kill(self, slot: ProcessSlot) -> str:
+        """Empty, unless a running process has to be killed."""
+        if slot.is_killed:
+            return ""
+        if self._kill_at_ms and self._clock.now_ms() > self._kill_at_ms:
+            return "it did not end in time"
+        if slot.ended is not None and slot.ended.is_retired:
+            return "a handler ran longer than its timeout"
+        timeout = self._settings.timeout_seconds
+        if timeout is not None and slot.silent_seconds > timeout + _SILENCE_SECONDS_MAX:
+            return f"silent for {slot.silent_seconds:.0f} s: a handler blocks the process"
+        return ""
 
     def _died(self, slot: ProcessSlot, code: int) -> None:
         slot.deaths += 1

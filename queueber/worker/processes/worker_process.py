@@ -51,6 +51,8 @@ class Ended:
 
     stats: WorkerStats
     error: QueueberError | None = None
+    is_retired: bool = False
+    """A handler could not be ended: the process is to be killed, and another started."""
 
 
 class ParentPipe:
@@ -88,7 +90,9 @@ def main(settings: WorkerSettings, commands: Connection, messages: Connection) -
     parent = ParentPipe(messages)
     # The parent has reached the server and the queue. If the server is restarting now, wait for it;
     # if the queue is missing now, somebody has deleted it.
-    patient = replace(settings, connect_seconds=TIMEOUT_SECONDS_MAX, must_exist=True)
+    patient = replace(
+        settings, connect_seconds=TIMEOUT_SECONDS_MAX, must_exist=True, is_replaceable=True
+    )
     pool = Pool(patient, parent)
     # Sent at once: it may be the last message of this process, see `ProcessSlot.deaths`.
     pool.on_milestone = lambda: parent.send(pool.stats())
@@ -97,7 +101,7 @@ def main(settings: WorkerSettings, commands: Connection, messages: Connection) -
         run_loop(asyncio.new_event_loop(), _run(pool, commands, parent))
     except QueueberError as error:
         ended_by = error
-    parent.send(Ended(pool.stats(), ended_by), is_last=True)
+    parent.send(Ended(pool.stats(), ended_by, pool.is_retiring), is_last=True)
 
 
 async def _run(pool: Pool, commands: Connection, parent: ParentPipe) -> None:

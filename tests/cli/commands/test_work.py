@@ -145,6 +145,7 @@ def test_work_without_a_handler_says_what_is_missing(
     [
         (["--concurrency", "0"], "--concurrency"),
         (["--lease", "0"], "lease: 0.0 is outside 0.001 to 604800 seconds"),
+        (["--timeout", "0"], "--timeout: 0.0 is outside 0.01 to 604800 seconds"),
         (["--loop", "trio"], "trio is for a handler that is 'async def'"),
         (["--serializer", "xml"], "xml"),
         (["-q", "no spaces"], "no spaces"),
@@ -207,6 +208,20 @@ def test_a_second_signal_gives_back_everything_and_ends_at_once(
     assert b"Traceback" not in stderr
     stats = queue.stats()
     assert (stats.completed_total, stats.ready, stats.leased) == (0, 9, 0)
+
+
+def test_work_ends_with_1_when_all_handlers_run_longer_than_their_timeout(
+    outside: Cli, queue: queueber.Queue, module: str
+) -> None:
+    queue.add([b"x"] * 3)
+
+    outcome = outside.run("work", f"{module}:hang", "-q", queue.name, "-c", "2", "--timeout", "0.2")
+
+    assert outcome.code == 1, outcome.stderr
+    assert outcome.stderr.splitlines()[-1].startswith("Error: all 2 handlers ran longer than 0.2 s")
+    assert "Traceback" not in outcome.stderr
+    stats = queue.stats()
+    assert (stats.dead, stats.ready, stats.leased) == (2, 1, 0)
 
 
 def test_ctrl_c_in_a_terminal_reaches_all_processes_and_counts_once(
