@@ -59,7 +59,8 @@ class Worker:
     that call, so it must be quick.
 
     A result is bytes or None, or whatever `serializer` turns into bytes: a function, or "json".
-    `deserializer` sets `item.value` from `item.contents` in the same way.
+    `deserializer` sets `item.value` from `item.contents` in the same way. With `results=False` the
+    worker removes an item that is done, and what the handler returns is dropped.
 
     `timeout` is how long a handler may take with one item; None: any time, and a handler that hangs
     holds its item as long as the worker runs. When it is over, the item fails. A coroutine is
@@ -85,6 +86,7 @@ class Worker:
         lease: Duration = 60,
         shutdown_timeout: Duration = 30,
         loop: LoopName = "asyncio",
+        results: bool = True,
         serializer: Serializer | SerializerName | None = None,
         deserializer: Deserializer | str | None = None,
         on_lease_lost: OnLeaseLost | None = None,
@@ -114,6 +116,7 @@ class Worker:
             shutdown_seconds=to_seconds("shutdown_timeout", shutdown_timeout),
             connect_seconds=to_seconds("connect_timeout", connect_timeout),
             loop=loop,
+            keeps_results=results,
             serializer=serializer,
             deserializer=deserializer,
             on_lease_lost=on_lease_lost,

@@ -34,6 +34,10 @@ def _to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
+def _drop(_: Any) -> bytes:
+    return b""
+
+
 # Pickle is not among them: whoever may add an item could run code in the worker.
 SERIALIZERS: dict[str, Serializer] = {"json": _to_json}
 DESERIALIZERS: dict[str, Deserializer] = {"json": json.loads}
@@ -57,6 +61,8 @@ class WorkerSettings:
     serializer: Serializer | SerializerName | None
     deserializer: Deserializer | str | None
     on_lease_lost: OnLeaseLost | None
+    keeps_results: bool = True
+    """What handlers return is stored."""
     timeout_seconds: float | None = None
     """How long a handler may run; None: without end."""
     is_replaceable: bool = False
@@ -82,6 +88,10 @@ class WorkerSettings:
             raise InvalidArgument(f"loop: {self.loop!r} is not one of {', '.join(LOOPS)}")
         if self.on_lease_lost is not None and not callable(self.on_lease_lost):
             raise InvalidArgument(f"on_lease_lost: {self.on_lease_lost!r} is not a function")
+        if not isinstance(self.keeps_results, bool):
+            raise InvalidArgument(f"results: {self.keeps_results!r} is not True or False")
+        if self.serializer is not None and not self.keeps_results:
+            raise InvalidArgument("serializer: there is nothing to serialize with results=False")
         # Both raise when they are wrong.
         self.find_serializer()
         self.find_deserializer()
@@ -104,6 +114,8 @@ class WorkerSettings:
         return handler
 
     def find_serializer(self) -> Serializer | None:
+        if not self.keeps_results:
+            return _drop
         return _named("serializer", self.serializer, SERIALIZERS)
 
     def find_deserializer(self) -> Deserializer | None:

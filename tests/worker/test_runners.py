@@ -135,6 +135,20 @@ def test_serializers_read_contents_and_write_results(
     assert results_of(queue) == {item_id: b'{"wider": 4}'}
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("returned", [b"bytes", None, {"no": "bytes"}])
+def test_without_results_items_are_removed_whatever_the_handler_returns(
+    kind: str, returned: object, server: ServerProcess, queue: queueber.Queue
+) -> None:
+    queue.add([b"x"] * 3, batch="b")
+
+    stats = worker_of(kind, server, queue, lambda _: returned, results=False).run(until_empty=True)
+
+    assert (stats.done, stats.failed, left_in(queue)) == (3, 0, 0)
+    assert results_of(queue) == {}
+    assert (queue.stats().removed_total, queue.receipt("b").done) == (3, 3)
+
+
 class Gauge:
     """Counts how many are inside at once."""
 

@@ -34,6 +34,8 @@ from tests.worker.conftest import WAIT_SECONDS, running
         ({"loop": "curio"}, "loop: 'curio' is not one of asyncio, trio"),
         ({"loop": "trio"}, "loop: a plain function runs in threads"),
         ({"serializer": "xml"}, "serializer: 'xml' is not one of json"),
+        ({"serializer": "json", "results": False}, "serializer: there is nothing to serialize"),
+        ({"results": "no"}, "results: 'no' is not True or False"),
         ({"deserializer": 3}, "deserializer: 3 is not a function"),
         ({"on_lease_lost": 3}, "on_lease_lost: 3 is not a function"),
         ({"queue": 3}, "queue: 3 is not text"),

@@ -65,6 +65,9 @@ class _Stderr:
     show_default=True,
     help="The library that an 'async def' handler uses.",
 )
+@click.option(
+    "--results/--no-results", default=True, help="Keep what the function returns.  [default: keep]"
+)
 @click.option("--serializer", type=_SERIALIZERS, help="Turns results into bytes.")
 @click.option("--deserializer", type=_SERIALIZERS, help="Makes item.value from item.contents.")
 @click.option("--until-empty", is_flag=True, help="End when nothing is ready.")

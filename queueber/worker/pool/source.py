@@ -1,7 +1,7 @@
 """Where the items of a worker come from: a queue, or a shared group of a topic.
 
 A shared group is a queue of messages, so the worker treats it as one. Only results have no place
-there: a message that is done is acknowledged.
+there: a message that is done is acknowledged, as is an item whose result nobody wants.
 """
 
 from typing import Any
@@ -31,8 +31,8 @@ class WorkMessage(WorkItem):
         return int.from_bytes(self.id[8:])
 
 
-class GroupQueue:
-    """A shared group with the calls that a worker makes of a queue."""
+class QueueWithoutResults:
+    """A queue, or a shared group, with the calls that a worker makes; it keeps no results."""
 
     def __init__(self, queue: AsyncQueue) -> None:
         self._queue = queue
@@ -45,16 +45,17 @@ class GroupQueue:
     async def complete(
         self, ids: values.ItemIds, results: values.CompletedResults, *, lease: values.Id
     ) -> list[bool]:
-        """Acknowledge; a group keeps no results."""
+        """Remove the items, or acknowledge the messages."""
         return await self._queue.remove(ids, lease=lease)
 
 
 def open_source(client: AsyncClient, settings: WorkerSettings) -> Any:
     """The queue that the worker polls. It is not created here."""
     if settings.topic is None:
-        return client.queue(settings.queue, must_exist=True)
+        queue = client.queue(settings.queue, must_exist=True)
+        return queue if settings.keeps_results else QueueWithoutResults(queue)
     topic = client.topic(settings.topic, must_exist=True)
-    return GroupQueue(topic.group(settings.group))
+    return QueueWithoutResults(topic.group(settings.group))
 
 
 async def create_source_async(client: AsyncClient, settings: WorkerSettings) -> None:

@@ -275,6 +275,17 @@ def test_work_on_a_terminal_shows_one_live_line(
     assert b"worker_ended" not in shown
 
 
+def test_work_without_results_removes_what_is_done(
+    cli: Cli, queue: queueber.Queue, module: str
+) -> None:
+    queue.add(b"x")
+
+    outcome = cli("work", f"{module}:length", "-q", queue.name, "--no-results", "--until-empty")
+
+    assert outcome.code == 0
+    assert (queue.stats().removed_total, list(queue.results())) == (1, [])
+
+
 def test_work_without_progress_logs_no_counters(
     cli: Cli, queue: queueber.Queue, module: str
 ) -> None:
