@@ -9,7 +9,8 @@ from faults import records
 from faults.recorder import Recorder
 from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
-from queueber.worker.pool.pool import Pool, run_loop
+from queueber.worker.pool.in_process import run_loop
+from queueber.worker.pool.pool import Pool
 from queueber.worker.progress import make_event_logger
 from queueber.worker.worker_settings import Handler, WorkerSettings
 

@@ -22,6 +22,7 @@ PAGES = [
     "docs/cli.md",
     "docs/security.md",
     "docs/topics.md",
+    "docs/workers.md",
     "docs/http.md",
     "docs/http-topics.md",
     "docs/streams-subscriptions.md",

@@ -116,6 +116,17 @@ def make_event_logger() -> EventLogger:
     return logger
 
 
+def log_stopping(log: EventLogger, shutdown_seconds: float, handlers: int) -> None:
+    """What a worker waits for after the first signal to stop, and what a second one does."""
+    if handlers:
+        log.info(
+            "worker_stopping",
+            handlers=handlers,
+            seconds=shutdown_seconds,
+            action="waiting for these handlers to end; a second signal abandons them",
+        )
+
+
 def logged_ids(items: Iterable[WorkItem]) -> list[str]:
     """Ids for a log line, at most 20 of them."""
     return [item.id.hex() for item in islice(items, _IDS_LOGGED_MAX)]

@@ -192,7 +192,7 @@ def _make_run(settings: WorkerSettings, log: EventLogger) -> _Run:
         from queueber.worker.processes.supervisor import Supervisor
 
         return Supervisor(settings, log)
-    from queueber.worker.pool.pool import InProcessRun
+    from queueber.worker.pool.in_process import InProcessRun
 
     return InProcessRun(settings, log)
 

@@ -11,6 +11,7 @@ import structlog
 import queueber
 from queueber.testing import ServerProcess
 from queueber.worker.processes import supervisor
+from queueber.worker.processes.process_slot import ProcessSlot
 from queueber.worker.processes.supervisor import WorkersDied
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, left_in, results_of, running
@@ -188,9 +189,7 @@ def test_processes_end_when_their_parent_is_gone(
 ) -> None:
     """As after a SIGKILL of the parent: nobody would ever stop them."""
     (first,) = queue.add(b"x")
-    slot = supervisor.ProcessSlot(
-        0, worker_of(server, queue, handler=samples.own_process)._settings
-    )
+    slot = ProcessSlot(0, worker_of(server, queue, handler=samples.own_process)._settings)
     slot.start()
     while first not in results_of(queue):
         pass

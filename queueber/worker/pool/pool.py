@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,12 +11,20 @@ from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
 from queueber.worker.handlers.runners import make_runner
 from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.background import Background, first_of
+from queueber.worker.pool.loop_monitor import LoopMonitor
 from queueber.worker.pool.poller import Poller
 from queueber.worker.pool.reporter import SENDERS, Reporter
 from queueber.worker.pool.server_health import Heartbeat, ServerHealth
 from queueber.worker.pool.source import open_source, work_items
 from queueber.worker.pool.stuck_handlers import StuckHandlers
-from queueber.worker.progress import Counters, EventLogger, FailureLog, WorkerStats, logged_ids
+from queueber.worker.progress import (
+    Counters,
+    EventLogger,
+    FailureLog,
+    WorkerStats,
+    log_stopping,
+    logged_ids,
+)
 from queueber.worker.worker_settings import WorkerSettings
 
 _RETRY_SECONDS = 1.0
@@ -47,6 +55,7 @@ class Pool:
         self._items: set[WorkItem] = set()
         """Items that wait or are with handlers."""
         self._runner: Runner | None = None
+        self.monitor = LoopMonitor(log)
         self._stuck = StuckHandlers(settings, self._counters, log)
         self._failure_log = FailureLog(log, "handler_failed")
         self._has_no_items = asyncio.Event()
@@ -55,6 +64,10 @@ class Pool:
         self._is_stopping_now = asyncio.Event()
         self.on_milestone: Callable[[], None] = lambda: None
         """Called with the first items, and when the server has confirmed the first outcome."""
+        self.on_stopping: Callable[[int], None] = partial(
+            log_stopping, log, settings.shutdown_seconds
+        )
+        """Called when `stop` was called, with the number of handlers that the pool waits for."""
         self._has_had_items = self._has_finished = False
 
     def stop(self, *, now: bool = False) -> None:
@@ -81,7 +94,8 @@ class Pool:
         client = await first_of(self._connect(), self._is_stopping.wait())
         if isinstance(client, AsyncClient):
             async with contextlib.aclosing(client), Background() as background:
-                await self._work(client, background)
+                with self.monitor.watching():
+                    await self._work(client, background)
 
     async def _connect(self) -> AsyncClient:
         settings = self._settings
@@ -195,6 +209,8 @@ class Pool:
     async def _shut_down(self, runner: Runner) -> None:
         """Release what no handler has begun, wait for handlers, release what they still have."""
         self._release(runner.withdraw())
+        if self._is_stopping.is_set():
+            self.on_stopping(len(self._items))
         await first_of(
             self._has_no_items.wait(),
             self._is_stopping_now.wait(),
@@ -226,36 +242,3 @@ class Pool:
         held = [(item, Unfinished.NOT_BEGUN) for item in items if not item.lease.is_lost]
         self._reporter.send(held)
         self._update()
-
-
-class InProcessRun:
-    """A pool in this process, on a loop of its own."""
-
-    def __init__(self, settings: WorkerSettings, log: EventLogger) -> None:
-        self._pool = Pool(settings, log)
-        self._loop = asyncio.new_event_loop()
-
-    def run(self) -> None:
-        run_loop(self._loop, self._pool.run())
-
-    def stop(self, *, now: bool) -> None:
-        """May be called from every thread, and from a signal handler."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(partial(self._pool.stop, now=now))
-
-    def stats(self) -> WorkerStats:
-        return self._pool.stats()
-
-
-def run_loop(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, None]) -> None:
-    """As `asyncio.run`, but tasks of handlers that refuse to end are abandoned after a second."""
-    try:
-        loop.run_until_complete(main)
-    finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=CANCEL_SECONDS_MAX))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()

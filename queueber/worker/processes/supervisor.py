@@ -1,11 +1,9 @@
 """Several worker processes: started, supervised, restarted when they die, stopped together."""
 
 import contextlib
-import multiprocessing
 import signal
 import sys
 from multiprocessing.connection import Connection, Pipe, wait
-from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 
 from queueber.client import connect
@@ -14,8 +12,14 @@ from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
 from queueber.worker.pool.source import create_source
 from queueber.worker.processes import worker_process
-from queueber.worker.processes.worker_process import STOP, STOP_NOW, Ended, Logged
-from queueber.worker.progress import EventLogger, WorkerStats, sum_stats, totals_of
+from queueber.worker.processes.process_slot import ProcessSlot
+from queueber.worker.processes.worker_process import STOP, STOP_NOW
+from queueber.worker.progress import (
+    EventLogger,
+    WorkerStats,
+    log_stopping,
+    sum_stats,
+)
 from queueber.worker.worker_settings import WorkerSettings
 
 _WAIT_SECONDS = 1.0
@@ -26,6 +30,9 @@ DEATHS_MAX = 20
 """Deaths in a row of processes that never had an item. A process that had items may have died of
 one of them: the server finds out which, and that item ends as a dead letter."""
 
+_TELL_MS_MAX = SECOND_MS
+"""How long processes have to tell what they wait for, after the first signal to stop."""
+
 _SILENCE_SECONDS_MAX = 10.0
 """How much longer than its handlers' time limit a process may be silent; it sends numbers four
 times a second unless a handler blocks its loop, or never lets go of the interpreter."""
@@ -33,99 +40,12 @@ times a second unless a handler blocks its loop, or never lets go of the interpr
 _RESTART_MS_FIRST = 50
 _RESTART_MS_MAX = 3 * SECOND_MS
 
-# Not fork: it would copy locks of the parent's threads in whatever state they are.
-_spawning = multiprocessing.get_context("spawn")
-
 
 class WorkersDied(RuntimeError):
     """Worker processes died again and again before they had an item; their error output says why.
 
     Not a `QueueberError`: no call failed.
     """
-
-
-class ProcessSlot:
-    """One of the processes: started, listened to, and restarted after it died."""
-
-    def __init__(self, number: int, settings: WorkerSettings) -> None:
-        self.number = number
-        self._settings = settings
-        self._earlier = WorkerStats()
-        """Totals of the earlier processes of this slot."""
-        self._current = WorkerStats()
-        self.deaths = 0
-        """Deaths in a row, since a process of this slot last had an item."""
-        self.start_at_ms = 0
-        """When the next process may start."""
-        self.process: SpawnProcess | None = None
-        self.has_reported = False
-        """The current process, or the last one, got as far as to send a message."""
-        self.ended: Ended | None = None
-        self.silent_seconds = 0.0
-        """How long the current process, once it had sent a message, has sent none."""
-        self.is_killed = False
-
-    def start(self) -> None:
-        commands, self._commands = _spawning.Pipe(duplex=False)
-        self.messages, messages = _spawning.Pipe(duplex=False)
-        self.ended = None
-        self.has_reported = False
-        self.silent_seconds = 0.0
-        self.is_killed = False
-        self._current = WorkerStats()
-        self.process = _spawning.Process(
-            target=worker_process.main,
-            args=(self._settings, commands, messages),
-            name=f"{worker_process.PROCESS_NAME}{self.number}",
-        )
-        # Ctrl-C is blocked until the process has installed its own handling of it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        # Only the process has these ends open now, so its death closes the pipe.
-        commands.close()
-        messages.close()
-
-    def send(self, command: str) -> None:
-        if self.process is not None:
-            with contextlib.suppress(OSError):  # the process is gone
-                self._commands.send(command)
-
-    def read_messages(self, log: EventLogger) -> None:
-        with contextlib.suppress(EOFError, OSError):
-            while self.messages.poll():
-                message = self.messages.recv()
-                self.has_reported = True
-                self.silent_seconds = 0.0
-                if isinstance(message, Logged):
-                    write = log.info if message.level == "info" else log.warning
-                    write(message.event, **message.facts, process=self.number)
-                    continue
-                if isinstance(message, Ended):
-                    self.ended = message
-                    message = message.stats
-                self._current = message
-                if message.in_flight or message.waiting or message.done or message.failed:
-                    self.deaths = 0
-
-    def reap(self, log: EventLogger) -> int:
-        """The process has ended: read its last messages, and return its exit code."""
-        assert self.process is not None
-        self.read_messages(log)
-        self.process.join()
-        code = self.process.exitcode
-        self.process.close()
-        self.process = None
-        self.messages.close()
-        self._commands.close()
-        self._earlier = sum_stats([self._earlier, totals_of(self._current)])
-        self._current = WorkerStats()
-        return code or 0
-
-    def stats(self) -> WorkerStats:
-        return sum_stats([self._earlier, self._current])
 
 
 class Supervisor:
@@ -140,6 +60,8 @@ class Supervisor:
         self._command = ""
         """The last command to the processes."""
         self._kill_at_ms = 0
+        self._tell_at_ms = 0
+        """When to say at the latest what the processes wait for; 0: nothing is to be said."""
         self._failure: Exception | None = None
 
     def stop(self, *, now: bool) -> None:
@@ -160,6 +82,7 @@ class Supervisor:
                 self._wait()
                 for slot in self._slots:
                     self._supervise(slot)
+                self._tell_stopping()
         finally:
             for slot in self._slots:
                 if slot.process is not None:
@@ -213,11 +136,21 @@ class Supervisor:
             self._send_all(self._received.recv())
 
     def _send_all(self, command: str) -> None:
+        if command == STOP and not self._command:
+            self._tell_at_ms = self._clock.now_ms() + _TELL_MS_MAX
         self._command = command
         for slot in self._slots:
             slot.send(command)
         shutdown_ms = 0 if command == STOP_NOW else self._shutdown_ms
         self._kill_at_ms = self._clock.now_ms() + shutdown_ms + _END_MS_MAX
+
+    def _tell_stopping(self) -> None:
+        """Say how many handlers the processes wait for, once all that run have told theirs."""
+        told = [slot.stopping_handlers for slot in self._slots if slot.process is not None]
+        if self._tell_at_ms and (None not in told or self._clock.now_ms() > self._tell_at_ms):
+            self._tell_at_ms = 0
+            handlers = sum(each or 0 for each in told)
+            log_stopping(self._log, self._settings.shutdown_seconds, handlers)
 
     def _supervise(self, slot: ProcessSlot) -> None:
         if slot.process is None:

@@ -17,7 +17,8 @@ from multiprocessing.connection import Connection
 from queueber.errors import QueueberError
 from queueber.worker.handlers.work_item import TIMEOUT_SECONDS_MAX
 from queueber.worker.pool.background import first_of
-from queueber.worker.pool.pool import Pool, run_loop
+from queueber.worker.pool.in_process import run_loop
+from queueber.worker.pool.pool import Pool
 from queueber.worker.progress import WorkerStats
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -46,6 +47,13 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopping:
+    """The process was told to stop, and waits for so many handlers."""
+
+    handlers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The last message of a process that ends in order."""
 
@@ -67,7 +75,9 @@ class ParentPipe:
     def warning(self, event: str, **facts: object) -> None:
         self.send(Logged("warning", event, _short(facts)))
 
-    def send(self, message: WorkerStats | Logged | Ended, *, is_last: bool = False) -> None:
+    def send(
+        self, message: WorkerStats | Logged | Stopping | Ended, *, is_last: bool = False
+    ) -> None:
         with contextlib.suppress(OSError):  # the parent is gone
             if is_last or select.select([], [self._pipe], [], 0)[1]:
                 self._pipe.send(message)
@@ -96,6 +106,7 @@ def main(settings: WorkerSettings, commands: Connection, messages: Connection) -
     pool = Pool(patient, parent)
     # Sent at once: it may be the last message of this process, see `ProcessSlot.deaths`.
     pool.on_milestone = lambda: parent.send(pool.stats())
+    pool.on_stopping = lambda handlers: parent.send(Stopping(handlers))
     ended_by: QueueberError | None = None
     try:
         run_loop(asyncio.new_event_loop(), _run(pool, commands, parent))

@@ -39,6 +39,9 @@ def die(item):
     import os
     os._exit(3)
 
+async def block(item):
+    time.sleep(3600)
+
 number = 3
 """
 
@@ -186,6 +189,10 @@ def test_a_signal_lets_handlers_finish_and_gives_back_the_rest(
 
     assert working.returncode == 0, stderr
     assert b"Traceback" not in stderr
+    lines = [json.loads(line) for line in stderr.splitlines()]
+    (told,) = [line for line in lines if line["event"] == "worker_stopping"]
+    assert (told["handlers"], told["seconds"]) == (2, 30)
+    assert "a second signal abandons them" in told["action"]
     stats = queue.stats()
     assert (stats.completed_total, stats.ready, stats.leased) == (2, 7, 0)
 
@@ -222,6 +229,34 @@ def test_work_ends_with_1_when_all_handlers_run_longer_than_their_timeout(
     assert "Traceback" not in outcome.stderr
     stats = queue.stats()
     assert (stats.dead, stats.ready, stats.leased) == (2, 1, 0)
+
+
+def test_a_second_signal_interrupts_a_coroutine_that_blocks_the_loop(
+    outside: Cli, queue: queueber.Queue, folder: Path, module: str
+) -> None:
+    """Nothing runs on the loop then that could obey a signal; what blocks it is named."""
+    (folder / "sitecustomize.py").write_text(
+        "import queueber.worker.pool.loop_monitor as m\nm.BLOCKED_SECONDS = 0.3\n"
+    )
+    queue.add(b"x")
+    path = f"{folder}:{outside.environment['PYTHONPATH']}"
+    there = Cli(outside.address, {**outside.environment, "PYTHONPATH": path})
+    working = there.start("work", f"{module}:block", "-q", queue.name, stderr=subprocess.PIPE)
+    assert working.stderr is not None
+    told = b""
+    while b"event_loop_blocked" not in told:
+        told = working.stderr.readline()
+
+    working.send_signal(signal.SIGINT)
+    time.sleep(0.2)  # the first one cannot be obeyed
+    assert working.poll() is None
+    working.send_signal(signal.SIGINT)
+    _, stderr = working.communicate(timeout=WAIT_SECONDS)
+
+    assert f"{module}.py:24 in block" in json.loads(told)["where"]
+    assert working.returncode == 130, stderr
+    stats = queue.stats()
+    assert (stats.ready, stats.leased, stats.dead) == (1, 0, 0)
 
 
 def test_ctrl_c_in_a_terminal_reaches_all_processes_and_counts_once(
