@@ -22,6 +22,7 @@ from queueber.worker.worker_settings import (
     LoopName,
     OnLeaseLost,
     SerializerName,
+    Until,
     WorkerSettings,
 )
 
@@ -136,8 +137,11 @@ class Worker:
         name = "queue" if given.topic is None else "topic"
         return f"Worker({given.address!r}, {name}={given.source!r}, handler={given.handler!r})"
 
-    def run(self, *, until_empty: bool = False) -> WorkerStats:
-        """Work until `stop`, SIGTERM or SIGINT; with `until_empty`, until no item is ready.
+    def run(self, *, until: Until | None = None) -> WorkerStats:
+        """Work until `stop`, SIGTERM or SIGINT; or until the queue is "empty" or "done".
+
+        Empty: no item is ready, and this worker has none. Done: none is delayed or with other
+        workers either, so that no item can become ready any more unless somebody adds one.
 
         A worker that is stopped polls no more, releases the items that no handler has begun, and
         waits up to `shutdown_timeout` for the handlers. A second signal releases their items too
@@ -155,7 +159,7 @@ class Worker:
         with self._lock:
             if self._run is not None:
                 raise RuntimeError("this worker is already running; create another one")
-            run = self._run = _make_run(replace(self._settings, is_until_empty=until_empty), log)
+            run = self._run = _make_run(replace(self._settings, until=until), log)
             for at in range(self._stops):
                 run.stop(now=at > 0)
         try:

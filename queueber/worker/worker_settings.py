@@ -23,6 +23,8 @@ OnLeaseLost = Callable[[WorkItem], object]
 SerializerName = Literal["json"]
 LoopName = Literal["asyncio", "trio"]
 LOOPS: tuple[str, ...] = get_args(LoopName)
+Until = Literal["empty", "done"]
+UNTILS: tuple[str, ...] = get_args(Until)
 CONCURRENCY_MAX = 10_000
 PROCESSES_MAX = 1000
 PREFETCH_MAX = 100_000
@@ -67,8 +69,8 @@ class WorkerSettings:
     """How long a handler may run; None: without end."""
     is_replaceable: bool = False
     """The pool is in a worker process, which is replaced if a handler cannot be ended."""
-    is_until_empty: bool = False
-    """The run ends when no item is ready."""
+    until: Until | None = None
+    """The run ends when no item is ready, or when none is left that could become ready."""
     must_exist: bool = False
     """A queue that is missing at the start is not created."""
     tls: TlsOptions | None = None
@@ -86,6 +88,8 @@ class WorkerSettings:
         _check_count("prefetch", self.prefetch, 0, PREFETCH_MAX)
         if self.loop not in LOOPS:
             raise InvalidArgument(f"loop: {self.loop!r} is not one of {', '.join(LOOPS)}")
+        if self.until is not None and self.until not in UNTILS:
+            raise InvalidArgument(f"until: {self.until!r} is not one of {', '.join(UNTILS)}")
         if self.on_lease_lost is not None and not callable(self.on_lease_lost):
             raise InvalidArgument(f"on_lease_lost: {self.on_lease_lost!r} is not a function")
         if not isinstance(self.keeps_results, bool):

@@ -121,7 +121,7 @@ def test_a_pool_leaves_no_task_behind(server: ServerProcess, queue: queueber.Que
 
     worker = queueber.Worker(server.address, queue=queue.name, handler=handle)
 
-    settings = replace(worker._settings, is_until_empty=True)
+    settings = replace(worker._settings, until="empty")
     run_alone(Pool(settings, make_event_logger()).run)
 
     assert queue.stats().completed_total == 20

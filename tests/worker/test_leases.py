@@ -41,7 +41,7 @@ def test_a_handler_may_take_longer_than_its_lease(
         while queue.stats().extended_total < 8:
             pass
 
-    stats = worker_of(server, queue, handler=handle, lease=LEASE_SECONDS).run(until_empty=True)
+    stats = worker_of(server, queue, handler=handle, lease=LEASE_SECONDS).run(until="empty")
 
     assert (stats.done, stats.refused) == (1, 0)
     assert queue.stats().expired_total == 0
@@ -59,7 +59,7 @@ def test_items_that_wait_behind_a_slow_one_are_kept_too(
     worker = worker_of(
         server, queue, handler=handle, lease=LEASE_SECONDS, concurrency=1, prefetch=5
     )
-    stats = worker.run(until_empty=True)
+    stats = worker.run(until="empty")
 
     assert (stats.done, stats.refused) == (3, 0)
     assert queue.stats().expired_total == 0
@@ -82,7 +82,7 @@ def test_a_result_that_comes_too_late_is_refused_and_the_handler_learns_of_it(
 
     with structlog.testing.capture_logs() as logs:
         stats = worker_of(server, patient_queue, handler=handle, on_lease_lost=refused.append).run(
-            until_empty=True
+            until="empty"
         )
 
     assert (stats.done, stats.refused) == (1, 1)
@@ -109,7 +109,7 @@ def test_a_failing_on_lease_lost_does_no_harm(
 
     with structlog.testing.capture_logs() as logs:
         stats = worker_of(server, patient_queue, handler=handle, on_lease_lost=fail).run(
-            until_empty=True
+            until="empty"
         )
 
     assert stats.done == 1
@@ -132,7 +132,7 @@ def test_a_thread_can_see_that_its_lease_is_lost(
     worker = worker_of(
         server, patient_queue, handler=handle, lease=LEASE_SECONDS, concurrency=1, prefetch=0
     )
-    stats = worker.run(until_empty=True)
+    stats = worker.run(until="empty")
 
     assert (stats.done, stats.refused) == (1, 1)
 
@@ -163,7 +163,7 @@ def test_a_coroutine_whose_lease_is_lost_is_cancelled(
         lease=LEASE_SECONDS,
         on_lease_lost=lambda item: refused.append(item.id),
     )
-    stats = worker.run(until_empty=True)
+    stats = worker.run(until="empty")
 
     assert (stats.done, stats.refused) == (1, 1)
     assert tidied == refused == handled[:1]
@@ -177,7 +177,7 @@ def test_a_coroutine_that_cancels_itself_fails(
     async def handle(_: queueber.WorkItem) -> None:
         raise asyncio.CancelledError
 
-    stats = worker_of(server, queue, handler=handle).run(until_empty=True)
+    stats = worker_of(server, queue, handler=handle).run(until="empty")
 
     assert (stats.failed, stats.died, stats.refused) == (1, 1, 0)
 
@@ -206,7 +206,7 @@ def test_items_of_a_lost_lease_that_no_handler_has_begun_are_dropped(
         prefetch=2,
         on_lease_lost=lambda item: refused.append(item.contents),
     )
-    stats = worker.run(until_empty=True)
+    stats = worker.run(until="empty")
 
     assert (stats.done, stats.refused) == (3, 1)
     assert refused == [b"first"]
@@ -222,7 +222,7 @@ def test_a_result_that_the_server_does_not_take_fails_the_item(
         return b"x" * 100_000 if item.contents == b"large" else b"x"
 
     with structlog.testing.capture_logs() as logs:
-        stats = worker_of(server, queue, handler=handle, concurrency=1).run(until_empty=True)
+        stats = worker_of(server, queue, handler=handle, concurrency=1).run(until="empty")
 
     assert (stats.done, stats.died) == (1, 1)
     (dead,) = queue.peek(queueber.ItemState.DEAD).items
@@ -330,7 +330,7 @@ def test_results_that_do_not_fit_into_one_call_are_sent_in_several(
     async def handle(_: queueber.WorkItem) -> bytes:
         return b"x" * 5000
 
-    stats = worker_of(server, queue, handler=handle, concurrency=40).run(until_empty=True)
+    stats = worker_of(server, queue, handler=handle, concurrency=40).run(until="empty")
 
     assert (stats.done, stats.failed) == (40, 0)
 
@@ -343,7 +343,7 @@ def test_a_queue_that_is_deleted_under_the_handler_does_no_harm(
     def handle(_: queueber.WorkItem) -> None:
         client.delete_queue(queue.name)
 
-    stats = worker_of(server, queue, handler=handle).run(until_empty=True)
+    stats = worker_of(server, queue, handler=handle).run(until="empty")
 
     assert (stats.done, stats.failed, stats.refused) == (0, 0, 1)
 
@@ -385,7 +385,7 @@ def test_leases_are_lost_with_their_queue(
         await hang("asyncio")
 
     worker = worker_of(server, queue, handler=handle, lease=3600)
-    with running(worker, until_empty=True) as outcome:
+    with running(worker, until="empty") as outcome:
         assert began.wait(WAIT_SECONDS)
         client.delete_queue(queue.name)
         stats = outcome.result(WAIT_SECONDS)

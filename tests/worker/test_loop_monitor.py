@@ -22,7 +22,7 @@ def test_a_loop_that_is_blocked_is_named_with_the_line_that_blocks_it(
 
     with structlog.testing.capture_logs() as logs:
         queueber.Worker(server.address, queue=queue.name, handler=blocks, progress=False).run(
-            until_empty=True
+            until="empty"
         )
 
     (blocked,) = [log for log in logs if log["event"] == "event_loop_blocked"]

@@ -143,6 +143,6 @@ def test_a_worker_has_one_connection(server: ServerProcess, queue: queueber.Queu
     with proxy_to(server) as proxy:
         queueber.Worker(
             proxy.address, queue=queue.name, handler=lambda _: None, progress=False
-        ).run(until_empty=True)
+        ).run(until="empty")
 
         assert proxy.connections == 1

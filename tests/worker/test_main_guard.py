@@ -15,7 +15,7 @@ def handle(item):
     return item.contents
 
 worker = queueber.Worker("{address}", queue="{queue}", handler=handle, processes=2)
-{start}worker.run(until_empty=True)
+{start}worker.run(until="empty")
 """
 
 SECONDS_MAX = 20.0

@@ -42,7 +42,7 @@ def test_every_item_is_handled_and_has_its_result(
     ids = queue.add([b"%d" % number for number in range(100)])
 
     worker = worker_of(kind, server, queue, lambda item: item.contents * 2, concurrency=3)
-    stats = worker.run(until_empty=True)
+    stats = worker.run(until="empty")
 
     expected = {item_id: b"%d" % number * 2 for number, item_id in enumerate(ids)}
     assert results_of(queue) == expected
@@ -62,7 +62,7 @@ def test_an_error_of_the_handler_fails_its_item_only(
             raise error
         return b"well"
 
-    stats = worker_of(kind, server, queue, handle).run(until_empty=True)
+    stats = worker_of(kind, server, queue, handle).run(until="empty")
 
     assert results_of(queue) == {second: b"well"}
     told = last_error_of(queue).splitlines()
@@ -85,7 +85,7 @@ def test_retry_comes_back_when_the_handler_says(
             raise queueber.Retry("the other side is busy", delay=0)
         return b"at last"
 
-    stats = worker_of(kind, server, patient_queue, handle).run(until_empty=True)
+    stats = worker_of(kind, server, patient_queue, handle).run(until="empty")
 
     assert attempts == [1, 2, 3]
     assert (stats.done, stats.failed, stats.died) == (1, 2, 0)
@@ -100,7 +100,7 @@ def test_retry_with_a_delay_is_delayed(
     def handle(_: queueber.WorkItem) -> bytes:
         raise queueber.Retry(delay=3600)
 
-    worker_of(kind, server, patient_queue, handle).run(until_empty=True)
+    worker_of(kind, server, patient_queue, handle).run(until="empty")
 
     (delayed,) = patient_queue.peek(queueber.ItemState.DELAYED).items
     assert delayed.last_error == "Retry"
@@ -112,7 +112,7 @@ def test_a_result_that_is_not_bytes_needs_a_serializer(
 ) -> None:
     queue.add(b"x")
 
-    worker_of(kind, server, queue, lambda _: {"width": 3}).run(until_empty=True)
+    worker_of(kind, server, queue, lambda _: {"width": 3}).run(until="empty")
 
     assert last_error_of(queue).startswith(
         "TypeError: the handler returned dict; return bytes or None, or give the worker a "
@@ -130,7 +130,7 @@ def test_serializers_read_contents_and_write_results(
         return {"wider": item.value["width"] + 1}
 
     worker = worker_of(kind, server, queue, handle, serializer="json", deserializer="json")
-    worker.run(until_empty=True)
+    worker.run(until="empty")
 
     assert results_of(queue) == {item_id: b'{"wider": 4}'}
 
@@ -142,7 +142,7 @@ def test_without_results_items_are_removed_whatever_the_handler_returns(
 ) -> None:
     queue.add([b"x"] * 3, batch="b")
 
-    stats = worker_of(kind, server, queue, lambda _: returned, results=False).run(until_empty=True)
+    stats = worker_of(kind, server, queue, lambda _: returned, results=False).run(until="empty")
 
     assert (stats.done, stats.failed, left_in(queue)) == (3, 0, 0)
     assert results_of(queue) == {}
@@ -219,7 +219,7 @@ def test_as_many_handlers_run_as_were_asked_for_and_never_more(
         concurrency=CONCURRENCY,
         prefetch=10,
         progress=False,
-    ).run(until_empty=True)
+    ).run(until="empty")
 
     assert stats.done == 20 * CONCURRENCY
     assert gauge.peak == CONCURRENCY
@@ -238,7 +238,7 @@ def test_no_more_is_held_than_handlers_and_prefetch_allow(
     worker = queueber.Worker(
         server.address, queue=queue.name, handler=handle, concurrency=2, prefetch=5, progress=False
     )
-    with running(worker, until_empty=True) as outcome:
+    with running(worker, until="empty") as outcome:
         for _ in range(2):
             assert began.acquire(timeout=WAIT_SECONDS)
         stats, held = worker.stats(), queue.stats().leased
@@ -263,7 +263,7 @@ def test_an_error_that_cannot_be_told_fails_its_item(
         raise Exits
 
     worker = worker_of(kind, server, queue, handle, concurrency=2, prefetch=0)
-    with running(worker, until_empty=True) as outcome:
+    with running(worker, until="empty") as outcome:
         stats = outcome.result(WAIT_SECONDS)
 
     assert (stats.died, stats.abandoned) == (3, 0)
@@ -279,7 +279,7 @@ def test_a_result_of_a_kind_of_bytes_completes_its_item(
     (item_id,) = queue.add(b"x")
 
     worker = worker_of("threads", server, queue, lambda _: 3, serializer=lambda _: Kind(b"three"))
-    with running(worker, until_empty=True) as outcome:
+    with running(worker, until="empty") as outcome:
         stats = outcome.result(WAIT_SECONDS)
 
     assert (stats.done, stats.released) == (1, 0)

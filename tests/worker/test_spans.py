@@ -44,7 +44,7 @@ def test_span_of_the_handler_is_a_child_of_the_span_that_added_the_item(
     with exported() as exporter:
         with TRACER.start_as_current_span("produce"):
             (item_id,) = queue.add([b"traced"])
-        worker_of(kind, server, queue, handle).run(until_empty=True)
+        worker_of(kind, server, queue, handle).run(until="empty")
 
         spans = named(exporter)
 
@@ -75,7 +75,7 @@ def test_span_of_a_handler_that_fails_says_so(server: ServerProcess, queue: queu
     with exported() as exporter:
         with TRACER.start_as_current_span("produce"):
             queue.add([b"traced"])
-        worker_of("threads", server, queue, handle).run(until_empty=True)
+        worker_of("threads", server, queue, handle).run(until="empty")
 
         span = named(exporter)[f"process {queue.name}"]
 
@@ -87,7 +87,7 @@ def test_items_without_a_trace_have_no_span(server: ServerProcess, queue: queueb
     queue.add([b"plain"])
 
     with exported() as exporter:
-        worker_of("threads", server, queue, lambda _: None).run(until_empty=True)
+        worker_of("threads", server, queue, lambda _: None).run(until="empty")
 
         assert named(exporter) == {}
 
@@ -104,7 +104,7 @@ def test_trace_goes_through_a_topic_to_a_group_of_workers(server: ServerProcess)
             group="workers",
             handler=lambda _: None,
             progress=False,
-        ).run(until_empty=True)
+        ).run(until="empty")
 
         spans = named(exporter)
 

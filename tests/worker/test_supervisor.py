@@ -29,7 +29,7 @@ def test_processes_share_the_work_and_their_figures_are_added_up(
 ) -> None:
     ids = queue.add([b"%d" % number for number in range(500)])
 
-    stats = worker_of(server, queue, handler=handler).run(until_empty=True)
+    stats = worker_of(server, queue, handler=handler).run(until="empty")
 
     assert results_of(queue) == {ids[n]: b"%d" % n * 2 for n in range(500)}
     assert stats == queueber.WorkerStats(done=500)
@@ -45,7 +45,7 @@ def test_a_process_that_dies_is_replaced_and_its_items_come_back(
         worker = worker_of(
             server, patient_queue, handler=samples.die_at_first, processes=1, concurrency=2
         )
-        worker.run(until_empty=True)
+        worker.run(until="empty")
 
     assert results_of(patient_queue) == dict(zip(ids, [b"die", *others], strict=True))
     deaths = [log["reason"] for log in logs if log["event"] == "worker_process_died"]
@@ -75,7 +75,7 @@ def test_processes_that_an_item_kills_are_replaced_until_it_is_a_dead_letter(
     queue = client.queue("killers")
     (killer,) = queue.add(b"x")
 
-    worker_of(server, queue, handler=samples.always_die, processes=1).run(until_empty=True)
+    worker_of(server, queue, handler=samples.always_die, processes=1).run(until="empty")
 
     (letter,) = queue.peek("dead").items
     assert (letter.id, letter.attempts) == (killer, 4)
@@ -101,7 +101,7 @@ def test_processes_that_die_soon_but_get_something_done_are_not_given_up(
         concurrency=1,
         prefetch=0,
     )
-    stats = worker.run(until_empty=True)
+    stats = worker.run(until="empty")
 
     assert (stats.done, stats.failed) == ((5, 0) if contents == b"fine" else (0, 5))
     assert left_in(queue) == 0

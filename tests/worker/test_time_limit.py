@@ -42,7 +42,7 @@ def test_a_coroutine_that_overruns_is_cancelled_and_its_item_fails_with_its_stac
         return b"well"
 
     loop: Any = library.__name__
-    stats = worker_of(server, queue, handler=handle, loop=loop).run(until_empty=True)
+    stats = worker_of(server, queue, handler=handle, loop=loop).run(until="empty")
 
     assert results_of(queue) == {good: b"well"}
     assert cancelled in (["CancelledError"], ["Cancelled"])
@@ -178,7 +178,7 @@ def test_a_process_whose_function_overruns_is_replaced_after_its_other_handlers_
         worker = worker_of(
             server, patient_queue, handler=samples.hang_at_first, processes=1, timeout=1
         )
-        stats = worker.run(until_empty=True)
+        stats = worker.run(until="empty")
 
     results = results_of(patient_queue)
     assert results.keys() == {hung, slow}
@@ -200,7 +200,7 @@ def test_a_process_whose_loop_a_handler_blocks_is_killed_and_replaced(
         worker = worker_of(
             server, patient_queue, handler=samples.block_at_first, processes=1, timeout=0.5
         )
-        worker.run(until_empty=True)
+        worker.run(until="empty")
 
     assert results_of(patient_queue).keys() == {hung}
     (killed,) = [log for log in logs if log["event"] == "worker_process_killed"]
@@ -220,7 +220,7 @@ def test_handlers_within_their_limit_are_left_alone(
         loop="trio" if kind == "trio" else "asyncio",
         timeout=30,
     )
-    stats = worker.run(until_empty=True)
+    stats = worker.run(until="empty")
 
     assert results_of(queue).keys() == set(ids)
     assert stats == queueber.WorkerStats(done=100, processes=1)

@@ -38,7 +38,7 @@ def test_a_handler_gets_every_message_with_its_place(server: ServerProcess) -> N
         worker = Worker(
             server.address, topic="orders", group="mail", handler=handle, progress=False
         )
-        stats = worker.run(until_empty=True)
+        stats = worker.run(until="empty")
 
         assert (stats.done, stats.failed, seen) == (30, 0, stored)
         assert topic.describe_group("mail").lag == 0
@@ -60,7 +60,7 @@ def test_a_message_whose_handler_fails_comes_back(server: ServerProcess) -> None
         worker = Worker(
             server.address, topic="failing", group="mail", handler=handle, progress=False
         )
-        worker.run(until_empty=True)
+        worker.run(until="empty")
 
         assert sorted(attempts) == [(b"bad", 1), (b"bad", 2), (b"good", 1)]
         assert client.topic("failing").describe_group("mail").lag == 0
@@ -79,7 +79,7 @@ def test_a_group_that_exists_keeps_its_settings(server: ServerProcess) -> None:
             group="mail",
             handler=lambda item: seen.append(item.contents),
             progress=False,
-        ).run(until_empty=True)
+        ).run(until="empty")
 
         assert seen == [b"new"]
         assert topic.describe_group("mail").settings.leases.attempts_max == 3

@@ -68,6 +68,11 @@ def test_a_worker_says_what_it_does() -> None:
     assert repr(worker) == "Worker('127.0.0.1:9090', queue='mail', handler='shop.mail:send')"
 
 
+def test_what_a_run_ends_with_is_empty_or_done() -> None:
+    with pytest.raises(queueber.InvalidArgument, match="until: 'later' is not one of empty, done"):
+        queueber.Worker(handler=samples.double).run(until="later")  # type: ignore[arg-type]
+
+
 class Callable:
     async def __call__(self, item: queueber.WorkItem) -> None:
         pass
@@ -89,7 +94,7 @@ def test_stop_before_run_counts(server: ServerProcess, queue: queueber.Queue) ->
 
     worker.stop()
     first = worker.run()
-    second = worker.run(until_empty=True)
+    second = worker.run(until="empty")
 
     assert (first.done, second.done) == (0, 1)
 
@@ -104,7 +109,7 @@ def test_signal_handlers_are_put_back(server: ServerProcess, queue: queueber.Que
         queue=queue.name,
         handler=lambda _: during.append(signal.getsignal(signal.SIGTERM)),
         progress=False,
-    ).run(until_empty=True)
+    ).run(until="empty")
 
     assert during[0] not in before
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
@@ -149,9 +154,7 @@ def test_without_a_terminal_start_and_end_are_logged(
     queue.add([b"x"] * 3)
 
     with structlog.testing.capture_logs() as logs:
-        queueber.Worker(server.address, queue=queue.name, handler=samples.double).run(
-            until_empty=True
-        )
+        queueber.Worker(server.address, queue=queue.name, handler=samples.double).run(until="empty")
 
     assert [log["event"] for log in logs] == ["worker_started", "worker_ended"]
     assert (logs[1]["queue"], logs[1]["done"], logs[1]["connected"]) == (queue.name, 3, True)

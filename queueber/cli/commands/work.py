@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import click
 from click.exceptions import Exit
@@ -70,7 +70,11 @@ class _Stderr:
 )
 @click.option("--serializer", type=_SERIALIZERS, help="Turns results into bytes.")
 @click.option("--deserializer", type=_SERIALIZERS, help="Makes item.value from item.contents.")
-@click.option("--until-empty", is_flag=True, help="End when nothing is ready.")
+@click.option(
+    "--until",
+    type=click.Choice(["empty", "done"]),
+    help="End when nothing is ready (empty), or delayed or leased either (done).",
+)
 @click.option(
     "--shutdown-timeout",
     type=seconds,
@@ -88,14 +92,16 @@ class _Stderr:
 @click.option("--group", default="", help="as this shared group.")
 @click.option("--must-exist", is_flag=True, help="Fail if the queue does not exist at the start.")
 @queue_flags
-def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any) -> None:
+def work(
+    target: Target, until: Literal["empty", "done"] | None, topic: str | None, **arguments: Any
+) -> None:
     """Run a Python function for every item, or message of a topic.
 
     \b
     Examples:
       queueber work thumbnails:make --queue thumbnails --concurrency 32
       queueber work shop.tasks:charge -q charges --processes 2 --serializer json
-      queueber work mail:send -q mail --loop trio --until-empty
+      queueber work mail:send -q mail --loop trio --until empty
       queueber work mail:send --topic orders --group mail
 
     \b
@@ -144,7 +150,7 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
         **arguments,
     )
     try:
-        stats = worker.run(until_empty=until_empty)
+        stats = worker.run(until=until)
     except WorkersDied as error:
         raise Failure(str(error), NEGATIVE) from None
     except HandlersStuck as error:

@@ -1,4 +1,4 @@
-"""Leases items while the pool has capacity for more, and knows when the queue is empty.
+"""Leases items while the pool has capacity for more, and knows when the queue is empty or done.
 
 The first contact creates the queue if it is missing. A queue that is deleted later is not created
 again: whoever deleted it may not want it back, and it would lack its settings.
@@ -66,7 +66,7 @@ class Poller:
             self._is_idle.set()
 
     async def run(self) -> None:
-        """Returns only if the pool runs until the queue is empty, and the queue is empty."""
+        """Returns only if the pool runs until the queue is empty or done, and it is."""
         self._count_max = await self._make_contact()
         await first_of(self._poll_in_turn(), self._poll_while_full())
 
@@ -84,17 +84,36 @@ class Poller:
                 return count_max
 
     async def _poll_in_turn(self) -> None:
+        until = self.settings.until
+        is_urgent = until is not None
         while True:
             self.update()
             was_idle = self._is_idle.is_set()
-            is_urgent = self.settings.is_until_empty or self.health.is_unreachable
-            if await self._poll(0 if is_urgent else _POLL_WAIT_SECONDS):
-                continue
-            if self.settings.is_until_empty and was_idle:
-                return
-            if self.settings.is_until_empty:
+            wait = 0 if is_urgent or self.health.is_unreachable else _POLL_WAIT_SECONDS
+            if await self._poll(wait):
+                is_urgent = until is not None
+            elif until is None:
+                pass
+            elif not was_idle:
                 # A handler may add items, and the item that it has may come back.
                 await first_of(self._is_idle.wait(), seconds=_EMPTY_CHECK_SECONDS)
+            elif until == "empty" or await self._is_done():
+                return
+            else:
+                is_urgent = False  # wait for what is delayed, or with others
+
+    async def _is_done(self) -> bool:
+        """Whether no item can become ready any more, unless somebody adds one."""
+        while True:
+            try:
+                stats = await self.queue.stats()
+            except NotFound:
+                return True
+            except QueueberError as error:
+                await self._pause(error)
+            else:
+                self._answered()
+                return not (stats.ready or stats.delayed or stats.leased)
 
     async def _poll_while_full(self) -> None:
         """Have a second poll under way while polls bring all the items that they ask for."""
@@ -140,7 +159,7 @@ class Poller:
         self._answered()
         self.health.doubt_leases()
         self._was_full.clear()
-        if self.settings.is_until_empty:
+        if self.settings.until is not None:
             return False
         if not self._is_missing:
             self._is_missing = True

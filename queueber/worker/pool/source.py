@@ -41,6 +41,7 @@ class QueueWithoutResults:
         self.extend = queue.extend
         self.fail = queue.fail
         self.release = queue.release
+        self.stats = queue.stats
 
     async def complete(
         self, ids: values.ItemIds, results: values.CompletedResults, *, lease: values.Id

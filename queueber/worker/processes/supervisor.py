@@ -111,9 +111,9 @@ class Supervisor:
         return bool(self._command) or all(self._is_done(slot) for slot in self._slots)
 
     def _is_done(self, slot: ProcessSlot) -> bool:
-        """Whether its process found the queue empty. Others that end are restarted."""
+        """Whether its process found the queue empty or done. Others that end are restarted."""
         ended = slot.ended
-        return self._settings.is_until_empty and ended is not None and not ended.is_retired
+        return self._settings.until is not None and ended is not None and not ended.is_retired
 
     def _is_vacant(self, slot: ProcessSlot) -> bool:
         return slot.process is None and not self._command and not self._is_done(slot)

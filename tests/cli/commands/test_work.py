@@ -81,7 +81,7 @@ def test_work_runs_a_function_of_the_current_directory(
 ) -> None:
     ids = queue.add([b"a", b"b"])
 
-    outcome = cli("work", f"{module}:double", "-q", queue.name, "--until-empty", "--json")
+    outcome = cli("work", f"{module}:double", "-q", queue.name, "--until", "empty", "--json")
 
     assert outcome.code == 0
     assert {result.id: result.result for result in queue.results()} == dict(
@@ -94,7 +94,7 @@ def test_work_runs_a_function_of_the_current_directory(
 def test_work_runs_coroutines(cli: Cli, queue: queueber.Queue, module: str, loop: str) -> None:
     queue.add(b"x")
 
-    arguments = [f"{module}:soon", "-q", queue.name, "--loop", loop, "--until-empty"]
+    arguments = [f"{module}:soon", "-q", queue.name, "--loop", loop, "--until", "empty"]
     assert cli("work", *arguments).code == 0
 
     assert [result.result for result in queue.results()] == [loop.encode()]
@@ -107,7 +107,7 @@ def test_work_with_processes_and_a_serializer(
 
     outcome = outside.run(
         "work", f"{module}:length", "-q", queue.name, "--processes", "2", "--concurrency", "2",
-        "--serializer", "json", "--until-empty", "--json",
+        "--serializer", "json", "--until", "empty", "--json",
     )  # fmt: skip
 
     assert outcome.code == 0, outcome.stderr
@@ -155,7 +155,7 @@ def test_work_without_a_handler_says_what_is_missing(
     ],
 )
 def test_work_refuses_wrong_options(cli: Cli, module: str, flags: list[str], told: str) -> None:
-    outcome = cli("work", f"{module}:double", "--until-empty", *flags)
+    outcome = cli("work", f"{module}:double", "--until", "empty", *flags)
 
     assert outcome.code == 2
     assert told in outcome.stderr
@@ -293,7 +293,7 @@ def test_work_on_a_terminal_shows_one_live_line(
     ours, theirs = pty.openpty()
 
     working = outside.start(
-        "work", f"{module}:double", "-q", queue.name, "--until-empty", stderr=theirs
+        "work", f"{module}:double", "-q", queue.name, "--until", "empty", stderr=theirs
     )
     working.communicate(timeout=WAIT_SECONDS)
     os.close(theirs)
@@ -315,7 +315,7 @@ def test_work_without_results_removes_what_is_done(
 ) -> None:
     queue.add(b"x")
 
-    outcome = cli("work", f"{module}:length", "-q", queue.name, "--no-results", "--until-empty")
+    outcome = cli("work", f"{module}:length", "-q", queue.name, "--no-results", "--until", "empty")
 
     assert outcome.code == 0
     assert (queue.stats().removed_total, list(queue.results())) == (1, [])
@@ -325,7 +325,7 @@ def test_work_without_progress_logs_no_counters(
     cli: Cli, queue: queueber.Queue, module: str
 ) -> None:
     queue.add(b"x")
-    command = ["work", f"{module}:double", "-q", queue.name, "--until-empty"]
+    command = ["work", f"{module}:double", "-q", queue.name, "--until", "empty"]
 
     outcome = cli(*command, "--no-progress", "--shutdown-timeout", "1")
 
