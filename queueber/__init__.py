@@ -105,7 +105,10 @@ from queueber.model import (
 )
 from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
-from queueber.worker.handlers.time_limit import HandlersStuck
+from queueber.worker.handlers.handler_metrics import HandlerMetrics
+from queueber.worker.handlers.log_context import JobLogFilter, LogContext
+from queueber.worker.handlers.middleware import Middleware
+from queueber.worker.handlers.time_limit import HandlersStuck, HandlerTimeout
 from queueber.worker.handlers.work_item import Retry, WorkItem
 from queueber.worker.progress import WorkerStats
 from queueber.worker.worker import Worker
@@ -140,6 +143,8 @@ __all__ = [
     "GroupInfo",
     "GroupKind",
     "GroupSettings",
+    "HandlerMetrics",
+    "HandlerTimeout",
     "HandlersStuck",
     "Histories",
     "History",
@@ -149,6 +154,7 @@ __all__ = [
     "ItemColumns",
     "ItemInfo",
     "ItemState",
+    "JobLogFilter",
     "Lease",
     "LeaseInfo",
     "LeasePage",
@@ -156,12 +162,14 @@ __all__ = [
     "LoadInfo",
     "LoadRef",
     "LoadState",
+    "LogContext",
     "LogStats",
     "Message",
     "MessagePage",
     "Metric",
     "MetricFamily",
     "MetricKind",
+    "Middleware",
     "NewMessage",
     "NotFound",
     "Origin",

@@ -138,7 +138,11 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pyspark": ("queueber/spark/",),
     "pyarrow": ("queueber/spark/", "queueber/tables/"),
     "py4j": ("queueber/spark/jobs/faults.py",),
-    "opentelemetry": ("queueber/client/arguments/traces.py", "queueber/worker/handlers/spans.py"),
+    "opentelemetry": (
+        "queueber/client/arguments/traces.py",
+        "queueber/worker/handlers/spans.py",
+        "queueber/worker/handlers/handler_metrics.py",
+    ),
     "multiprocessing": ("queueber/worker/processes/",),
     "obstore": ("queueber/backup/bucket.py",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),

@@ -49,6 +49,9 @@ WORKER_LINE = re.compile(
 )
 """What a worker logs of itself on the standard error of a program that has set up no log."""
 
+TRACEBACK = re.compile(r"handler_failed .*\n(?:(?!\d{4}-).*\n?)*")
+"""A failure, and the lines below it that do not begin with a time: its traceback."""
+
 
 def blocks(language: str, without: str | None = None) -> list[object]:
     """Code in the pages; without what has a certain text in it."""
@@ -114,7 +117,8 @@ def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -
 
     ended = run_example([sys.executable, "-c", here], code, server, tmp_path)
 
-    told = [line for line in ended.stderr.splitlines() if not WORKER_LINE.search(line)]
+    stderr = TRACEBACK.sub("handler_failed \n", ended.stderr)
+    told = [line for line in stderr.splitlines() if not WORKER_LINE.search(line)]
     # What Spark logs is its own affair.
     assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Protocol
 
-from queueber.clock import Clock, SystemClock
+from queueber.clock import SystemClock
 from queueber.limits import SECOND_MS
 from queueber.worker.handlers.work_item import WorkItem
 
-_FAILURE_EVERY_MS = SECOND_MS
 _IDS_LOGGED_MAX = 20
 _LOG_SECONDS = 10.0
 _LINES_A_SECOND = 4
@@ -130,33 +129,6 @@ def log_stopping(log: EventLogger, shutdown_seconds: float, handlers: int) -> No
 def logged_ids(items: Iterable[WorkItem]) -> list[str]:
     """Ids for a log line, at most 20 of them."""
     return [item.id.hex() for item in islice(items, _IDS_LOGGED_MAX)]
-
-
-class FailureLog:
-    """Log lines about failed items: at most one a second, so that the log stays readable."""
-
-    def __init__(self, log: EventLogger, event: str, clock: Clock | None = None) -> None:
-        self._log = log
-        self._event = event
-        self._clock = clock or SystemClock()
-        self._log_again_at_ms = 0
-        self._skipped = 0
-
-    def record(self, item: WorkItem, error: str) -> None:
-        """Log the first line of the error. The server stores the whole error with the item."""
-        now_ms = self._clock.now_ms()
-        if now_ms < self._log_again_at_ms:
-            self._skipped += 1
-            return
-        facts = {"skipped_since": self._skipped} if self._skipped else {}
-        self._log.warning(
-            self._event,
-            id=item.id.hex(),
-            attempt=item.attempt,
-            error=error.partition("\n")[0],
-            **facts,
-        )
-        self._log_again_at_ms, self._skipped = now_ms + _FAILURE_EVERY_MS, 0
 
 
 def showing_progress(

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Protocol
@@ -14,6 +14,7 @@ from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
 from queueber.tls import TlsOptions, to_tls
+from queueber.worker.handlers.middleware import Middleware
 from queueber.worker.handlers.time_limit import to_timeout
 from queueber.worker.handlers.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.progress import EventLogger, WorkerStats, make_event_logger, showing_progress
@@ -63,6 +64,9 @@ class Worker:
     `deserializer` sets `item.value` from `item.contents` in the same way. With `results=False` the
     worker removes an item that is done, and what the handler returns is dropped.
 
+    `middleware` runs around the handler, the first one outermost: objects of `Middleware`, or names
+    of them or of their classes, as for the handler.
+
     `timeout` is how long a handler may take with one item; None: any time, and a handler that hangs
     holds its item as long as the worker runs. When it is over, the item fails. A coroutine is
     cancelled. A function cannot be ended: a worker process is replaced; without processes the
@@ -90,6 +94,7 @@ class Worker:
         results: bool = True,
         serializer: Serializer | SerializerName | None = None,
         deserializer: Deserializer | str | None = None,
+        middleware: Sequence[Middleware | str] = (),
         on_lease_lost: OnLeaseLost | None = None,
         connect_timeout: Duration = 5,
         tls: TlsOptions | bool | None = None,
@@ -120,6 +125,7 @@ class Worker:
             keeps_results=results,
             serializer=serializer,
             deserializer=deserializer,
+            middleware=tuple(middleware),
             on_lease_lost=on_lease_lost,
             token=token,
             tls=to_tls(tls),
@@ -155,6 +161,7 @@ class Worker:
         _check_no_loop_runs()
         # Imports a handler that was given by name, so that an error shows at once.
         self._settings.find_handler()
+        self._settings.find_middleware()
         log = make_event_logger()
         with self._lock:
             if self._run is not None:

@@ -63,3 +63,12 @@ async def block_at_first(item: queueber.WorkItem) -> bytes:
     if item.contents == b"hang" and item.attempt == 1:
         time.sleep(3600)  # noqa: ASYNC251  it is what the test is about
     return b"%d" % os.getpid()
+
+
+class Marks(queueber.Middleware):
+    def before(self, item: queueber.WorkItem) -> None:
+        item.value = b"marked"
+
+
+def seen(item: queueber.WorkItem) -> object:
+    return item.value

@@ -37,6 +37,7 @@ from tests.worker.conftest import WAIT_SECONDS, running
         ({"serializer": "json", "results": False}, "serializer: there is nothing to serialize"),
         ({"results": "no"}, "results: 'no' is not True or False"),
         ({"deserializer": 3}, "deserializer: 3 is not a function"),
+        ({"middleware": [3]}, "middleware: 3 is not a queueber.Middleware"),
         ({"on_lease_lost": 3}, "on_lease_lost: 3 is not a function"),
         ({"queue": 3}, "queue: 3 is not text"),
         ({"address": None}, "address: None is not text"),
@@ -188,3 +189,6 @@ def test_messages_of_a_process_are_short() -> None:
 
     assert facts == {"ids": ["x" * 32] * 20, "reason": "x" * 400, "count": 3}
     assert len(pickle.dumps(Logged("warning", "x" * 50, facts))) < 4096
+    traced = _short({"id": "x" * 32, "error": "ü" * 10_000, "exception": "ü" * 9_000 + "the end"})
+    assert str(traced["exception"]).endswith("üthe end")
+    assert len(pickle.dumps(Logged("warning", "x" * 50, traced))) < 4096

@@ -68,6 +68,12 @@ class _Stderr:
 @click.option(
     "--results/--no-results", default=True, help="Keep what the function returns.  [default: keep]"
 )
+@click.option(
+    "--middleware",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="A queueber.Middleware around the function; may be repeated, the outermost first.",
+)
 @click.option("--serializer", type=_SERIALIZERS, help="Turns results into bytes.")
 @click.option("--deserializer", type=_SERIALIZERS, help="Makes item.value from item.contents.")
 @click.option(

@@ -67,14 +67,14 @@ class CoroutineRunner(Runner):
                 # Also raised if the lease was lost, or the pool ends.
                 if deadline.cancelled_at is None:
                     raise
-                return limit.failure(traceback.extract_tb(error.__traceback__))
+                return limit.failure(item, traceback.extract_tb(error.__traceback__))
             finally:
                 self._has_ended(limit, item)
             if deadline.cancelled_at is None:
                 return outcome
             # It caught its cancellation.
             more = outcome.error if isinstance(outcome, Failed) else "it returned when cancelled"
-            return limit.failure(traceback.StackSummary(), more=more)
+            return limit.failure(item, traceback.StackSummary(), more=more)
 
         return limited
 

@@ -84,7 +84,9 @@ class Runner:
         # Marked before it is taken out: a handler that ends now finds the mark, and removes it.
         self._stuck.add(item)
         if limit.end(item):
-            self._finish(item, limit.failure(stack, more="it could not be ended, and still runs"))
+            self._finish(
+                item, limit.failure(item, stack, more="it could not be ended, and still runs")
+            )
         else:
             self._stuck.discard(item)
 

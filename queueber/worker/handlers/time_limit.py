@@ -15,8 +15,10 @@ from queueber.worker.handlers.work_item import (
     WORKER_FOLDER,
     Duration,
     Failed,
+    OnError,
     WorkItem,
     failed_with,
+    headline,
     to_seconds,
 )
 
@@ -55,8 +57,9 @@ def to_timeout(timeout: Duration | None) -> float | None:
 
 
 class TimeLimit:
-    def __init__(self, limit_seconds: float) -> None:
+    def __init__(self, limit_seconds: float, on_error: OnError | None = None) -> None:
         self.limit_seconds = limit_seconds
+        self._on_error = on_error
         self._running: dict[WorkItem, Deadline] = {}
 
     def begin(self, item: WorkItem) -> Deadline:
@@ -82,9 +85,12 @@ class TimeLimit:
                 check_at = min(check_at, now + _LATE_CHECK_SECONDS)
             await asyncio.sleep(max(check_at - seconds(), TIMEOUT_SECONDS_MIN))
 
-    def failure(self, stack: traceback.StackSummary, *, more: str = "") -> Failed:
+    def failure(self, item: WorkItem, stack: traceback.StackSummary, *, more: str = "") -> Failed:
         """The outcome of a handler that is late, with the calls that it was in."""
-        told = f"{HandlerTimeout.__name__}: {HandlerTimeout(self.limit_seconds)}"
+        error = HandlerTimeout(self.limit_seconds)
+        if self._on_error is not None:
+            self._on_error(item, error)
+        told = headline(error)
         return failed_with(f"{told}; {more}" if more else told, stack, is_late=True)
 
 

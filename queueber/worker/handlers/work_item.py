@@ -121,21 +121,21 @@ def failure_of(error: BaseException) -> Failed:
 
     Never raises, even if `str(error)` does: nobody would report the item then.
     """
-    headline = _headline(error)
+    told = headline(error)
     try:
         if isinstance(error, Retry):
-            return Failed(truncated(headline), error.delay)
-        return failed_with(headline, traceback.extract_tb(error.__traceback__))
+            return Failed(truncated(told), error.delay)
+        return failed_with(told, traceback.extract_tb(error.__traceback__))
     except BaseException:  # noqa: BLE001  code of the user, such as a loader of modules
-        return Failed(truncated(headline))
+        return Failed(truncated(told))
 
 
-def failed_with(headline: str, stack: traceback.StackSummary, *, is_late: bool = False) -> Failed:
+def failed_with(told: str, stack: traceback.StackSummary, *, is_late: bool = False) -> Failed:
     """A failure with the innermost calls of the stack that are not the worker's own."""
     theirs = [frame for frame in stack if not frame.filename.startswith(WORKER_FOLDER)]
     kept = _FRAMES_KEPT_LATE if is_late else _FRAMES_KEPT
     lines = traceback.format_list(theirs[-kept:])
-    return Failed(truncated("\n".join([headline, *map(str.rstrip, lines)])), is_late=is_late)
+    return Failed(truncated("\n".join([told, *map(str.rstrip, lines)])), is_late=is_late)
 
 
 def truncated(text: str) -> str:
@@ -143,10 +143,12 @@ def truncated(text: str) -> str:
     return text.encode(errors="backslashreplace")[:ERROR_BYTES_MAX].decode(errors="ignore")
 
 
-def _headline(error: BaseException) -> str:
+def headline(error: BaseException) -> str:
+    """The type and the message of an error, and its notes."""
     name = type(error).__name__
     try:
-        return f"{name}: {error!s}".removesuffix(": ")
+        told = f"{name}: {error!s}".removesuffix(": ")
+        return "\n".join([told, *getattr(error, "__notes__", ())])
     except BaseException as failure:  # noqa: BLE001  code of the user
         return f"{name}: (its message failed with {type(failure).__name__})"
 
@@ -155,6 +157,8 @@ def _headline(error: BaseException) -> str:
 
 Serializer = Callable[[Any], bytes]
 Deserializer = Callable[[bytes], Any]
+OnError = Callable[[WorkItem, BaseException], None]
+"""Learns of the error before the item is reported. It does not raise."""
 
 
 def to_result(returned: object, serializer: Serializer | None) -> bytes:
@@ -187,6 +191,7 @@ def make_call(
     handler: Callable[[WorkItem], object],
     serializer: Serializer | None,
     deserializer: Deserializer | None,
+    on_error: OnError | None = None,
 ) -> Callable[[WorkItem], bytes | Failed]:
     """A function that never raises: whatever the handler raises, even SystemExit, is a failure."""
 
@@ -197,6 +202,8 @@ def make_call(
             returned = handler(item)
             return returned if type(returned) is bytes else to_result(returned, serializer)
         except BaseException as error:  # noqa: BLE001  every error belongs to its item
+            if on_error is not None:
+                on_error(item, error)
             return failure_of(error)
 
     return call
@@ -206,6 +213,7 @@ def make_async_call(
     handler: Callable[[WorkItem], Awaitable[object]],
     serializer: Serializer | None,
     deserializer: Deserializer | None,
+    on_error: OnError | None,
     is_cancellation: Callable[[BaseException], bool],
 ) -> Callable[[WorkItem], Coroutine[Any, Any, bytes | Failed]]:
     """A coroutine that raises only when the pool cancels it, as `is_cancellation` tells."""
@@ -219,6 +227,8 @@ def make_async_call(
         except BaseException as error:
             if is_cancellation(error):
                 raise
+            if on_error is not None:
+                on_error(item, error)
             return failure_of(error)
 
     return call

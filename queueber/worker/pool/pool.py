@@ -11,6 +11,7 @@ from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
 from queueber.worker.handlers.runners import make_runner
 from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.background import Background, first_of
+from queueber.worker.pool.failure_log import FailureLog
 from queueber.worker.pool.loop_monitor import LoopMonitor
 from queueber.worker.pool.poller import Poller
 from queueber.worker.pool.reporter import SENDERS, Reporter
@@ -20,7 +21,6 @@ from queueber.worker.pool.stuck_handlers import StuckHandlers
 from queueber.worker.progress import (
     Counters,
     EventLogger,
-    FailureLog,
     WorkerStats,
     log_stopping,
     logged_ids,

@@ -16,8 +16,9 @@ from queueber.client import AsyncQueue
 from queueber.model import FailOutcome
 from queueber.worker.handlers.runner import Finished
 from queueber.worker.handlers.work_item import Failed, HeldLease, WorkItem, truncated
+from queueber.worker.pool.failure_log import FailureLog
 from queueber.worker.pool.server_health import ServerHealth, new_retries
-from queueber.worker.progress import Counters, EventLogger, FailureLog, logged_ids
+from queueber.worker.progress import Counters, EventLogger, logged_ids
 from queueber.worker.worker_settings import OnLeaseLost
 
 SENDERS = 2

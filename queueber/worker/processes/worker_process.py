@@ -27,6 +27,7 @@ STOP_NOW = "stop now"
 
 _STATS_SECONDS = 0.25
 _CHARS_MAX = 400
+_TRACE_BYTES_MAX = 1500
 _LISTED_MAX = 20
 """Keeps a message below 4 KiB, which a pipe takes in one piece if it has any capacity."""
 
@@ -84,7 +85,12 @@ class ParentPipe:
 
 
 def _short(facts: dict[str, object]) -> dict[str, object]:
-    return {name: _shortened(fact) for name, fact in facts.items()}
+    shown = {name: _shortened(fact) for name, fact in facts.items() if name != "exception"}
+    if "exception" in facts:
+        # The innermost calls, which say most, are at its end.
+        trace = str(facts["exception"]).encode(errors="backslashreplace")[-_TRACE_BYTES_MAX:]
+        shown["exception"] = trace.decode(errors="ignore")
+    return shown
 
 
 def _shortened(fact: object) -> object:

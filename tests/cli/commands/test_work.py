@@ -228,7 +228,7 @@ def test_work_ends_with_1_when_all_handlers_run_longer_than_their_timeout(
     assert outcome.stderr.splitlines()[-1].startswith("Error: all 2 handlers ran longer than 0.2 s")
     assert "Traceback" not in outcome.stderr
     stats = queue.stats()
-    assert (stats.dead, stats.ready, stats.leased) == (2, 1, 0)
+    assert (stats.failed_total, stats.ready, stats.leased) == (2, 1, 0)
 
 
 def test_a_second_signal_interrupts_a_coroutine_that_blocks_the_loop(
