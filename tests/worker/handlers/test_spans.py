@@ -13,7 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 import queueber
 from queueber.testing import ServerProcess
 from tests.worker.conftest import left_in
-from tests.worker.test_runners import KINDS, worker_of
+from tests.worker.handlers.test_runners import KINDS, worker_of
 
 PROVIDER = TracerProvider()
 trace.set_tracer_provider(PROVIDER)

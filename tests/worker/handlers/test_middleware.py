@@ -16,7 +16,7 @@ import queueber
 from queueber.testing import ServerProcess
 from tests.worker import samples
 from tests.worker.conftest import last_error_of, results_of
-from tests.worker.test_runners import KINDS, worker_of
+from tests.worker.handlers.test_runners import KINDS, worker_of
 
 READER = InMemoryMetricReader()
 metrics.set_meter_provider(MeterProvider([READER]))

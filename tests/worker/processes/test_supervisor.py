@@ -61,7 +61,7 @@ def test_processes_that_die_before_they_have_an_item_are_given_up(
     monkeypatch.setattr(supervisor, "_RESTART_MS_FIRST", 1)
     patient_queue.add(b"x")
 
-    handler = "tests.worker.dies_in_a_process:handle"
+    handler = "tests.worker.processes.dies_in_a_process:handle"
     worker = worker_of(server, patient_queue, handler=handler, processes=1)
     with pytest.raises(WorkersDied, match="died 2 times in a row before it had an item"):
         worker.run()
