@@ -60,7 +60,8 @@ class LoopMonitor:
                 loop.call_soon_threadsafe(turned.set)
             except RuntimeError:
                 return  # it is closed
-            if turned.wait(BLOCKED_SECONDS):
+            # A loop that has ended meanwhile is not blocked.
+            if turned.wait(BLOCKED_SECONDS) or self._is_over.is_set():
                 continue
             self._is_blocked = True
             self._log.warning(
