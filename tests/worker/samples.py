@@ -55,7 +55,7 @@ def hang_at_first(item: queueber.WorkItem) -> bytes:
     if item.contents == b"hang" and item.attempt == 1:
         time.sleep(3600)
     if item.contents == b"slow":
-        time.sleep(0.3)
+        time.sleep(0.7)
     return b"%d" % os.getpid()
 
 

@@ -153,7 +153,10 @@ class Pool:
             self._has_had_items = True
             self.on_milestone()
         assert self._runner is not None
-        self._runner.put(items)
+        if self._stuck.are_all:
+            self._release(items)  # the poll began when a handler was free
+        else:
+            self._runner.put(items)
 
     def _finished(self, finished: Sequence[Finished]) -> None:
         items = self._items

@@ -26,6 +26,11 @@ class StuckHandlers:
         self.is_retiring = False
         """The process ends because of a handler, and another is to be started."""
 
+    @property
+    def are_all(self) -> bool:
+        """Whether no handler is left."""
+        return self._are_all.is_set()
+
     def update(self, stuck: int) -> None:
         """So many handlers are stuck now."""
         before = self._counters.stuck

@@ -145,8 +145,8 @@ def test_a_worker_none_of_whose_threads_is_left_ends_and_gives_back_what_waits(
 def test_a_worker_whose_threads_come_back_in_time_goes_on(
     server: ServerProcess, queue: queueber.Queue
 ) -> None:
-    """Nothing is polled while no handler is free."""
-    queue.add([b"slow"] * 2)
+    """While no handler is free it holds nothing: neither what waited, nor what comes now."""
+    _, _, *good = queue.add([b"slow", b"slow", b"good", b"good"])
     go = threading.Event()
 
     def handle(item: queueber.WorkItem) -> bytes:
@@ -154,36 +154,45 @@ def test_a_worker_whose_threads_come_back_in_time_goes_on(
             go.wait(WAIT_SECONDS)
         return b"well"
 
-    worker = worker_of(server, queue, handler=handle, timeout=0.5)
+    worker = worker_of(server, queue, handler=handle, timeout=1, prefetch=3)
     with running(worker) as outcome:
         while worker.stats().stuck < 2:
             time.sleep(0.01)
+        good += queue.add(b"good")
+        time.sleep(0.3)
+        during = queue.stats()
         go.set()
-        (good,) = queue.add(b"good")
         while left_in(queue):
             time.sleep(0.01)
         worker.stop()
         stats = outcome.result(WAIT_SECONDS)
 
-    assert results_of(queue) == {good: b"well"}
-    assert (stats.done, stats.timed_out, stats.stuck) == (1, 2, 0)
+    assert (during.ready, during.leased) == (3, 0)
+    assert results_of(queue) == dict.fromkeys(good, b"well")
+    assert (stats.done, stats.timed_out, stats.stuck) == (3, 2, 0)
 
 
 def test_a_process_whose_function_overruns_is_replaced_after_its_other_handlers_ended(
     server: ServerProcess, patient_queue: queueber.Queue
 ) -> None:
-    hung, slow = patient_queue.add([b"hang", b"slow"])
+    """The second slow one has begun when the first item overruns, and ends in the same process."""
+    hung, *slow = patient_queue.add([b"hang", b"slow", b"slow"])
 
     with structlog.testing.capture_logs() as logs:
-        worker = worker_of(
-            server, patient_queue, handler=samples.hang_at_first, processes=1, timeout=1
-        )
-        stats = worker.run(until="empty")
+        stats = worker_of(
+            server,
+            patient_queue,
+            handler=samples.hang_at_first,
+            processes=1,
+            timeout=1,
+            shutdown_timeout=0,
+        ).run(until="empty")
 
     results = results_of(patient_queue)
-    assert results.keys() == {hung, slow}
-    assert results[hung] != results[slow]
-    assert (stats.done, stats.failed, stats.timed_out, stats.stuck) == (2, 1, 1, 0)
+    assert results.keys() == {hung, *slow}
+    assert results[slow[0]] == results[slow[1]] != results[hung]
+    assert (stats.done, stats.failed, stats.timed_out, stats.stuck) == (3, 1, 1, 0)
+    assert stats.abandoned == 0
     events = [log["event"] for log in logs]
     assert events.count("worker_process_replaced") == 1
     assert "worker_process_died" not in events
