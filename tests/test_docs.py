@@ -41,7 +41,7 @@ from queueber.wire.flow import State as FlowState
 from tests.client.test_page import SHOWN
 from tests.support.spark_driver import spark_environment, why_no_spark
 from tests.test_docs_output import PAGES as PAGES_WITH_OUTPUT
-from tests.test_docs_output import WORKER_LINE
+from tests.test_docs_output import beside_workers
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -118,7 +118,7 @@ def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -
 
     ended = run_example([sys.executable, "-c", here], code, server, tmp_path)
 
-    told = [line for line in ended.stderr.splitlines() if not WORKER_LINE.search(line)]
+    told = beside_workers(ended.stderr)
     # What Spark logs is its own affair.
     assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 
