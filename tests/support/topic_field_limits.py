@@ -298,6 +298,8 @@ RESULTS_METHODS: dict[str, Method] = {
             "req.settings.kind": Limit("ordered", 99),
             "req.partitions[]": upto(0),
             "req.from.value": _first,
+            # A reader goes on where it is.
+            "req.seeks": Any_(True, INVALID),
         },
     ),
 }
