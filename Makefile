@@ -116,6 +116,7 @@ bench: $(BENCH_READY)  ## Compare with other queues and topics, in half an hour,
 	$(BIN)/python -m bench.peers --page
 	$(BIN)/python -m bench.topics --page
 	$(BIN)/python -m bench.streams --page
+	$(BIN)/python -m bench.sluice --page
 	$(BIN)/python -m bench.gateway
 
 COMMIT ?= HEAD

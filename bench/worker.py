@@ -48,7 +48,7 @@ def _run(folder: Path, kind: str, prefetch: int, items: int) -> tuple[float, flo
             progress=False,
         )
         started, cpu_before = time.perf_counter(), time.process_time()
-        stats = worker.run(until_empty=True)
+        stats = worker.run(until="empty")
         elapsed, cpu = time.perf_counter() - started, time.process_time() - cpu_before
         if stats.done != items:
             raise SystemExit(f"{items} items went in, but {stats}")

@@ -9,9 +9,10 @@ from faults import records
 from faults.recorder import Recorder
 from queueber.client import AsyncLease, AsyncQueue
 from queueber.model import FailOutcome
-from queueber.worker.pool import Pool, run_loop
+from queueber.worker.pool.in_process import run_loop
+from queueber.worker.pool.pool import Pool
 from queueber.worker.progress import make_event_logger
-from queueber.worker.worker_settings import Handler, WorkerSettings
+from queueber.worker.worker_settings import Handler, Until, WorkerSettings
 
 
 class ObservedWorkQueue:
@@ -79,7 +80,7 @@ def run_observed_pool(
     handler: Handler,
     *,
     lease: float,
-    until_empty: bool = False,
+    until: Until | None = None,
 ) -> None:
     """Run a pool as a `Worker` without processes does, but without signal handling.
 
@@ -99,7 +100,7 @@ def run_observed_pool(
         serializer=None,
         deserializer=None,
         on_lease_lost=None,
-        is_until_empty=until_empty,
+        until=until,
     )
     wrap_queue = partial(ObservedWorkQueue, recorder, client)
     pool = Pool(settings, make_event_logger(), wrap_queue=wrap_queue)

@@ -108,8 +108,12 @@ from queueber.model import (
 )
 from queueber.tls import TlsOptions
 from queueber.version import VERSION as __version__
+from queueber.worker.handlers.handler_metrics import HandlerMetrics
+from queueber.worker.handlers.log_context import JobLogFilter, LogContext
+from queueber.worker.handlers.middleware import Middleware
+from queueber.worker.handlers.time_limit import HandlersStuck, HandlerTimeout
+from queueber.worker.handlers.work_item import Retry, WorkItem
 from queueber.worker.progress import WorkerStats
-from queueber.worker.work_item import Retry, WorkItem
 from queueber.worker.worker import Worker
 
 __all__ = [
@@ -144,6 +148,9 @@ __all__ = [
     "GroupInfo",
     "GroupKind",
     "GroupSettings",
+    "HandlerMetrics",
+    "HandlerTimeout",
+    "HandlersStuck",
     "Histories",
     "History",
     "Internal",
@@ -152,6 +159,7 @@ __all__ = [
     "ItemColumns",
     "ItemInfo",
     "ItemState",
+    "JobLogFilter",
     "Lease",
     "LeaseInfo",
     "LeasePage",
@@ -159,12 +167,14 @@ __all__ = [
     "LoadInfo",
     "LoadRef",
     "LoadState",
+    "LogContext",
     "LogStats",
     "Message",
     "MessagePage",
     "Metric",
     "MetricFamily",
     "MetricKind",
+    "Middleware",
     "NewMessage",
     "NotFound",
     "Origin",

@@ -33,13 +33,15 @@ from queueber.gateway.settings import GatewaySettings
 from queueber.gateway.streams import found, headers
 from queueber.gateway.streams.live import event_stream
 from queueber.schema import wire
+from queueber.sql.bounds import Bounds
+from queueber.sql.settings import CREATED
 from queueber.testing import ServerProcess, running_server
 from queueber.wire.flow import _HELD_BACK as HELD_BACK
 from queueber.wire.flow import State as FlowState
 from tests.client.test_page import SHOWN
 from tests.support.spark_driver import spark_environment, why_no_spark
 from tests.test_docs_output import PAGES as PAGES_WITH_OUTPUT
-from tests.test_docs_output import WORKER_LINE
+from tests.test_docs_output import beside_workers
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -116,7 +118,7 @@ def test_python_example_runs(code: str, server: ServerProcess, tmp_path: Path) -
 
     ended = run_example([sys.executable, "-c", here], code, server, tmp_path)
 
-    told = [line for line in ended.stderr.splitlines() if not WORKER_LINE.search(line)]
+    told = beside_workers(ended.stderr)
     # What Spark logs is its own affair.
     assert (ended.returncode, told if not uses_spark(code) else []) == (0, []), ended.stderr[-4000:]
 
@@ -335,6 +337,29 @@ def test_the_limits_of_streams_are_those_of_the_code() -> None:
             headers._NUMBER_MAX,
         )
     ]
+
+
+def test_the_limits_of_sql_are_those_of_the_code() -> None:
+    bounds = Bounds()
+
+    assert [row[1] for row in table("sql.md", "## Bounds")] == [
+        f"{limit:,.0f}"
+        for limit in (
+            bounds.chars_max,
+            bounds.statements_max,
+            bounds.params_max,
+            bounds.rows_max,
+            bounds.answer_bytes_max,
+            bounds.seconds_max,
+        )
+    ]
+
+
+def test_every_setting_of_a_topic_can_be_written_in_sql() -> None:
+    told = section("sql.md", "### Settings")
+
+    assert {*TopicArguments.__annotations__} <= {*CREATED.settings}
+    assert [name for name in CREATED.settings if f"`{name}`" not in told] == []
 
 
 def test_the_settings_of_topics_are_all_told() -> None:

@@ -27,6 +27,7 @@ PAGES = [
     "docs/routes.md",
     "docs/topics.md",
     "docs/sql-select.md",
+    "docs/workers.md",
     "docs/http.md",
     "docs/http-topics.md",
     "docs/sql.md",
@@ -40,8 +41,11 @@ HTTP = "127.0.0.1:9091"
 """In examples, the address of a gateway."""
 GRPC = "127.0.0.1:50051"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
-WORKER_LINE = re.compile(r"\[(info|warning) *\] (worker_(started|ended)|handler_failed) ")
-"""What a worker logs of itself on the standard error of a program that has set up no log."""
+WORKER_LINE = re.compile(
+    r"\[(info|warning) *\] (worker_(started|ended)|handler_failed|handlers_stuck) "
+)
+TRACEBACK = re.compile(r"handler_failed .*\n(?:(?!\d{4}-).*\n?)*")
+"""A failure, and the lines below it that do not begin with a time: its traceback."""
 AFTER_COMMAND = "end of the output of a command"
 
 MASKS = {
@@ -88,9 +92,14 @@ def run(command: list[str], address: str, folder: Path) -> str:
         timeout=60,
         check=False,
     )
-    told = [line for line in ended.stderr.splitlines() if not WORKER_LINE.search(line)]
-    assert (ended.returncode, told) == (0, []), ended.stderr
+    assert (ended.returncode, beside_workers(ended.stderr)) == (0, []), ended.stderr
     return ended.stdout
+
+
+def beside_workers(stderr: str) -> list[str]:
+    """The lines without what a worker logs of itself in a program that has set up no log."""
+    lines = TRACEBACK.sub("handler_failed \n", stderr).splitlines()
+    return [line for line in lines if not WORKER_LINE.search(line)]
 
 
 def console_outputs(code: str, address: str, folder: Path) -> Iterator[tuple[str, str, str]]:

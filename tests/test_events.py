@@ -260,7 +260,7 @@ def test_worker_logs_as_the_table_says() -> None:
         client.queue("logged").add([b"good", b"bad"])
         with capture_logs() as lines:
             worker = queueber.Worker(server.address, queue="logged", handler=handle)
-            worker.run(until_empty=True)
+            worker.run(until="empty")
 
     for line in lines:
         check(dict(line))

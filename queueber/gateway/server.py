@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import ssl
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import uvicorn
 
@@ -19,8 +19,15 @@ from queueber.limits import SECOND_MS
 from queueber.sockets import BACKLOG, address_of
 from queueber.tls import ServerTls
 
-if TYPE_CHECKING:  # its packages are those of an extra
-    from queueber.gateway.grpc.server import GrpcDoor
+
+class Door(Protocol):
+    """Another port of the gateway."""
+
+    ended: "asyncio.Future[bool]"
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def reload(self) -> None: ...
 
 
 class _Server(uvicorn.Server):
@@ -67,16 +74,23 @@ async def run_gateway(
     serving = asyncio.ensure_future(server._serve([listening]))
     stopping = asyncio.ensure_future(stop.wait())
     log.info("gateway_listening", address=address_of(listening), server=settings.server)
-    await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    ends: set[asyncio.Future[Any]] = {serving, stopping}
+    if door is not None:
+        ends.add(door.ended)
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    has_died = door is not None and door.ended.done()
     stopping.cancel()
     server.should_exit = True
     # Both at once: the clients that they share are closed when the last request is answered.
     app.holds_clients = None if door is None else asyncio.ensure_future(door.stop())
     await serving
     log.info("gateway_stopped")
+    if has_died:
+        # Whoever has started this process starts it again.
+        raise QueueberError("gRPC has ended by itself, which is a bug of it or of the gateway")
 
 
-def _grpc_door(app: Gateway) -> "GrpcDoor | None":
+def _grpc_door(app: Gateway) -> Door | None:
     if app.settings.grpc is None:
         return None
     # Its core writes a line of its own for every wrong request; what matters is in our log.
@@ -86,7 +100,7 @@ def _grpc_door(app: Gateway) -> "GrpcDoor | None":
     return GrpcDoor(app)
 
 
-def _tls_context(settings: GatewaySettings, door: "GrpcDoor | None") -> ssl.SSLContext | None:
+def _tls_context(settings: GatewaySettings, door: Door | None) -> ssl.SSLContext | None:
     """The context of the HTTP port. On SIGHUP its files are read again, for new connections, and
     so does gRPC."""
     if settings.tls_certificate is None:

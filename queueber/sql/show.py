@@ -1,6 +1,7 @@
 """SHOW: lists of topics, queues, groups, sources and system tables."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 
@@ -18,6 +19,10 @@ _TOGETHER = 32
 """Topics that are asked for at a time."""
 _TOPICS_MAX = 1_000
 """Each is a call."""
+
+_PREFIX = re.compile(r"[A-Za-z0-9./-]*")
+"""How all names begin that a pattern matches: up to what stands for other characters, or is none
+that names have."""
 
 _TOPIC = (
     ("topic", "VARCHAR"), ("alias", "VARCHAR"), ("partitions", "INTEGER"), ("messages", "BIGINT"),
@@ -42,7 +47,8 @@ async def show(client: AsyncClient, statement: Show, bounds: Bounds) -> Statemen
     topics_max = min(_TOPICS_MAX, bounds.rows_max)
     match statement.listed:
         case "topics":
-            infos = [each async for each in _topics(client, is_wanted, topics_max)]
+            prefix = _PREFIX.match(statement.like or "")[0]  # type: ignore[index]  # it may be empty
+            infos = [each async for each in _topics(client, is_wanted, topics_max, prefix)]
             return rows_of(_TOPIC, [_topic_row(each) for each in infos])
         case "queues":
             queues = [each for each in await client.queues() if is_wanted(each.name)]
@@ -78,11 +84,11 @@ async def _sources(client: AsyncClient, topic: str | None, topics_max: int) -> S
 
 
 async def _topics(
-    client: AsyncClient, is_wanted: Callable[[str], bool], topics_max: int
+    client: AsyncClient, is_wanted: Callable[[str], bool], topics_max: int, prefix: str = ""
 ) -> AsyncIterator[TopicInfo]:
     """Those that the caller may see, some asked for at a time."""
     names: list[str] = []
-    async for name in client.topics():
+    async for name in client.topics(prefix):
         if is_wanted(name):
             names.append(name)
         if len(names) >= topics_max:

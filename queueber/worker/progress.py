@@ -9,11 +9,10 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Protocol
 
-from queueber.clock import Clock, SystemClock
+from queueber.clock import SystemClock
 from queueber.limits import SECOND_MS
-from queueber.worker.work_item import WorkItem
+from queueber.worker.handlers.work_item import WorkItem
 
-_FAILURE_EVERY_MS = SECOND_MS
 _IDS_LOGGED_MAX = 20
 _LOG_SECONDS = 10.0
 _LINES_A_SECOND = 4
@@ -31,6 +30,8 @@ class WorkerStats:
     """Failed attempts. The settings of the queue decide whether the item is retried."""
     died: int = 0
     """Failed attempts after which the item became a dead letter."""
+    timed_out: int = 0
+    """Failed attempts whose handler ran longer than its time limit."""
     refused: int = 0
     """Outcomes that came too late: the lease had ended, and another worker may have the item."""
     unknown: int = 0
@@ -45,6 +46,8 @@ class WorkerStats:
     """Items that are leased and wait for a free handler."""
     unreported: int = 0
     """Handled items whose outcome the server has not confirmed yet."""
+    stuck: int = 0
+    """Handlers that ran too long, cannot be ended and still run: so many fewer are at work."""
     processes: int = 0
     """Running processes."""
     connecting: int = 0
@@ -53,7 +56,9 @@ class WorkerStats:
     """Processes that reached the server before and cannot reach it now."""
 
 
-_TOTALS = ("done", "failed", "died", "refused", "unknown", "released", "abandoned")
+_TOTALS = (
+    "done", "failed", "died", "timed_out", "refused", "unknown", "released", "abandoned",
+)  # fmt: skip
 
 
 class Counters:
@@ -61,7 +66,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.done = self.failed = self.died = self.refused = self.unknown = self.released = 0
-        self.abandoned = self.unreported = 0
+        self.abandoned = self.unreported = self.timed_out = self.stuck = 0
         self.is_connected: bool | None = None
         """None until the first call was answered or failed."""
 
@@ -71,6 +76,7 @@ class Counters:
             in_flight=in_flight,
             waiting=waiting,
             unreported=self.unreported,
+            stuck=self.stuck,
             processes=1,
             connecting=int(self.is_connected is None),
             disconnected=int(self.is_connected is False),
@@ -109,36 +115,20 @@ def make_event_logger() -> EventLogger:
     return logger
 
 
+def log_stopping(log: EventLogger, shutdown_seconds: float, handlers: int) -> None:
+    """What a worker waits for after the first signal to stop, and what a second one does."""
+    if handlers:
+        log.info(
+            "worker_stopping",
+            handlers=handlers,
+            seconds=shutdown_seconds,
+            action="waiting for these handlers to end; a second signal abandons them",
+        )
+
+
 def logged_ids(items: Iterable[WorkItem]) -> list[str]:
     """Ids for a log line, at most 20 of them."""
     return [item.id.hex() for item in islice(items, _IDS_LOGGED_MAX)]
-
-
-class FailureLog:
-    """Log lines about failed items: at most one a second, so that the log stays readable."""
-
-    def __init__(self, log: EventLogger, event: str, clock: Clock | None = None) -> None:
-        self._log = log
-        self._event = event
-        self._clock = clock or SystemClock()
-        self._log_again_at_ms = 0
-        self._skipped = 0
-
-    def record(self, item: WorkItem, error: str) -> None:
-        """Log the first line of the error. The server stores the whole error with the item."""
-        now_ms = self._clock.now_ms()
-        if now_ms < self._log_again_at_ms:
-            self._skipped += 1
-            return
-        facts = {"skipped_since": self._skipped} if self._skipped else {}
-        self._log.warning(
-            self._event,
-            id=item.id.hex(),
-            attempt=item.attempt,
-            error=error.partition("\n")[0],
-            **facts,
-        )
-        self._log_again_at_ms, self._skipped = now_ms + _FAILURE_EVERY_MS, 0
 
 
 def showing_progress(
@@ -174,6 +164,8 @@ def to_line(queue: str, stats: WorkerStats, rate: float) -> str:
     ]
     if stats.unknown:
         parts.append(f"{stats.unknown:,} unknown")
+    if stats.stuck:
+        parts.append(f"{stats.stuck:,} stuck")
     if stats.processes > 1:
         parts.append(f"{stats.processes} processes")
     parts.append(_connection(stats))

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Protocol
@@ -14,13 +14,16 @@ from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
 from queueber.tls import TlsOptions, to_tls
+from queueber.worker.handlers.middleware import Middleware
+from queueber.worker.handlers.time_limit import to_timeout
+from queueber.worker.handlers.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.progress import EventLogger, WorkerStats, make_event_logger, showing_progress
-from queueber.worker.work_item import Deserializer, Duration, Serializer, to_seconds
 from queueber.worker.worker_settings import (
     Handler,
     LoopName,
     OnLeaseLost,
     SerializerName,
+    Until,
     WorkerSettings,
 )
 
@@ -58,10 +61,19 @@ class Worker:
     that call, so it must be quick.
 
     A result is bytes or None, or whatever `serializer` turns into bytes: a function, or "json".
-    `deserializer` sets `item.value` from `item.contents` in the same way.
+    `deserializer` sets `item.value` from `item.contents` in the same way. With `results=False` the
+    worker removes an item that is done, and what the handler returns is dropped.
 
-    `lease`, `shutdown_timeout` and `connect_timeout` are numbers of seconds or `timedelta`s. `tls`
-    is as for `connect`.
+    `middleware` runs around the handler, the first one outermost: objects of `Middleware`, or names
+    of them or of their classes, as for the handler.
+
+    `timeout` is how long a handler may take with one item; None: any time, and a handler that hangs
+    holds its item as long as the worker runs. When it is over, the item fails. A coroutine is
+    cancelled. A function cannot be ended: a worker process is replaced; without processes the
+    worker goes on with one handler fewer, and `run` raises `HandlersStuck` when none is left.
+
+    `timeout`, `lease`, `shutdown_timeout` and `connect_timeout` are numbers of seconds or
+    `timedelta`s. `tls` is as for `connect`.
     """
 
     def __init__(
@@ -75,11 +87,14 @@ class Worker:
         concurrency: int = 8,
         processes: int = 0,
         prefetch: int | None = None,
+        timeout: Duration | None = None,
         lease: Duration = 60,
         shutdown_timeout: Duration = 30,
         loop: LoopName = "asyncio",
+        results: bool = True,
         serializer: Serializer | SerializerName | None = None,
         deserializer: Deserializer | str | None = None,
+        middleware: Sequence[Middleware | str] = (),
         on_lease_lost: OnLeaseLost | None = None,
         connect_timeout: Duration = 5,
         tls: TlsOptions | bool | None = None,
@@ -102,12 +117,15 @@ class Worker:
             concurrency=concurrency,
             processes=processes,
             prefetch=concurrency if prefetch is None else prefetch,
+            timeout_seconds=to_timeout(timeout),
             lease_seconds=to_seconds("lease", lease, 0.001, LEASE_MS_MAX / SECOND_MS),
             shutdown_seconds=to_seconds("shutdown_timeout", shutdown_timeout),
             connect_seconds=to_seconds("connect_timeout", connect_timeout),
             loop=loop,
+            keeps_results=results,
             serializer=serializer,
             deserializer=deserializer,
+            middleware=tuple(middleware),
             on_lease_lost=on_lease_lost,
             token=token,
             tls=to_tls(tls),
@@ -125,8 +143,11 @@ class Worker:
         name = "queue" if given.topic is None else "topic"
         return f"Worker({given.address!r}, {name}={given.source!r}, handler={given.handler!r})"
 
-    def run(self, *, until_empty: bool = False) -> WorkerStats:
-        """Work until `stop`, SIGTERM or SIGINT; with `until_empty`, until no item is ready.
+    def run(self, *, until: Until | None = None) -> WorkerStats:
+        """Work until `stop`, SIGTERM or SIGINT; or until the queue is "empty" or "done".
+
+        Empty: no item is ready, and this worker has none. Done: none is delayed or with other
+        workers either, so that no item can become ready any more unless somebody adds one.
 
         A worker that is stopped polls no more, releases the items that no handler has begun, and
         waits up to `shutdown_timeout` for the handlers. A second signal releases their items too
@@ -134,17 +155,18 @@ class Worker:
 
         Raises `Unavailable` if the server cannot be reached at the start; later the worker retries.
         """
-        from queueber.worker.worker_process import check_main_guard
+        from queueber.worker.processes.worker_process import check_main_guard
 
         check_main_guard()
         _check_no_loop_runs()
         # Imports a handler that was given by name, so that an error shows at once.
         self._settings.find_handler()
+        self._settings.find_middleware()
         log = make_event_logger()
         with self._lock:
             if self._run is not None:
                 raise RuntimeError("this worker is already running; create another one")
-            run = self._run = _make_run(replace(self._settings, is_until_empty=until_empty), log)
+            run = self._run = _make_run(replace(self._settings, until=until), log)
             for at in range(self._stops):
                 run.stop(now=at > 0)
         try:
@@ -178,10 +200,10 @@ class Worker:
 
 def _make_run(settings: WorkerSettings, log: EventLogger) -> _Run:
     if settings.processes:
-        from queueber.worker.supervisor import Supervisor
+        from queueber.worker.processes.supervisor import Supervisor
 
         return Supervisor(settings, log)
-    from queueber.worker.pool import InProcessRun
+    from queueber.worker.pool.in_process import InProcessRun
 
     return InProcessRun(settings, log)
 

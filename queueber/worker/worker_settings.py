@@ -16,13 +16,16 @@ from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.transport.identity import Token
 from queueber.errors import InvalidArgument
 from queueber.tls import TlsOptions
-from queueber.worker.work_item import Deserializer, Serializer, WorkItem
+from queueber.worker.handlers.middleware import Middleware
+from queueber.worker.handlers.work_item import Deserializer, Serializer, WorkItem
 
 Handler = Callable[[WorkItem], object]
 OnLeaseLost = Callable[[WorkItem], object]
 SerializerName = Literal["json"]
 LoopName = Literal["asyncio", "trio"]
 LOOPS: tuple[str, ...] = get_args(LoopName)
+Until = Literal["empty", "done"]
+UNTILS: tuple[str, ...] = get_args(Until)
 CONCURRENCY_MAX = 10_000
 PROCESSES_MAX = 1000
 PREFETCH_MAX = 100_000
@@ -32,6 +35,10 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def _to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
+
+
+def _drop(_: Any) -> bytes:
+    return b""
 
 
 # Pickle is not among them: whoever may add an item could run code in the worker.
@@ -57,8 +64,16 @@ class WorkerSettings:
     serializer: Serializer | SerializerName | None
     deserializer: Deserializer | str | None
     on_lease_lost: OnLeaseLost | None
-    is_until_empty: bool = False
-    """The run ends when no item is ready."""
+    middleware: tuple[Middleware | str, ...] = ()
+    """Around the handler, the outermost first; by name: a class, or an object of one."""
+    keeps_results: bool = True
+    """What handlers return is stored."""
+    timeout_seconds: float | None = None
+    """How long a handler may run; None: without end."""
+    is_replaceable: bool = False
+    """The pool is in a worker process, which is replaced if a handler cannot be ended."""
+    until: Until | None = None
+    """The run ends when no item is ready, or when none is left that could become ready."""
     must_exist: bool = False
     """A queue that is missing at the start is not created."""
     tls: TlsOptions | None = None
@@ -76,8 +91,17 @@ class WorkerSettings:
         _check_count("prefetch", self.prefetch, 0, PREFETCH_MAX)
         if self.loop not in LOOPS:
             raise InvalidArgument(f"loop: {self.loop!r} is not one of {', '.join(LOOPS)}")
+        if self.until is not None and self.until not in UNTILS:
+            raise InvalidArgument(f"until: {self.until!r} is not one of {', '.join(UNTILS)}")
         if self.on_lease_lost is not None and not callable(self.on_lease_lost):
             raise InvalidArgument(f"on_lease_lost: {self.on_lease_lost!r} is not a function")
+        if not isinstance(self.keeps_results, bool):
+            raise InvalidArgument(f"results: {self.keeps_results!r} is not True or False")
+        if self.serializer is not None and not self.keeps_results:
+            raise InvalidArgument("serializer: there is nothing to serialize with results=False")
+        for each in self.middleware:
+            if not isinstance(each, str):
+                _to_middleware(each)
         # Both raise when they are wrong.
         self.find_serializer()
         self.find_deserializer()
@@ -99,7 +123,13 @@ class WorkerSettings:
             )
         return handler
 
+    def find_middleware(self) -> list[Middleware]:
+        """What was given by name is imported here."""
+        return [_to_middleware(each) for each in self.middleware]
+
     def find_serializer(self) -> Serializer | None:
+        if not self.keeps_results:
+            return _drop
         return _named("serializer", self.serializer, SERIALIZERS)
 
     def find_deserializer(self) -> Deserializer | None:
@@ -114,6 +144,15 @@ def _named(argument: str, given: F | str | None, known: dict[str, F]) -> F | Non
     if given is not None and not callable(given):
         raise InvalidArgument(f"{argument}: {given!r} is not a function")
     return given
+
+
+def _to_middleware(given: object) -> Middleware:
+    found = load(given, "middleware") if isinstance(given, str) else given
+    if isinstance(found, type) and issubclass(found, Middleware):
+        found = found()
+    if not isinstance(found, Middleware):
+        raise InvalidArgument(f"middleware: {given!r} is not a queueber.Middleware")
+    return found
 
 
 def _check_text(argument: str, given: object) -> None:
@@ -136,28 +175,29 @@ def _check_count(argument: str, given: object, low: int, high: int) -> None:
         raise InvalidArgument(f"{argument}: {given} is outside {low} to {high}")
 
 
-def load(reference: str) -> Any:
+def load(reference: str, argument: str = "handler") -> Any:
     """Import what `package.module:name` names; `InvalidArgument` says why that is impossible."""
     module_name, colon, path = reference.partition(":")
     if not colon or not module_name or not path:
         raise InvalidArgument(
-            f"handler: {reference!r} does not name a function; write it as package.module:function"
+            f"{argument}: {reference!r} does not name a function; "
+            "write it as package.module:function"
         )
     try:
         found: Any = importlib.import_module(module_name)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and _is_part_of(error.name, module_name):
             raise InvalidArgument(
-                f"handler: there is no module {error.name!r}; it is looked for in the current "
+                f"{argument}: there is no module {error.name!r}; it is looked for in the current "
                 "directory and on PYTHONPATH"
             ) from None
         raise InvalidArgument(
-            f"handler: {module_name} cannot be imported: {type(error).__name__}: {error}"
+            f"{argument}: {module_name} cannot be imported: {type(error).__name__}: {error}"
             f"{_where(error)}"
         ) from error
     for name in path.split("."):
         if not hasattr(found, name):
-            raise InvalidArgument(f"handler: {module_name} has no {path!r}")
+            raise InvalidArgument(f"{argument}: {module_name} has no {path!r}")
         found = getattr(found, name)
     return found
 

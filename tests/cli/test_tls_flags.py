@@ -75,8 +75,8 @@ def test_worker_and_its_processes_connect_with_tls(
     cli("add", "-q", "tls-work", "b", *flags)
 
     worked = cli.run(
-        "work", "builtins:bytes", "-q", "tls-work", "--until-empty", "--json", "--processes", "1",
-        *flags,
+        "work", "builtins:bytes", "-q", "tls-work", "--until", "empty", "--json",
+        "--processes", "1", *flags,
     )  # fmt: skip
 
     assert worked.code == 0, worked.stderr

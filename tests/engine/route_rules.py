@@ -99,7 +99,7 @@ def _event(payload: bytes, key: str, packed: bytes) -> tuple[str, ModelEvent]:
     attributes = unpack_attributes(packed)
     own = {name: attributes.pop(f"queueber.{name}") for name in _OWN}
     item_id = bytes.fromhex(own["id"])
-    said = payload if own["payload"] == "full" else json.loads(payload)
+    said: Any = payload if own["payload"] == "full" else json.loads(payload)
     if own["payload"] == "key":
         assert (said["id"], said["key"]) == (own["id"], None if key == own["id"] else key)
         said = None

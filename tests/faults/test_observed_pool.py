@@ -33,9 +33,7 @@ def worked() -> Iterator[tuple[History, FinalState]]:
             return item.contents.upper()
 
         ObservedQueue(queue, recorder, "producer").add([b"slow", b"again", b"good"])
-        run_observed_pool(
-            recorder, POOL, server.address, QUEUE, handle, lease=1.5, until_empty=True
-        )
+        run_observed_pool(recorder, POOL, server.address, QUEUE, handle, lease=1.5, until="empty")
         yield recorder.history, read_final_state(queue)
 
 

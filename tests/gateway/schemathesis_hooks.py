@@ -10,6 +10,7 @@ import schemathesis
 
 from queueber.gateway.bodies import _LOOSE_BYTES_MAX
 from tests.gateway.kalam.schemathesis_fixes import fix_kalam
+from tests.gateway.sql.schemathesis_fixes import fix_sql
 from tests.gateway.topics.schemathesis_fixes import fix, is_number
 
 _WAIT_MS_MAX = 20
@@ -28,7 +29,9 @@ def before_call(context: Any, case: Any, **named: Any) -> None:
             case.body.setdefault("wait_ms", _WAIT_MS_MAX)
         elif not isinstance(case.body, str | bytes | int | list | float | bool):
             case.body = {"wait_ms": _WAIT_MS_MAX}
-    if "/api/" in case.path:
+    if case.path.endswith("/api/sql"):
+        fix_sql(case)
+    elif "/api/" in case.path:
         fix_kalam(case)
     else:
         fix(case)

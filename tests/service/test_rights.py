@@ -10,7 +10,7 @@ from queueber.auth.roles import Action
 from queueber.clock import ManualClock
 from queueber.errors import PermissionDenied, ResourceExhausted
 from queueber.limits import TOPIC_LIST_MAX
-from queueber.model import Grant, NewMessages, Publication, TopicConfig
+from queueber.model import Grant, NewMessages, On, Publication, Source, TopicConfig
 from queueber.service.rights import check_any_right, check_right, seen_topics
 from queueber.service.session import Session
 from queueber.service.unread_answers import AnswerBudget
@@ -125,3 +125,16 @@ def test_a_quota_by_a_clock_that_stands_still_stays_used_up() -> None:
 
     with pytest.raises(ResourceExhausted):
         usage.check_may_create("topic", lambda _: 0)
+
+
+@on_service()
+async def test_a_source_needs_the_right_to_read_its_queue(rig: ServiceRig) -> None:
+    session = session_of(rig, Grant("admin", ("mine",), ("t",)))
+    for name in ("mine", "theirs"):
+        await rig.service.queues.open_queue(name, rig.session, must_exist=False)
+    await rig.service.topics.create_topic("t", TopicConfig(), rig.session)
+    topic = await rig.service.topics.open_topic("t", session, must_exist=True)
+
+    with pytest.raises(PermissionDenied, match="lacks 'read' on queue 'theirs'"):
+        rig.service.routes.add_source(topic, Source("theirs", On.INSERT))
+    assert await rig.service.routes.add_source(topic, Source("mine", On.INSERT))

@@ -195,3 +195,24 @@ def test_statements_that_take_too_long_are_ended(server: ServerProcess, topic: s
 
 def test_the_system_tables_are_those_of_queries() -> None:
     assert {*SYSTEM} == {*SYSTEM_TABLES}
+
+
+def test_a_group_consumes_and_acknowledges_each_partition_by_itself(
+    client: queueber.Client, topic: str
+) -> None:
+    client.sql(f"CREATE TOPIC {topic} PARTITIONS 2")
+    for partition in (0, 1):
+        client.topic(topic).publish([b"%d" % partition] * 3, partition=partition)
+
+    def consumed(partition: int, limit: int) -> list[Any]:
+        sql = "CONSUME FROM $1 GROUP 'g' PARTITION $2 FROM EARLIEST LIMIT $3"
+        found = client.sql(sql, topic, partition, limit).dicts()
+        assert {each["payload"] for each in found} <= {b"%d" % partition}
+        return [each["offset"] for each in found]
+
+    assert (consumed(1, 2), consumed(0, 1)) == ([0, 1], [0])
+    assert client.sql(f"ACK {topic} GROUP 'g' PARTITION 1 UPTO OFFSET 1").dicts() == [
+        {"topic": topic, "group_id": "g", "partition": 1, "committed_offset": 1}
+    ]
+    assert client.sql(f"SHOW GROUPS ON {topic}").dicts()[0]["cursors"] == "0,2"
+    assert (consumed(1, 9), consumed(0, 9)) == ([2], [1, 2])

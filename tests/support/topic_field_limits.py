@@ -87,6 +87,8 @@ TOPIC_METHODS: dict[str, Method] = {
                 "topic": Any_("it is ignored" * 100),
                 "partition": a_partition,
                 "expectedOffset": Limit(MESSAGES, MESSAGES + 1, FAILED),
+                # It has two.
+                "onePartition": Any_(True, FAILED),
             },
         ),
     ),
@@ -128,6 +130,7 @@ TOPIC_METHODS: dict[str, Method] = {
             "req.cutBytes": Limit(MESSAGE_BYTES - 1, MESSAGE_BYTES, RANGE),
             **below("req.first.", first_fields),
             "req.first.partition": a_partition,
+            "req.first.onePartition": Any_(True, FAILED),
             # The first messages name no schema.
             "req.config.settings.schemaVersion": Limit(0, SCHEMA_VERSION_MAX, FAILED),
         },
@@ -220,6 +223,8 @@ TOPIC_METHODS: dict[str, Method] = {
             "req.settings.inFlightMax": Any_(U64, INVALID),
             "req.leaseMs": upto(LEASE_MS_MAX),
             "req.batchMessagesMax": Any_(U32),
+            "req.deliveriesMax": Any_(U32),
+            "req.seeks": a_flag,
         },
     ),
     "Subscription.grant": Method({"credits": 1}, {"credits": upto(CREDITS_MAX)}),
@@ -293,6 +298,8 @@ RESULTS_METHODS: dict[str, Method] = {
             "req.settings.kind": Limit("ordered", 99),
             "req.partitions[]": upto(0),
             "req.from.value": _first,
+            # A reader goes on where it is.
+            "req.seeks": Any_(True, INVALID),
         },
     ),
 }

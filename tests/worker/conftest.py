@@ -10,6 +10,7 @@ import pytest
 
 import queueber
 from queueber.testing import ServerProcess, running_server
+from queueber.worker.worker_settings import Until
 
 WAIT_SECONDS = 30.0
 
@@ -47,14 +48,14 @@ def patient_queue(client: queueber.Client) -> queueber.Queue:
 
 @contextlib.contextmanager
 def running(
-    worker: queueber.Worker, *, until_empty: bool = False
+    worker: queueber.Worker, *, until: Until | None = None
 ) -> Iterator["Future[queueber.WorkerStats]"]:
     """The worker in a thread of its own, stopped at the end; the future has what it returned."""
     outcome: Future[queueber.WorkerStats] = Future()
 
     def run() -> None:
         try:
-            outcome.set_result(worker.run(until_empty=until_empty))
+            outcome.set_result(worker.run(until=until))
         except BaseException as error:  # noqa: BLE001  whoever asks for the result gets it
             outcome.set_exception(error)
 

@@ -48,3 +48,27 @@ def die_after_others(item: queueber.WorkItem) -> bytes:
     if item.contents == b"fail":
         raise ValueError
     return item.contents
+
+
+def hang_at_first(item: queueber.WorkItem) -> bytes:
+    """The item `hang` never ends at its first attempt; others tell in which process they were."""
+    if item.contents == b"hang" and item.attempt == 1:
+        time.sleep(3600)
+    if item.contents == b"slow":
+        time.sleep(0.7)
+    return b"%d" % os.getpid()
+
+
+async def block_at_first(item: queueber.WorkItem) -> bytes:
+    if item.contents == b"hang" and item.attempt == 1:
+        time.sleep(3600)  # noqa: ASYNC251  it is what the test is about
+    return b"%d" % os.getpid()
+
+
+class Marks(queueber.Middleware):
+    def before(self, item: queueber.WorkItem) -> None:
+        item.value = b"marked"
+
+
+def seen(item: queueber.WorkItem) -> object:
+    return item.value

@@ -12,8 +12,8 @@ import structlog
 
 import queueber
 from queueber.testing import ServerProcess
+from queueber.worker.processes.worker_process import Logged, _short
 from queueber.worker.progress import Rate, to_line
-from queueber.worker.worker_process import Logged, _short
 from queueber.worker.worker_settings import is_coroutine_function
 from tests.worker import samples
 from tests.worker.conftest import WAIT_SECONDS, running
@@ -28,11 +28,16 @@ from tests.worker.conftest import WAIT_SECONDS, running
         ({"processes": -1}, "processes: -1 is outside 0 to 1000"),
         ({"prefetch": -1}, "prefetch: -1 is outside"),
         ({"lease": 0}, "lease: 0 is outside 0.001 to 604800 seconds"),
+        ({"timeout": 0}, "timeout: 0 is outside 0.01 to 604800 seconds"),
+        ({"timeout": "long"}, "timeout: 'long' is not a number of seconds"),
         ({"shutdown_timeout": "long"}, "shutdown_timeout: 'long' is not a number of seconds"),
         ({"loop": "curio"}, "loop: 'curio' is not one of asyncio, trio"),
         ({"loop": "trio"}, "loop: a plain function runs in threads"),
         ({"serializer": "xml"}, "serializer: 'xml' is not one of json"),
+        ({"serializer": "json", "results": False}, "serializer: there is nothing to serialize"),
+        ({"results": "no"}, "results: 'no' is not True or False"),
         ({"deserializer": 3}, "deserializer: 3 is not a function"),
+        ({"middleware": [3]}, "middleware: 3 is not a queueber.Middleware"),
         ({"on_lease_lost": 3}, "on_lease_lost: 3 is not a function"),
         ({"queue": 3}, "queue: 3 is not text"),
         ({"address": None}, "address: None is not text"),
@@ -64,6 +69,11 @@ def test_a_worker_says_what_it_does() -> None:
     assert repr(worker) == "Worker('127.0.0.1:9090', queue='mail', handler='shop.mail:send')"
 
 
+def test_what_a_run_ends_with_is_empty_or_done() -> None:
+    with pytest.raises(queueber.InvalidArgument, match="until: 'later' is not one of empty, done"):
+        queueber.Worker(handler=samples.double).run(until="later")  # type: ignore[arg-type]
+
+
 class Callable:
     async def __call__(self, item: queueber.WorkItem) -> None:
         pass
@@ -85,7 +95,7 @@ def test_stop_before_run_counts(server: ServerProcess, queue: queueber.Queue) ->
 
     worker.stop()
     first = worker.run()
-    second = worker.run(until_empty=True)
+    second = worker.run(until="empty")
 
     assert (first.done, second.done) == (0, 1)
 
@@ -100,7 +110,7 @@ def test_signal_handlers_are_put_back(server: ServerProcess, queue: queueber.Que
         queue=queue.name,
         handler=lambda _: during.append(signal.getsignal(signal.SIGTERM)),
         progress=False,
-    ).run(until_empty=True)
+    ).run(until="empty")
 
     assert during[0] not in before
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
@@ -145,9 +155,7 @@ def test_without_a_terminal_start_and_end_are_logged(
     queue.add([b"x"] * 3)
 
     with structlog.testing.capture_logs() as logs:
-        queueber.Worker(server.address, queue=queue.name, handler=samples.double).run(
-            until_empty=True
-        )
+        queueber.Worker(server.address, queue=queue.name, handler=samples.double).run(until="empty")
 
     assert [log["event"] for log in logs] == ["worker_started", "worker_ended"]
     assert (logs[1]["queue"], logs[1]["done"], logs[1]["connected"]) == (queue.name, 3, True)
@@ -181,3 +189,6 @@ def test_messages_of_a_process_are_short() -> None:
 
     assert facts == {"ids": ["x" * 32] * 20, "reason": "x" * 400, "count": 3}
     assert len(pickle.dumps(Logged("warning", "x" * 50, facts))) < 4096
+    traced = _short({"id": "x" * 32, "error": "ü" * 10_000, "exception": "ü" * 9_000 + "the end"})
+    assert str(traced["exception"]).endswith("üthe end")
+    assert len(pickle.dumps(Logged("warning", "x" * 50, traced))) < 4096

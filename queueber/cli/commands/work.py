@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any
+from typing import Any, Literal, NoReturn
 
 import click
 from click.exceptions import Exit
@@ -54,15 +54,33 @@ class _Stderr:
     help="Length of a lease. It is extended while handlers work.",
 )
 @click.option(
+    "--timeout",
+    type=seconds,
+    help="How long a handler may take with one item; then the item fails.  [default: no limit]",
+)
+@click.option(
     "--loop",
     type=click.Choice(["asyncio", "trio"]),
     default="asyncio",
     show_default=True,
     help="The library that an 'async def' handler uses.",
 )
+@click.option(
+    "--results/--no-results", default=True, help="Keep what the function returns.  [default: keep]"
+)
+@click.option(
+    "--middleware",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="A queueber.Middleware around the function; may be repeated, the outermost first.",
+)
 @click.option("--serializer", type=_SERIALIZERS, help="Turns results into bytes.")
 @click.option("--deserializer", type=_SERIALIZERS, help="Makes item.value from item.contents.")
-@click.option("--until-empty", is_flag=True, help="End when nothing is ready.")
+@click.option(
+    "--until",
+    type=click.Choice(["empty", "done"]),
+    help="End when nothing is ready (empty), or delayed or leased either (done).",
+)
 @click.option(
     "--shutdown-timeout",
     type=seconds,
@@ -80,14 +98,16 @@ class _Stderr:
 @click.option("--group", default="", help="as this shared group.")
 @click.option("--must-exist", is_flag=True, help="Fail if the queue does not exist at the start.")
 @queue_flags
-def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any) -> None:
+def work(
+    target: Target, until: Literal["empty", "done"] | None, topic: str | None, **arguments: Any
+) -> None:
     """Run a Python function for every item, or message of a topic.
 
     \b
     Examples:
       queueber work thumbnails:make --queue thumbnails --concurrency 32
       queueber work shop.tasks:charge -q charges --processes 2 --serializer json
-      queueber work mail:send -q mail --loop trio --until-empty
+      queueber work mail:send -q mail --loop trio --until empty
       queueber work mail:send --topic orders --group mail
 
     \b
@@ -110,10 +130,15 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
     --shutdown-timeout seconds to finish. A second signal releases their items, too, and ends at
     once with 130. Otherwise it ends with 0, or with 1 if worker processes crash again and again.
 
+    Set --timeout: without it a handler that hangs holds its item as long as the worker runs. A
+    coroutine is cancelled; a process whose function takes too long is replaced. Without
+    --processes such a function goes on in its thread, and when all do, the command ends with 1.
+
     With --json the counters are printed at the end: {"done": 3, "failed": 0, "refused": 0, ...}.
     """
     from queueber.logs import configure_logs
-    from queueber.worker.supervisor import WorkersDied
+    from queueber.worker.handlers.time_limit import HandlersStuck
+    from queueber.worker.processes.supervisor import WorkersDied
     from queueber.worker.worker import Worker
 
     if os.getcwd() not in sys.path:
@@ -131,18 +156,25 @@ def work(target: Target, until_empty: bool, topic: str | None, **arguments: Any)
         **arguments,
     )
     try:
-        stats = worker.run(until_empty=until_empty)
+        stats = worker.run(until=until)
     except WorkersDied as error:
         raise Failure(str(error), NEGATIVE) from None
+    except HandlersStuck as error:
+        Failure(str(error), NEGATIVE).show()
+        _exit(NEGATIVE)
     if target.use_json:
         echo_json(stats)
     code = INTERRUPTED if worker.was_hurried else 0
-    if stats.abandoned:
-        # Threads with handlers that hang would keep the interpreter from ending.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    if stats.abandoned or stats.stuck:
+        _exit(code)
     raise Exit(code)
+
+
+def _exit(code: int) -> NoReturn:
+    """End at once: threads with handlers that hang would keep the interpreter from ending."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _check_exists(target: Target, topic: str | None, group: str) -> None:

@@ -39,7 +39,7 @@ def to_on(on: object) -> On:
 
 
 def _to_word(field: str, words: type[Word], given: object) -> Word:
-    word = given.lower() if isinstance(given, str) else given
+    word = given.lower() if isinstance(given, str) else ""
     if word not in list(words):
         raise InvalidArgument(f"{field}: {given!r} is none of {', '.join(words)}")
     return words(word)

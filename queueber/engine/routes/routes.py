@@ -49,18 +49,20 @@ class Routes:
 
     def read(self, store: Store) -> None:
         """Take the routes of the store into memory."""
+        of_queues: dict[QueueId, list[Route]] = {}
         for key, value in store.walk(Family.ROUTES, b"", HIGHEST_PREFIX * 3):
             queue_id = QueueId(int.from_bytes(key[:4]))
             try:
                 place = split_route_key(key)
-                self._routes[place] = Route(*place, decode_route(value))
+                route = self._routes[place] = Route(*place, decode_route(value))
             except Exception as error:
                 raise unreadable_queue(queue_id) from error
-        for queue_id in dict.fromkeys(queue_id for queue_id, _, _ in self._routes):
+            of_queues.setdefault(queue_id, []).append(route)
+        for queue_id, routes in of_queues.items():
             queue = self._queues.by_id.get(queue_id)
             if queue is None:
                 raise unreadable_queue(queue_id)
-            self._follow(queue)
+            self._tell(queue, routes)
 
     # --- asking -----------------------------------------------------------------------------------
 
@@ -150,7 +152,9 @@ class Routes:
 
     def _follow(self, queue: QueueState) -> None:
         """The queue tells its changes to whoever is left to want them."""
-        routes = self._of_queue(queue.queue_id)
+        self._tell(queue, self._of_queue(queue.queue_id))
+
+    def _tell(self, queue: QueueState, routes: list[Route]) -> None:
         queue.changes = (
             QueueRoutes(queue, routes, self.log, self._queue_deleted) if routes else None
         )

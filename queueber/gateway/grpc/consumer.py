@@ -82,8 +82,10 @@ class Consumer:
         so that many streams which are opened at once do not get as many megabytes at once."""
         async with reads:
             await self.grant(credits)
+            # Not `wait_for`, which loses a cancellation that comes with what it waits for.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._arrived.wait(), _FIRST_SECONDS)
+                async with asyncio.timeout(_FIRST_SECONDS):
+                    await self._arrived.wait()
 
     async def _pass_on(self) -> None:
         credits = min(self._owed, CREDITS_MAX - self._granted)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha._async import ReflectionServicer
 
@@ -36,10 +36,16 @@ class Health:
         self._changed = asyncio.Event()
 
     def add_to(self, server: grpc.aio.Server, streams: Streams) -> None:
-        servicer: Any = health_pb2_grpc.HealthServicer()
-        servicer.Check = self._check
-        servicer.Watch = streams.counted(self._watch)
-        health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+        asked = health_pb2.HealthCheckRequest.FromString
+        handlers = {
+            "Check": grpc.unary_unary_rpc_method_handler(
+                self._check, asked, _Answer.SerializeToString
+            ),
+            "Watch": grpc.unary_stream_rpc_method_handler(
+                streams.counted(self._watch), asked, _Answer.SerializeToString
+            ),
+        }
+        server.add_registered_method_handlers("grpc.health.v1.Health", handlers)
 
     async def _check(self, request: health_pb2.HealthCheckRequest, context: Context) -> Any:
         status = self._statuses.get(request.service)

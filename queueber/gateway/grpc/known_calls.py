@@ -20,7 +20,8 @@ _watching: "WeakKeyDictionary[asyncio.Task[Any], asyncio.Task[Any]]" = WeakKeyDi
 
 
 def reset_call() -> None:
-    """Have the call of the present task be reset as soon as that has ended."""
+    """Have the call of the present task be reset when that has ended; the last call that was taken
+    when the next one is, for so long the server keeps it."""
     task = asyncio.current_task()
     watching = None if task is None else _watching.pop(task, None)
     if watching is not None:

@@ -72,6 +72,8 @@ class GrpcDoor:
         self._certificates = Certificates.of(settings)
         self._server = known_calls_server(_options(settings))
         self._tasks: list[asyncio.Task[Any]] = []
+        self.ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        """Done when the server has ended, by itself or because it was stopped."""
 
     async def start(self) -> None:
         calls, server = self._calls, self._server
@@ -86,6 +88,7 @@ class GrpcDoor:
         add_reflection(server, self._streams, SERVICE)
         self._listen()
         await server.start()
+        self.ended = asyncio.ensure_future(server.wait_for_termination())
         self._tasks = [
             asyncio.ensure_future(each) for each in (calls.receiving.run(), self._health.run())
         ]

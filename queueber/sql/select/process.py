@@ -24,11 +24,11 @@ from queueber.limits import (
     SELECT_WAITS_MAX,
     SELECTS_MAX,
 )
+from queueber.sql.select.admission import Admission
 from queueber.sql.select.answers import Column, SelectResult, rows_of
 from queueber.sql.select.bounds import SelectBounds
 from queueber.sql.select.engine.frames import Frame, FrameLost, receive, send
 from queueber.sql.select.needs import Need, read_needs
-from queueber.sql.select.turns import Turns
 
 _PASSED_ON = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG")
 """What the engine gets of the environment: no token, no password is in it."""
@@ -176,7 +176,7 @@ class Engine:
         )
 
 
-class EngineLate(QueueberError):
+class EngineLate(Unavailable):
     """The deadline has passed."""
 
 
@@ -192,7 +192,7 @@ class Engines:
         engine_bytes: int = SELECT_ENGINE_BYTES,
     ) -> None:
         self._sizes = (memory_bytes, engine_bytes)
-        self._turns = Turns(engines_max, waits_max)
+        self._admission = Admission(engines_max, waits_max)
         self._idle: dict[Engine, threading.Timer] = {}
         self._lock = threading.Lock()
         self._is_closed = False
@@ -203,7 +203,7 @@ class Engines:
     async def turn(self, seconds: float) -> AsyncIterator[Engine]:
         """An engine for one statement, killed after so many seconds, or if it is in the middle of
         a statement at the end of the block."""
-        await self._turns.take()
+        await self._admission.take()
         try:
             engine = self._take()
             late = _timer(seconds, engine.too_late)
@@ -213,7 +213,7 @@ class Engines:
                 late.cancel()
                 self._put_back(engine)
         finally:
-            self._turns.give_back()
+            self._admission.give_back()
 
     def _take(self) -> Engine:
         with self._lock:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 from queueber.client import AsyncClient
-from queueber.errors import InvalidArgument, QueueberError, Unavailable
+from queueber.errors import InvalidArgument, QueueberError, ResourceExhausted
 from queueber.limits import SELECT_TEXT_BYTES_MAX
 from queueber.sql.select.answers import SelectResult
 from queueber.sql.select.awaiting import on_thread
@@ -31,8 +31,8 @@ async def select(
 
     Read only: there is nothing that a statement could change. Raises `InvalidArgument` for what is
     wrong with it, `NotFound` for tables that are not there or not for this client,
-    `ResourceExhausted` above a bound of rows, bytes or memory, and `Unavailable` if too many wait
-    or the time is over.
+    `ResourceExhausted` above a bound of rows, bytes, memory or time, and `Unavailable` if too many
+    wait.
     """
     parameters = _checked(text, params)
     engines = engines or shared_engines()
@@ -40,7 +40,7 @@ async def select(
         async with engines.turn(bounds.seconds) as engine:
             return await _run(client, text, parameters, bounds, engine, engines)
     except EngineLate:
-        raise Unavailable(
+        raise ResourceExhausted(
             f"the SELECT took longer than {bounds.seconds} seconds; let it read fewer rows, with a "
             "WHERE on ts or offset, or a LIMIT"
         ) from None

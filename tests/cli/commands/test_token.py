@@ -177,7 +177,7 @@ def test_commands_find_their_token_in_the_environment_or_a_file(file: Path) -> N
         assert Cli(server.address)("queues", "--token-file", str(token_file)).code == 0
         # A flag overrides the environment.
         assert by_variable("queues", "--token-file", "/no/such/file").code == 2
-        work = by_file("work", "json:loads", "--until-empty", "--no-progress", "--json")
+        work = by_file("work", "json:loads", "--until", "empty", "--no-progress", "--json")
         assert json.loads(work.stdout)["failed"] == 1
         with queueber.connect(server.address, token=token) as client:
             assert client.queue("default").stats().ready == 0

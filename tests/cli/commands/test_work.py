@@ -39,6 +39,9 @@ def die(item):
     import os
     os._exit(3)
 
+async def block(item):
+    time.sleep(3600)
+
 number = 3
 """
 
@@ -78,7 +81,7 @@ def test_work_runs_a_function_of_the_current_directory(
 ) -> None:
     ids = queue.add([b"a", b"b"])
 
-    outcome = cli("work", f"{module}:double", "-q", queue.name, "--until-empty", "--json")
+    outcome = cli("work", f"{module}:double", "-q", queue.name, "--until", "empty", "--json")
 
     assert outcome.code == 0
     assert {result.id: result.result for result in queue.results()} == dict(
@@ -91,7 +94,7 @@ def test_work_runs_a_function_of_the_current_directory(
 def test_work_runs_coroutines(cli: Cli, queue: queueber.Queue, module: str, loop: str) -> None:
     queue.add(b"x")
 
-    arguments = [f"{module}:soon", "-q", queue.name, "--loop", loop, "--until-empty"]
+    arguments = [f"{module}:soon", "-q", queue.name, "--loop", loop, "--until", "empty"]
     assert cli("work", *arguments).code == 0
 
     assert [result.result for result in queue.results()] == [loop.encode()]
@@ -104,7 +107,7 @@ def test_work_with_processes_and_a_serializer(
 
     outcome = outside.run(
         "work", f"{module}:length", "-q", queue.name, "--processes", "2", "--concurrency", "2",
-        "--serializer", "json", "--until-empty", "--json",
+        "--serializer", "json", "--until", "empty", "--json",
     )  # fmt: skip
 
     assert outcome.code == 0, outcome.stderr
@@ -145,13 +148,14 @@ def test_work_without_a_handler_says_what_is_missing(
     [
         (["--concurrency", "0"], "--concurrency"),
         (["--lease", "0"], "lease: 0.0 is outside 0.001 to 604800 seconds"),
+        (["--timeout", "0"], "--timeout: 0.0 is outside 0.01 to 604800 seconds"),
         (["--loop", "trio"], "trio is for a handler that is 'async def'"),
         (["--serializer", "xml"], "xml"),
         (["-q", "no spaces"], "no spaces"),
     ],
 )
 def test_work_refuses_wrong_options(cli: Cli, module: str, flags: list[str], told: str) -> None:
-    outcome = cli("work", f"{module}:double", "--until-empty", *flags)
+    outcome = cli("work", f"{module}:double", "--until", "empty", *flags)
 
     assert outcome.code == 2
     assert told in outcome.stderr
@@ -185,6 +189,10 @@ def test_a_signal_lets_handlers_finish_and_gives_back_the_rest(
 
     assert working.returncode == 0, stderr
     assert b"Traceback" not in stderr
+    lines = [json.loads(line) for line in stderr.splitlines()]
+    (told,) = [line for line in lines if line["event"] == "worker_stopping"]
+    assert (told["handlers"], told["seconds"]) == (2, 30)
+    assert "a second signal abandons them" in told["action"]
     stats = queue.stats()
     assert (stats.completed_total, stats.ready, stats.leased) == (2, 7, 0)
 
@@ -207,6 +215,48 @@ def test_a_second_signal_gives_back_everything_and_ends_at_once(
     assert b"Traceback" not in stderr
     stats = queue.stats()
     assert (stats.completed_total, stats.ready, stats.leased) == (0, 9, 0)
+
+
+def test_work_ends_with_1_when_all_handlers_run_longer_than_their_timeout(
+    outside: Cli, queue: queueber.Queue, module: str
+) -> None:
+    queue.add([b"x"] * 3)
+
+    outcome = outside.run("work", f"{module}:hang", "-q", queue.name, "-c", "2", "--timeout", "0.2")
+
+    assert outcome.code == 1, outcome.stderr
+    assert outcome.stderr.splitlines()[-1].startswith("Error: all 2 handlers ran longer than 0.2 s")
+    assert "Traceback" not in outcome.stderr
+    stats = queue.stats()
+    assert (stats.failed_total, stats.ready, stats.leased) == (2, 1, 0)
+
+
+def test_a_second_signal_interrupts_a_coroutine_that_blocks_the_loop(
+    outside: Cli, queue: queueber.Queue, folder: Path, module: str
+) -> None:
+    """Nothing runs on the loop then that could obey a signal; what blocks it is named."""
+    (folder / "sitecustomize.py").write_text(
+        "import queueber.worker.pool.loop_monitor as m\nm.BLOCKED_SECONDS = 0.3\n"
+    )
+    queue.add(b"x")
+    path = f"{folder}:{outside.environment['PYTHONPATH']}"
+    there = Cli(outside.address, {**outside.environment, "PYTHONPATH": path})
+    working = there.start("work", f"{module}:block", "-q", queue.name, stderr=subprocess.PIPE)
+    assert working.stderr is not None
+    told = b""
+    while b"event_loop_blocked" not in told:
+        told = working.stderr.readline()
+
+    working.send_signal(signal.SIGINT)
+    time.sleep(0.2)  # the first one cannot be obeyed
+    assert working.poll() is None
+    working.send_signal(signal.SIGINT)
+    _, stderr = working.communicate(timeout=WAIT_SECONDS)
+
+    assert f"{module}.py:24 in block" in json.loads(told)["where"]
+    assert working.returncode == 130, stderr
+    stats = queue.stats()
+    assert (stats.ready, stats.leased, stats.dead) == (1, 0, 0)
 
 
 def test_ctrl_c_in_a_terminal_reaches_all_processes_and_counts_once(
@@ -243,7 +293,7 @@ def test_work_on_a_terminal_shows_one_live_line(
     ours, theirs = pty.openpty()
 
     working = outside.start(
-        "work", f"{module}:double", "-q", queue.name, "--until-empty", stderr=theirs
+        "work", f"{module}:double", "-q", queue.name, "--until", "empty", stderr=theirs
     )
     working.communicate(timeout=WAIT_SECONDS)
     os.close(theirs)
@@ -260,11 +310,22 @@ def test_work_on_a_terminal_shows_one_live_line(
     assert b"worker_ended" not in shown
 
 
+def test_work_without_results_removes_what_is_done(
+    cli: Cli, queue: queueber.Queue, module: str
+) -> None:
+    queue.add(b"x")
+
+    outcome = cli("work", f"{module}:length", "-q", queue.name, "--no-results", "--until", "empty")
+
+    assert outcome.code == 0
+    assert (queue.stats().removed_total, list(queue.results())) == (1, [])
+
+
 def test_work_without_progress_logs_no_counters(
     cli: Cli, queue: queueber.Queue, module: str
 ) -> None:
     queue.add(b"x")
-    command = ["work", f"{module}:double", "-q", queue.name, "--until-empty"]
+    command = ["work", f"{module}:double", "-q", queue.name, "--until", "empty"]
 
     outcome = cli(*command, "--no-progress", "--shutdown-timeout", "1")
 

@@ -7,6 +7,7 @@ import pytest
 
 import queueber
 from queueber.limits import FILTER_CHARS_MAX
+from queueber.model import On
 from queueber.testing import running_server
 
 
@@ -21,7 +22,7 @@ def test_changes_of_a_queue_are_read_from_the_topic_and_reach_a_subscriber() -> 
         queue.add([b"before"])
         where = "total >= 10"
         assert topic.add_source("orders", on="insert", where=where, payload="full")
-        assert not topic.add_source("orders", on="INSERT", where=where, payload="full")
+        assert not topic.add_source("orders", on=On.INSERT, where=where, payload="full")
         assert topic.add_source("orders", on="delete", partition_by="(total)")
 
         with topic.subscribe(start="earliest") as subscription:

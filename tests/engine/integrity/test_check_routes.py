@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def _key(rig: RouteRig, on: On, topic: int = 0) -> bytes:
     return route_key(rig.queue.queue_id, on, topic or rig.topic.queue_id)
 
 
-def _record(**fields: object) -> Callable[[RouteRig, Batch], None]:
+def _record(**fields: Any) -> Callable[[RouteRig, Batch], None]:
     def damage(rig: RouteRig, batch: Batch) -> None:
         changed = rig.topic.record._replace(**fields)
         batch.put(Family.TOPICS, rig.topic.prefix, encode_topic(changed))

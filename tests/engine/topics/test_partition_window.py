@@ -101,3 +101,14 @@ def test_messages_that_were_deleted_are_left_out_of_a_window() -> None:
     assert offsets(rig.poll(20, partition=0)) == [*range(rig.topic.first_offset(0), 10)]
     assert rig.ack(10) == 10
     rig.close()
+
+
+def test_a_window_has_not_both_sides_of_what_another_consumer_has(rig: TopicRig) -> None:
+    publish(rig, 12)
+    before, between, behind = (rig.poll(4, partition=0) for _ in range(3))
+    rig.release(before)
+    rig.release(behind)
+
+    assert offsets(rig.poll(10, partition=0)) == [0, 1, 2, 3]
+    assert offsets(rig.poll(10, partition=0)) == [8, 9, 10, 11]
+    assert rig.remove(between) == [True] * 4

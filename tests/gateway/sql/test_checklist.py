@@ -105,7 +105,7 @@ def test_change_events_append_to_topic_logs(
     lease = queue.poll()
     assert lease is not None
     lease.fail("no answer", delay=0)
-    queue.poll().remove()  # type: ignore[union-attr]
+    queue.poll().remove()
 
     found = rows(gateway, f"CONSUME FROM {topic} FROM EARLIEST")
     assert [each["op"] for each in found] == ["insert", "update", "delete"]

@@ -8,6 +8,8 @@ from urllib.parse import unquote
 
 from schemathesis.core import NotSet
 
+from queueber.limits import FILTER_CHARS_MAX
+
 _LEASE = "0" * 32
 _PARTITIONS_MAX = 256
 
@@ -25,6 +27,8 @@ def fix(case: Any) -> None:
             case.body = {}
         if isinstance(case.body, dict):
             _fix_ack(case.body)
+    if isinstance(case.body, dict) and case.path.endswith("/sources"):
+        _fix_source(case.body)
     if isinstance(case.body, dict) and case.path == "/v1/publish":
         _fix_publications(case.body.get("publications"))
 
@@ -51,6 +55,14 @@ def _fix_fields(value: object) -> None:
         value["keeps_last_per_key"] = False
     if value.get("ttl_ms") and is_number(value.get("expires_at_ms"), 1 << 48):
         value["expires_at_ms"] = 0
+
+
+def _fix_source(source: dict[str, Any]) -> None:
+    """Filters have a grammar."""
+    for name, right in (("where", "a = 1"), ("partition_by", "a")):
+        text = source.get(name)
+        if isinstance(text, str) and text and len(text) <= FILTER_CHARS_MAX:
+            source[name] = right.ljust(len(text))
 
 
 def _fix_find(query: dict[str, Any]) -> None:

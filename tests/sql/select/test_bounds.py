@@ -117,12 +117,12 @@ def test_statement_gets_no_more_memory_than_its_bound(
     (engine,) = watched._idle
     at_first, own = peak_bytes(engine.pid), peak_bytes(os.getpid())
 
-    with pytest.raises((ResourceExhausted, InvalidArgument, Unavailable)) as refused:
+    with pytest.raises((ResourceExhausted, InvalidArgument)) as refused:
         run_on(watched, loop, connected, GREEDY[name], seconds=3)
 
     assert watched.peak_bytes <= at_first + MEMORY_BYTES + SLACK_BYTES
     assert peak_bytes(os.getpid()) <= own + SLACK_BYTES
-    if isinstance(refused.value, ResourceExhausted):
+    if "memory" in str(refused.value):
         assert f"more than {MEMORY_BYTES // MIB} MiB" in str(refused.value)
     assert run_on(watched, loop, connected, "SELECT 1") is not None
 
@@ -134,7 +134,7 @@ def test_statement_gets_no_more_time_than_its_bound(
     run_on(small, loop, connected, "SELECT 1")
     started = time.monotonic()
 
-    with pytest.raises(Unavailable, match="took longer than 1 seconds"):
+    with pytest.raises(ResourceExhausted, match="took longer than 1 seconds"):
         run_on(small, loop, connected, ENDLESS[name], seconds=1)
 
     assert time.monotonic() - started < 3

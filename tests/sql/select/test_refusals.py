@@ -4,17 +4,20 @@ Each is refused twice: by the lists of what a query may be made of, and, for a s
 get past them, by the engine's own settings and by the kernel.
 """
 
+import json
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import queueber
 from queueber.errors import InvalidArgument, NotFound
 from queueber.sql.select import Engines, SelectBounds
+from queueber.sql.select.engine.allowed import FUNCTIONS, ROW_SOURCES, check_tree
 from tests.sql.select.conftest import Run
 
 FILE_QUERIES = [
@@ -144,6 +147,25 @@ def test_statement_is_refused_with_a_reason(run: Run, text: str) -> None:
     assert told.startswith(("sql: ", "params: "))
     assert len(told) < 700
     assert "Traceback" not in told
+
+
+def test_functions_that_may_be_used_exist() -> None:
+    with duckdb.connect() as connection:
+        found = connection.execute("SELECT lower(function_name) FROM duckdb_functions()").fetchall()
+
+    assert FUNCTIONS - {name for (name,) in found} == set()
+    assert ROW_SOURCES < FUNCTIONS
+
+
+def test_table_that_is_made_by_a_function_in_the_list_is_refused(run: Run) -> None:
+    """There is a table of this name that reads any other one."""
+    with pytest.raises(InvalidArgument, match="no table histogram"):
+        run("SELECT * FROM histogram(_qb_0, key), topic('t')")
+    with duckdb.connect() as connection:
+        text = "SELECT * FROM histogram(_qb_0, key)"
+        ((tree,),) = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    with pytest.raises(InvalidArgument, match="no table histogram"):
+        check_tree(json.loads(tree)["statements"], {"_qb_0"})
 
 
 def test_topic_and_queue_that_are_not_there_are_not_found(run: Run) -> None:

@@ -98,6 +98,9 @@ FUNCTIONS: frozenset[str] = frozenset(
     ).split()
 )
 
+ROW_SOURCES = frozenset({"range", "generate_series", "json_each", "json_tree", "unnest"})
+"""Functions in FROM that make rows of their arguments alone."""
+
 _SOURCES = {"BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN", "SUBQUERY", "TABLE_FUNCTION"}
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _MODIFIERS = {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_MODIFIER", "DISTINCT_MODIFIER"}
@@ -130,6 +133,10 @@ def check_tree(statements: list[dict[str, Any]], tables: Collection[str]) -> Non
 def _check_source(node: dict[str, Any], kind: str, tables: Collection[str]) -> None:
     if kind not in _SOURCES:
         raise InvalidArgument(f"sql: {kind.lower()} cannot be used here")
+    if kind == "TABLE_FUNCTION":
+        name = node["function"].get("function_name", "")
+        if name.casefold() not in ROW_SOURCES:
+            raise InvalidArgument(f"sql: there is no table {name}()")
     if kind == "BASE_TABLE":
         is_own = not node.get("schema_name") and not node.get("catalog_name")
         if not is_own or node["table_name"].casefold() not in tables:

@@ -14,6 +14,7 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # as its doc
 from queueber.errors import InvalidArgument, QueueberError
 from queueber.limits import SELECT_TABLES_MAX
 from queueber.sql.select.columns import NAMED, SYSTEM
+from queueber.sql.select.engine.allowed import ROW_SOURCES
 from queueber.sql.select.engine.literals import literal, time_literal
 
 DIALECT = "duckdb"
@@ -21,9 +22,6 @@ PRIVATE = "_qb_"
 """What names of the engine's own tables begin with."""
 
 _NOW = {"now", "get_current_timestamp", "transaction_timestamp"}
-_ROW_SOURCES = {"range", "generate_series", "json_each", "json_tree"}
-"""Functions in FROM that make rows of their arguments alone."""
-
 _HINT = "there are " + ", ".join([*(f"{name}('name')" for name in NAMED), *SYSTEM])
 
 
@@ -128,7 +126,7 @@ def _named(node: exp.Table, ctes: Collection[str]) -> tuple[str, str] | None:
         call = node.this
         name = call.name if isinstance(call, exp.Anonymous) else call.sql_name()
         name = name.casefold()
-        if schema or (name not in NAMED and name not in _ROW_SOURCES and not _is_series(call)):
+        if schema or (name not in NAMED and name not in ROW_SOURCES and not _is_series(call)):
             raise InvalidArgument(f"sql: there is no table {name}(); {_HINT}")
         return (name, _subject(name, call)) if name in NAMED else None
     name = node.name.casefold()

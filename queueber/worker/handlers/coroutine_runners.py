@@ -1,0 +1,133 @@
+"""Coroutines, as tasks: what asyncio and trio have in common, and the runner for asyncio."""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+from queueber.clock import seconds
+from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, OnFinished, Runner
+from queueber.worker.handlers.time_limit import Deadline, TimeLimit
+from queueber.worker.handlers.work_item import Failed, HeldLease, Outcome, Unfinished, WorkItem
+
+AsyncCall = Callable[[WorkItem], Coroutine[Any, Any, bytes | Failed]]
+
+
+class CoroutineRunner(Runner):
+    """At most `concurrency` running tasks."""
+
+    def __init__(
+        self,
+        call: AsyncCall,
+        concurrency: int,
+        call_soon: Callable[..., object],
+        on_finished: OnFinished,
+        limit: TimeLimit | None,
+    ) -> None:
+        super().__init__(call_soon, on_finished, limit)
+        self._call = call if limit is None else self._limited(call, limit)
+        self._concurrency = concurrency
+        self._running: dict[WorkItem, Any] = {}
+        """With each item what cancels its handler: an asyncio task or a cancel scope of trio."""
+
+    def cancel(self, lease: HeldLease | None = None) -> None:
+        for item, task in list(self._running.items()):
+            if lease is None or item.lease is lease:
+                task.cancel()
+
+    def _start(self, item: WorkItem) -> Any:
+        """Start the handler, and return what cancels it. `_end` is called when it has ended."""
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        waiting, running = self._waiting, self._running
+        while not waiting.empty() and len(running) < self._concurrency:
+            item = self._next()
+            if item is None:
+                return
+            if item.lease.is_lost:
+                self._finish(item, Unfinished.NOT_BEGUN)
+            else:
+                running[item] = self._start(item)
+
+    def _end(self, item: WorkItem, outcome: Outcome) -> None:
+        del self._running[item]
+        self._finish(item, outcome)
+        self._begin()
+
+    # --- time limits ------------------------------------------------------------------------------
+
+    def _limited(self, call: AsyncCall, limit: TimeLimit) -> AsyncCall:
+        async def limited(item: WorkItem) -> bytes | Failed:
+            deadline = limit.begin(item)
+            try:
+                outcome = await call(item)
+            except BaseException as error:
+                # Also raised if the lease was lost, or the pool ends.
+                if deadline.cancelled_at is None:
+                    raise
+                return limit.failure(item, traceback.extract_tb(error.__traceback__))
+            finally:
+                self._has_ended(limit, item)
+            if deadline.cancelled_at is None:
+                return outcome
+            # It caught its cancellation.
+            more = outcome.error if isinstance(outcome, Failed) else "it returned when cancelled"
+            return limit.failure(item, traceback.StackSummary(), more=more)
+
+        return limited
+
+    def _stop_late(self, item: WorkItem, deadline: Deadline) -> None:
+        assert self._limit is not None
+        if deadline.cancelled_at is None:
+            deadline.cancelled_at = seconds()
+            self._cancel_item(item)
+        elif deadline.cancelled_at + CANCEL_SECONDS_MAX < seconds():
+            self._give_up(self._limit, item, traceback.StackSummary())
+
+    def _cancel_item(self, item: WorkItem) -> None:
+        if item in self._running:
+            self._running[item].cancel()
+
+
+class AsyncioRunner(CoroutineRunner):
+    """Tasks on the loop of the pool.
+
+    A handler that blocks the loop also blocks the heartbeat; a handler that blocks should be a
+    plain function. The tasks are in no task group: a group waits until each task has ended, and a
+    handler may refuse to end. `close` cancels them all and waits for a bounded time.
+    """
+
+    def __init__(
+        self,
+        call: AsyncCall,
+        concurrency: int,
+        on_finished: OnFinished,
+        limit: TimeLimit | None = None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        super().__init__(call, concurrency, self._loop.call_soon, on_finished, limit)
+
+    def put(self, items: Sequence[WorkItem]) -> None:
+        super().put(items)
+        self._begin()
+
+    async def close(self) -> None:
+        self.cancel()
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=CANCEL_SECONDS_MAX)
+
+    def _start(self, item: WorkItem) -> "asyncio.Task[bytes | Failed]":
+        task = self._loop.create_task(self._call(item))
+        task.add_done_callback(partial(self._ended, item))
+        return task
+
+    def _ended(self, item: WorkItem, task: "asyncio.Task[bytes | Failed]") -> None:
+        self._end(item, Unfinished.CANCELLED if task.cancelled() else task.result())
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether the pool cancelled the handler. A handler may also raise CancelledError itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

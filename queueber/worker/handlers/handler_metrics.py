@@ -1,0 +1,42 @@
+"""How long handlers take, and how many fail, as metrics of OpenTelemetry."""
+
+from queueber.clock import seconds
+from queueber.version import VERSION
+from queueber.worker.handlers.middleware import Middleware
+from queueber.worker.handlers.work_item import WorkItem
+
+
+class HandlerMetrics(Middleware):
+    """Records `messaging.process.duration`, a histogram of seconds, for every call of the handler.
+
+    Its attributes are the queue, and for failures `error.type`. It needs `queueber[otel]`, and a
+    meter provider that the program has set up.
+    """
+
+    def start(self, source: str) -> None:
+        from opentelemetry.metrics import get_meter
+
+        self._attributes = {
+            "messaging.system": "queueber",
+            "messaging.operation.type": "process",
+            "messaging.destination.name": source,
+        }
+        self._began: dict[WorkItem, float] = {}
+        self._durations = get_meter("queueber", VERSION).create_histogram(
+            "messaging.process.duration", unit="s", description="How long a handler took."
+        )
+
+    def before(self, item: WorkItem) -> None:
+        self._began[item] = seconds()
+
+    def after(self, item: WorkItem, returned: object) -> None:
+        self._record(item, self._attributes)
+
+    def on_error(self, item: WorkItem, error: BaseException) -> None:
+        self._record(item, {**self._attributes, "error.type": type(error).__name__})
+
+    def _record(self, item: WorkItem, attributes: dict[str, str]) -> None:
+        """Once an item: a result that cannot be serialized is an error after a return."""
+        began = self._began.pop(item, None)
+        if began is not None:
+            self._durations.record(seconds() - began, attributes)

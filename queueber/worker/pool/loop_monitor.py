@@ -1,0 +1,82 @@
+"""Says when a handler blocks the loop of the pool: nothing on the loop itself could.
+
+While the loop is blocked no lease is extended and no signal is obeyed, so the symptoms are lost
+leases and a worker that does not stop. A thread looks whether the loop still turns.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from queueber.clock import seconds
+from queueber.worker.handlers.time_limit import stack_of_thread
+from queueber.worker.progress import EventLogger
+
+BLOCKED_SECONDS = 5.0
+"""How long a loop does not turn before it is called blocked."""
+
+_CHECK_SECONDS = 1.0
+_FRAMES_SHOWN = 3
+
+
+class LoopMonitor:
+    def __init__(self, log: EventLogger) -> None:
+        self._log = log
+        self._is_over = threading.Event()
+        self._is_blocked = False
+        self._thread_id = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the running loop until the block ends."""
+        self._loop = asyncio.get_running_loop()
+        self._thread_id = threading.get_ident()
+        thread = threading.Thread(target=self._watch, args=(self._loop,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._is_over.set()
+
+    def interrupt(self) -> None:
+        """If a coroutine blocks the loop of this very thread, cancel it where it is.
+
+        Called by a signal handler, which is the one thing that still runs there.
+        """
+        if not self._is_blocked or threading.get_ident() != self._thread_id:
+            return
+        task = asyncio.current_task(self._loop)
+        if task is not None:
+            self._is_blocked = False
+            task.cancel()
+            raise asyncio.CancelledError
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        while not self._is_over.wait(_CHECK_SECONDS):
+            turned, asked_at = threading.Event(), seconds()
+            try:
+                loop.call_soon_threadsafe(turned.set)
+            except RuntimeError:
+                return  # it is closed
+            # A loop that has ended meanwhile is not blocked.
+            if turned.wait(BLOCKED_SECONDS) or self._is_over.is_set():
+                continue
+            self._is_blocked = True
+            self._log.warning(
+                "event_loop_blocked",
+                seconds=round(seconds() - asked_at, 1),
+                where=self._where(),
+                action="write a handler that blocks as a plain function, which runs in a thread",
+            )
+            while not turned.wait(_CHECK_SECONDS):
+                if self._is_over.is_set():
+                    return
+            self._is_blocked = False
+            self._log.info("event_loop_free", seconds=round(seconds() - asked_at, 1))
+
+    def _where(self) -> str:
+        """The innermost calls, the last one first."""
+        frames = stack_of_thread(self._thread_id)[-_FRAMES_SHOWN:]
+        return " < ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in frames[::-1])

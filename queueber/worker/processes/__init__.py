@@ -1,0 +1,1 @@
+"""Worker processes, each with a pool of its own, and the supervisor that replaces them."""
