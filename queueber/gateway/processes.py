@@ -49,7 +49,7 @@ def run(
     """
     settings = _with_files(settings)
     # Kept open: so nobody else gets the port while a process is started again.
-    holding, settings = _hold_grpc_port(settings, is_held=listening_fd is not None)
+    held_port, settings = _hold_grpc_port(settings, is_held=listening_fd is not None)
     sockets = (
         _listen_all(settings)
         if listening_fd is None
@@ -59,7 +59,7 @@ def run(
         grpc_address_file.write_text(settings.grpc)
     if address_file is not None:
         address_file.write_text(address_of(sockets[0]))
-    with holding:
+    with held_port:
         if len(sockets) == 1:
             _serve(settings, sockets[0], stops_with_stdin=stops_with_stdin)
         else:

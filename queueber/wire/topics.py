@@ -61,7 +61,7 @@ def read_topic_info(source: Any) -> TopicInfo:
         config=read_config(source.config),
         partitions=[_PARTITION.read(each) for each in source.partitions],
         groups=list(source.groups),
-        sources=[read_source(each) for each in source.sources],
+        sources=tuple(read_source(each) for each in source.sources),
     )
 
 

@@ -540,6 +540,7 @@ METHODS |= {
             "prefix": text(TOPIC_NAME_BYTES_MAX),
             "after": text(TOPIC_NAME_BYTES_MAX),
             "limit": a_page,
+            "tellsTimes": a_flag,
         },
     ),
     "publish": Method(

@@ -79,14 +79,17 @@ from queueber.model import (
     ItemState,
     LoadRef,
     NewItems,
+    On,
     Part,
     PartRef,
     Polled,
     QueueSettings,
     Receipt,
     Results,
+    Source,
     Stats,
     Sweep,
+    TopicSettings,
 )
 
 T = TypeVar("T")
@@ -317,6 +320,13 @@ def configure_queue(engine: Engine, name: str, settings: QueueSettings, now_ms: 
 
 def delete_queue(engine: Engine, name: str) -> bool:
     return _run_registry(engine, 0, engine.queues.delete, name)
+
+
+def route_queue(engine: Engine, name: str, now_ms: int) -> None:
+    """A topic gets what is deleted from the queue."""
+    topic, _ = _run_registry(engine, now_ms, engine.topics.create, "events", TopicSettings())
+    source = Source(name, On.DELETE)
+    assert _run_registry(engine, now_ms, engine.routes.add, topic, source)
 
 
 def reclaimed(engine: Engine, prefix: bytes) -> None:

@@ -122,7 +122,7 @@ def gateway(
     stops_with_stdin: bool,
     **given: Any,
 ) -> None:
-    """Serve HTTP for a server, and gRPC if asked to, until SIGTERM or Ctrl-C.
+    """Serve HTTP, and gRPC if asked to, until SIGTERM or Ctrl-C.
 
     \b
     Examples:

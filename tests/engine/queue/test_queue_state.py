@@ -13,6 +13,7 @@ from tests.support.operations import (
     create_queue,
     loads_under_way,
     pause,
+    route_queue,
 )
 from tests.support.rig import QUEUE, Rig
 
@@ -40,6 +41,7 @@ def busy(rig: Rig) -> None:
     acknowledge(rig.store, rig.queue.results, "reader", 0)
     ref = LoadRef("load")
     begin_load(rig.engine, rig.queue, ref, batch="b", timeout_ms=500, token=b"", now_ms=rig.now_ms)
+    route_queue(rig.engine, QUEUE, rig.now_ms)
 
 
 # --- reopening ------------------------------------------------------------------------------------

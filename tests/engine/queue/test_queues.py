@@ -18,6 +18,7 @@ from tests.support.operations import (
     create_queue,
     delete_queue,
     pause,
+    route_queue,
 )
 from tests.support.rig import QUEUE, START_MS, Rig
 
@@ -44,6 +45,7 @@ def fill_every_family(rig: Rig) -> None:
     assert rig.fail(dead.ids, dead.lease_id) == [FailOutcome.DIED]
     configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
     begin(rig, "load")
+    route_queue(rig.engine, QUEUE, rig.now_ms)
 
 
 def begin(rig: Rig, name: str) -> LoadRecord:
