@@ -113,6 +113,15 @@ def console_outputs(code: str, address: str, folder: Path) -> Iterator[tuple[str
         yield command, shown, output
 
 
+def written(file: Path) -> str:
+    """The address of the gateway, which the server writes behind its own."""
+    give_up_at = time.monotonic() + 30
+    while not file.exists() or not (address := file.read_text()):
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+    return address
+
+
 def wait_listening(address: str) -> None:
     """The gateway itself listens there, once it has started."""
     host, _, port = address.rpartition(":")
@@ -141,8 +150,8 @@ def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
     with running_server(*(flags if HTTP in text else ())) as server:
         if GRPC in (ROOT / page).read_text():
             wait_listening(address)
-        if http_file.exists():
-            text = text.replace(HTTP, http_file.read_text())
+        if HTTP in text:
+            text = text.replace(HTTP, written(http_file))
         for language, code, shown in BLOCK.findall(text):
             if language == "console":
                 for command, expected, printed in console_outputs(code, server.address, tmp_path):
