@@ -1,6 +1,8 @@
 """The goals, each measured on a server and a gateway of their own."""
 
+import contextlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -48,9 +50,22 @@ class Running:
 def running(folder: Path) -> Iterator[Running]:
     with running_server() as server:
         begun = time.perf_counter()
-        with running_grpc(server.address) as (gateway, address), Sluice(address) as sluice:
-            sluice.topics()  # waits until it is answered
-            yield Running(gateway, address, time.perf_counter() - begun)
+        with running_grpc(server.address) as (gateway, address):
+            _wait_listening(address)
+            with Sluice(address) as sluice:
+                sluice.topics()
+                yield Running(gateway, address, time.perf_counter() - begun)
+
+
+def _wait_listening(address: str) -> None:
+    """grpcio's client would wait for a second before it tries again to connect."""
+    give_up_at = time.perf_counter() + 30
+    while time.perf_counter() < give_up_at:
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(split_address(address)).close()
+            return
+        time.sleep(0.005)
+    raise TimeoutError(f"nothing listens at {address}")
 
 
 def publish_body() -> bytes:
