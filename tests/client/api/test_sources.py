@@ -49,7 +49,7 @@ def test_changes_of_a_queue_are_read_from_the_topic_and_reach_a_subscriber() -> 
         assert topic.drop_source("orders", on="insert") == 1
         assert topic.drop_source("orders") == 1
         assert topic.drop_source("orders") == 0
-        assert topic.describe().sources == []
+        assert topic.describe().sources == ()
 
 
 def test_a_read_that_waits_is_woken_by_a_lease_that_runs_out() -> None:
@@ -85,7 +85,7 @@ def test_what_a_source_cannot_be_is_refused_and_the_error_says_why() -> None:
             with pytest.raises(error, match=text):
                 topic.add_source(given.pop("queue"), **given)
         assert FILTER_CHARS_MAX == 2000
-        assert topic.describe().sources == []
+        assert topic.describe().sources == ()
 
         topic.add_source("orders", on="insert")
         with pytest.raises(queueber.AlreadyExists, match="drop it first"):
