@@ -27,6 +27,11 @@ class Received:
         return json.loads(self.body)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # of five, some of many callers at once are turned away
+
+
 Answering = Callable[[Received], tuple[int, object]]
 """The status and the JSON to answer with."""
 
@@ -58,8 +63,7 @@ class Receiver:
 
         self.headers: dict[str, str] = {}
         """Sent with every answer."""
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
+        self.server = _Server(("127.0.0.1", port), Handler)
 
     @property
     def port(self) -> int:
