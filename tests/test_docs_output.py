@@ -7,7 +7,6 @@ lines.
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 
 from queueber.sockets import address_of, hold_port
 from queueber.testing import running_server
+from tests.support.grpc import wait_listening
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -120,20 +120,6 @@ def written(file: Path) -> str:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
     return address
-
-
-def wait_listening(address: str) -> None:
-    """The gateway itself listens there, once it has started."""
-    host, _, port = address.rpartition(":")
-    give_up_at = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection((host, int(port))).close()
-        except OSError:
-            assert time.monotonic() < give_up_at
-            time.sleep(0.05)
-        else:
-            return
 
 
 @pytest.mark.slow

@@ -1,8 +1,6 @@
 """The goals, each measured on a server and a gateway of their own."""
 
-import contextlib
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from faults.http.watch import Usage
 from queueber.config import split_address
 from queueber.gateway.grpc import sluice_pb2 as wire
 from queueber.testing import running_server
-from tests.support.grpc import Sluice, running_grpc
+from tests.support.grpc import Sluice, running_grpc, wait_listening
 from tests.support.http import GatewayProcess
 
 RATE = 5_000
@@ -51,21 +49,10 @@ def running(folder: Path) -> Iterator[Running]:
     with running_server() as server:
         begun = time.perf_counter()
         with running_grpc(server.address) as (gateway, address):
-            _wait_listening(address)
+            wait_listening(address)  # grpcio would wait for a second before it tries again
             with Sluice(address) as sluice:
                 sluice.topics()
                 yield Running(gateway, address, time.perf_counter() - begun)
-
-
-def _wait_listening(address: str) -> None:
-    """grpcio's client would wait for a second before it tries again to connect."""
-    give_up_at = time.perf_counter() + 30
-    while time.perf_counter() < give_up_at:
-        with contextlib.suppress(ConnectionRefusedError):
-            socket.create_connection(split_address(address)).close()
-            return
-        time.sleep(0.005)
-    raise TimeoutError(f"nothing listens at {address}")
 
 
 def publish_body() -> bytes:

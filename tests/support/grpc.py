@@ -2,17 +2,21 @@
 
 import contextlib
 import queue
+import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 import grpc
 
+from queueber.config import split_address
 from queueber.gateway.grpc import sluice_pb2 as wire
 from tests.support.http import GatewayProcess, running_gateway
 
 SECONDS = 20.0
+_START_SECONDS_MAX = 30.0
 _SIZES = [("grpc.max_receive_message_length", 16 << 20), ("grpc.max_send_message_length", 64 << 20)]
 
 
@@ -26,6 +30,19 @@ def running_grpc(
         named = ("--grpc", f"127.0.0.1:{port}", "--grpc-address-file", str(file))
         with running_gateway(server, *named, *options) as gateway:
             yield gateway, file.read_text()
+
+
+def wait_listening(address: str) -> None:
+    """A gateway listens there itself, once it has started; nobody keeps the port for it."""
+    give_up_at = time.monotonic() + _START_SECONDS_MAX
+    while True:
+        try:
+            socket.create_connection(split_address(address)).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < give_up_at, f"nothing listens at {address}"
+            time.sleep(0.005)
+        else:
+            return
 
 
 class Sluice:
