@@ -13,6 +13,7 @@ from faults.final_state import FinalState
 from faults.history import TOPICS, History
 from faults.rules import (
     additions,
+    caps,
     endings,
     items,
     leases,
@@ -50,6 +51,8 @@ RULES: Mapping[str, Rule] = {
     "early": times.early,
     "not dead": times.not_dead,
     "not paused": times.not_paused,
+    "too many leased": caps.too_many_leased,
+    "too fast": caps.too_fast,
 }
 
 _SLACK_MS = 2.0

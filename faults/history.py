@@ -25,6 +25,7 @@ column may be empty, as in `NewItems`):
 | drop_reader | reader | done |
 | pause | for_ms (0: until resumed) | |
 | resume | | |
+| caps | concurrency_max, rate_items, rate_ms (0: none); they hold until the next of these | |
 
 Calls about topics have the queue `topics`, and name the topic themselves:
 

@@ -74,6 +74,11 @@ ERROR_BYTES_MAX = 16 * KIB
 ATTEMPTS_CEILING = 1000
 """Upper limit of `attempts_max`: an item keeps the times of all its attempts."""
 
+CAP_ITEMS_MAX = 1_000_000
+"""Upper limit of `concurrency_max`, and of the items of a rate."""
+RATE_MS_MAX = DAY_MS
+"""The longest time that a rate may be given for."""
+
 BACKOFF_STEPS_MAX = 100
 DEDUP_WINDOW_MS_MAX = 30 * DAY_MS
 RESULT_AGE_MS_MAX = 366 * DAY_MS

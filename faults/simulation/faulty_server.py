@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 from faults.history import Outcome
 from faults.recorder import Recorder
@@ -45,6 +47,9 @@ _FLUSH_SECONDS = 0.01
 _CLOCK_STEPS_MS = (-200, -20, 20, 200)
 
 
+_NO_CAPS = {"concurrency_max": 0, "rate_items": 0, "rate_ms": 0}
+
+
 class FaultyServer:
     def __init__(
         self,
@@ -77,12 +82,16 @@ class FaultyServer:
         self.crashes = 0
 
     async def start(
-        self, settings: QueueSettings, topics: Mapping[str, TopicConfig] | None = None
+        self,
+        settings: QueueSettings,
+        topics: Mapping[str, TopicConfig] | None = None,
+        caps: Mapping[str, int] | None = None,
     ) -> None:
         self._begin_life(no_families())
         queues, session = self.now.service.queues, self.now.session
         await queues.configure_queue(QUEUES[0], settings, session)
         await queues.create_queue(QUEUES[1], settings, session)
+        await self.set_caps(caps or {})
         for name, config in (topics or {}).items():
             await self._create_topic(name, config)
         if topics:
@@ -92,6 +101,18 @@ class FaultyServer:
         for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
             if self._random.random() < chance:
                 self._loop.call_later(self._random.uniform(0, 0.2), fault)
+
+    async def set_caps(self, caps: Mapping[str, int]) -> None:
+        """Set the caps of the queues that everybody uses; those that are not given are none."""
+        queues, session = self.now.service.queues, self.now.session
+        for name in QUEUES:
+            present = queues.stats(self.now.handle(name)).settings
+            given: dict[str, Any] = {**_NO_CAPS, **caps}
+            wanted = replace(present, **given)
+            if wanted != present:
+                pending = self._recorder.begin("world", "caps", name, given)
+                await queues.configure_queue(name, wanted, session)
+                self._recorder.end(pending, Outcome.OK)
 
     async def _create_topic(self, name: str, config: TopicConfig) -> None:
         service, session = self.now.service, self.now.session

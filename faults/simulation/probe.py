@@ -8,7 +8,10 @@ from queueber.service.service import Service
 
 
 def waits_in_vain(service: Service, queue: QueueState, batches: tuple[str, ...]) -> Iterator[str]:
-    if queue.counters.ready and not queue.paused_until_ms:
+    now_ms, agenda = service.shell.clock.now_ms(), service.shell.engine.agenda
+    # The sweeper serves those whom a rate allows an item from this millisecond on.
+    is_due = agenda.due_ms(queue.queue_id) <= now_ms
+    if queue.leasable(now_ms) and not queue.paused_until_ms and not is_due:
         waiter = service.polls._waiters.first(queue.queue_id)
         # Bound polls may have to wait: their connection may hold too many for a quarantined item.
         if waiter is not None and not waiter.future.done() and waiter.asked.connection is None:

@@ -110,6 +110,7 @@ class World:
                 result_bytes_max=random.choice([0, 0, 0, 400]),
             ),
             self._topics,
+            _caps_of(self.told.seed),
         )
         names = ["producer", "worker", *random.choices(list(ROLES), k=random.randint(1, 5))]
         queues = QUEUES if random.random() < 0.3 else QUEUES[:1]
@@ -123,6 +124,7 @@ class World:
         self._loop.call_later(random.uniform(*_STORY_MS) / 1000, self._end_story)
         await asyncio.gather(*callers)
         await self._server.make_peace()
+        await self._server.set_caps({})
         if random.random() < 0.5:
             for queue in queues:
                 await self._drain(queue)
@@ -230,6 +232,18 @@ class World:
         self.told.final = {**self.told.final, f"{PLAIN}/{SHARED}": group}
         found = check_topics(self.told.history, final, self.told.final, _BRIDGES)
         self.told.wrong += [str(each) for each in found]
+
+
+def _caps_of(seed: int) -> Mapping[str, int]:
+    """The caps of both queues, for some seeds; whatever they are, all else stays as it is."""
+    random = Random(f"caps of {seed}")
+    if random.random() < 0.6:
+        return {}
+    rate_items, rate_ms = random.choice([(0, 0), (3, 30), (10, 50)])
+    concurrency_max = random.choice([0, 1, 4] if rate_items else [1, 4])
+    return {
+        "concurrency_max": concurrency_max, "rate_items": rate_items, "rate_ms": rate_ms,
+    }  # fmt: skip
 
 
 def simulate(seed: int) -> Told:

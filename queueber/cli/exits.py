@@ -46,6 +46,7 @@ FLAGS = {
     "backoffCapMs": "--backoff-cap", "backoff.cap": "--backoff-cap",
     "backoffJitter": "--backoff-jitter", "backoff.jitter": "--backoff-jitter",
     "dedupWindowMs": "--dedup-window", "resultAgeMs": "--result-age",
+    "concurrencyMax": "--concurrency-max", "rateItems": "--rate", "rateMs": "--rate",
     "tls.ca": "--tls-ca", "tls.certificate": "--tls-certificate", "tls.key": "--tls-key",
 } | {
     f"{name}_ms": "--" + name.replace("_", "-")
@@ -54,7 +55,7 @@ FLAGS = {
     name: "--" + name.replace("_", "-")
     for name in (
         "items_max", "bytes_max", "item_bytes_max", "backoff_factor", "backoff_jitter",
-        "result_bytes_max",
+        "result_bytes_max", "concurrency_max", "rate",
         "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
         "concurrency", "processes", "prefetch", "timeout", "middleware", "loop",
         "serializer", "deserializer",

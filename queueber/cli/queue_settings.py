@@ -10,11 +10,12 @@ from queueber.cli.flags import F, delay_seconds, lease_seconds, number, seconds_
 from queueber.cli.output import to_duration
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.errors import InvalidArgument
-from queueber.limits import DEDUP_WINDOW_MS_MAX, RESULT_AGE_MS_MAX, SECOND_MS
+from queueber.limits import DEDUP_WINDOW_MS_MAX, RATE_MS_MAX, RESULT_AGE_MS_MAX, SECOND_MS
 from queueber.model import QueueSettings
 
 _dedup_window = seconds_up_to(DEDUP_WINDOW_MS_MAX)
 _result_age = seconds_up_to(RESULT_AGE_MS_MAX)
+_rate_seconds = seconds_up_to(RATE_MS_MAX, is_zero_allowed=False)
 
 
 def _delays(value: object) -> list[float]:
@@ -23,6 +24,22 @@ def _delays(value: object) -> list[float]:
 
 
 _delays.__name__ = "list"  # The help shows it as the kind of value.
+
+
+def _rate(value: object) -> tuple[int, float] | tuple[()]:
+    """Items and seconds; empty: no limit."""
+    items, slash, time = str(value).partition("/")
+    if items == "0" and not slash:
+        return ()
+    count = whole_number(items)
+    if not slash or not count:
+        raise click.BadParameter(
+            f"{value!r} is not ITEMS/SECONDS, such as 100/60, nor 0 for no limit."
+        )
+    return count, _rate_seconds(time)
+
+
+_rate.__name__ = "rate"
 
 _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--items-max", whole_number, "Most items in the queue; 0: no limit."),
@@ -38,6 +55,8 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--dedup-window", _dedup_window, "How long a used key keeps items from being added."),
     ("--result-age", _result_age, "How long results are kept; 0: no limit."),
     ("--result-bytes-max", whole_number, "Most bytes of results; 0: no limit."),
+    ("--concurrency-max", whole_number, "Most items that are leased at once; 0: no limit."),
+    ("--rate", _rate, "Most items leased in a time, as in 100/60 (seconds); 0: no limit."),
 )
 
 
@@ -56,6 +75,8 @@ def settings_flags(command: F) -> F:
 def to_arguments(given: dict[str, Any], present: QueueSettings) -> SettingsArguments:
     """Arguments for the client. A backoff is sent whole, so missing parts come from `present`."""
     named = {name: value for name, value in given.items() if value is not None}
+    if "rate" in named:
+        named["rate"] = named["rate"] or None
     stays = {
         "base": present.backoff_base_ms / SECOND_MS,
         "factor": present.backoff_factor,
@@ -89,7 +110,13 @@ def settings_rows(settings: QueueSettings) -> list[tuple[str, str]]:
         ("dedup window", to_duration(s.dedup_window_ms)),
         ("result age, limit", to_duration(s.result_age_ms) if s.result_age_ms else "none"),
         ("result bytes, limit", _limit(s.result_bytes_max)),
+        ("leased at once, limit", _limit(s.concurrency_max)),
+        ("rate, limit", _rate_text(s.rate_items, s.rate_ms)),
     ]
+
+
+def _rate_text(items: int, ms: int) -> str:
+    return f"{items:,} in {to_duration(ms or SECOND_MS)}" if items else "none"
 
 
 def _backoff(s: QueueSettings) -> str:

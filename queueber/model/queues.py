@@ -29,6 +29,12 @@ class QueueSettings:
     result_bytes_max: int = 0
     isolation: bool = True
     """Whether items of an expired lease are leased in smaller groups, to find a poison item."""
+    concurrency_max: int = 0
+    """Items that are leased at once; 0: no limit."""
+    rate_items: int = 0
+    """Items that may be leased in `rate_ms`; 0: no limit."""
+    rate_ms: int = 0
+    """0: a second."""
 
 
 @dataclass(frozen=True, slots=True)

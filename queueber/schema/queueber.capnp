@@ -310,6 +310,9 @@ struct QueueSettings {
   resultAgeMs @11 :UInt64 = 604800000;  # older results are deleted; 0: no limit
   resultBytesMax @12 :UInt64;  # above this size the oldest results are deleted; 0: no limit
   noIsolation @13 :Bool;       # do not lease the items of an expired lease in smaller groups
+  concurrencyMax @14 :UInt32;  # items that are leased at once; 0: no limit
+  rateItems @15 :UInt32;       # items that may be leased in `rateMs`; 0: no limit
+  rateMs @16 :UInt64;          # 0: a second
 }
 
 struct QueueStats {

@@ -29,6 +29,9 @@ struct QueueRecord {
   resultBytesMax @14 :UInt64;
   pausedUntilMs @15 :UInt64;   # 0: not paused
   noIsolation @16 :Bool;
+  concurrencyMax @17 :UInt32;
+  rateItems @18 :UInt32;       # in rateMs; 0: no limit
+  rateMs @19 :UInt64;          # 0: a second
 }
 
 struct QueueCounters {
@@ -61,6 +64,7 @@ struct QueueCounters {
   lastId @25 :Data;            # 16 bytes: the newest id of an item or lease of the queue
   levels @26 :Data;            # 33 bytes for each level with ready items: level, count, low mark
   quarantined @27 :UInt64;     # items with a `group_max` that are not dead
+  rateFullAtUs @28 :UInt64;    # when the queue's rate allows a full burst again, see engine/caps/
 }
 
 struct LoadRecord {

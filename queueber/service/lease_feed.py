@@ -74,7 +74,7 @@ class LeaseFeed:
     async def next(self, messages_max: int, bytes_max: int) -> list[Delivery]:
         shell, queue = self._shell, self._queue.state
         self._is_refused = False
-        if not ready_count(queue) or queue.is_paused(shell.clock.now_ms()):
+        if not ready_count(queue, shell.clock) or queue.is_paused(shell.clock.now_ms()):
             return []
         shell.write_gathered(queue)
         lease = partial(
@@ -142,7 +142,7 @@ class LeaseFeed:
         """All messages of a closed topic are acknowledged, or dead letters."""
         queue = self._queue.state
         counters = queue.counters
-        is_busy = ready_count(queue) or counters.leased or counters.delayed
+        is_busy = ready_count(queue, self._shell.clock) or counters.leased or counters.delayed
         return self.topic.record.is_closed and not is_busy
 
     @property

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
+from queueber.clock import Clock
 from queueber.engine.queue.poll import poll
 from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.release import release_lease
@@ -167,7 +168,7 @@ class Polls:
     def _take_alike(self, queue: QueueState, asked: Asked) -> list[Waiter]:
         """The next waiters that may be served together with one that asked for this."""
         waiters, queue_id = self._waiters, queue.queue_id
-        terms, ready = self._shared_terms(queue, asked), ready_count(queue, asked.partition)
+        terms, ready = self._shared_terms(queue, asked), self._ready_count(queue, asked.partition)
         taken: list[Waiter] = []
         while len(taken) + 1 < ready and (waiter := waiters.first(queue_id)) is not None:
             if self._shared_terms(queue, waiter.asked) != terms:
@@ -176,6 +177,9 @@ class Polls:
             if _may_answer(waiter.future, waiter.asked):
                 taken.append(waiter)
         return taken
+
+    def _ready_count(self, queue: QueueState, partition: int | None = None) -> int:
+        return ready_count(queue, self._shell.clock, partition)
 
     def _take_group(self, state: QueueState, calls: list[Call]) -> None:
         while calls:
@@ -186,7 +190,9 @@ class Polls:
                     self._shell.answer(call, own)
                 else:
                     left.append(call)
-            if len(left) == len(calls) or not ready_count(state, calls[0].columns[0].partition):
+            if len(left) == len(calls) or not self._ready_count(
+                state, calls[0].columns[0].partition
+            ):
                 break
             # The answers together were as long as one may be; the others have their turn now.
             calls = left
@@ -236,7 +242,7 @@ class Polls:
         if poll_call.is_withdrawn:
             waiter.answer(NOTHING_POLLED)
         self._waiters.append(queue_id, waiter)
-        if ready_count(queue.state, asked.partition):
+        if self._ready_count(queue.state, asked.partition):
             self.serve(queue.state)
         timer = shell.loop.call_later(wait_ms / 1000, waiter.answer, NOTHING_POLLED)
         try:
@@ -307,13 +313,13 @@ class Polls:
         refused: set[object] = set()
         """Connections and partitions for which there is nothing."""
         is_to_look_again = is_held_back = False
-        while ready_count(queue) and (waiter := waiters.first(queue_id)) is not None:
+        while self._ready_count(queue) and (waiter := waiters.first(queue_id)) is not None:
             waiters.discard(queue_id, waiter)
             if not _may_answer(waiter.future, waiter.asked):
                 continue
             asked = waiter.asked
             key = (asked.connection, asked.partition)
-            if key in refused or not ready_count(queue, asked.partition):
+            if key in refused or not self._ready_count(queue, asked.partition):
                 passed_over.append(waiter)
                 continue
             group = [waiter, *self._take_alike(queue, asked)]
@@ -343,7 +349,7 @@ class Polls:
             self._passed_over[queue] = None
         else:
             self._passed_over.pop(queue, None)
-        return is_to_look_again and ready_count(queue) > 0
+        return is_to_look_again and self._ready_count(queue) > 0
 
 
 def _may_answer(future: Future, asked: Asked) -> bool:
@@ -365,8 +371,11 @@ def _lease_ms(queue: QueueHandle, lease_ms: int) -> int:
     return lease_ms
 
 
-def ready_count(queue: QueueState, partition: int | None = None) -> int:
-    """How many items a poll could lease; of a shared group also the messages nobody has had, of one
-    partition or of all. Those that came back are counted whatever their partition is."""
+def ready_count(queue: QueueState, clock: Clock, partition: int | None = None) -> int:
+    """How many items a poll could lease, as far as the queue's caps allow; of a shared group also
+    the messages nobody has had, of one partition or of all. Those that came back are counted
+    whatever their partition is."""
     undelivered = queue.undelivered
-    return queue.counters.ready + (0 if undelivered is None else undelivered.count(partition))
+    if undelivered is not None:
+        return queue.counters.ready + undelivered.count(partition)
+    return queue.counters.ready if queue.caps is None else queue.leasable(clock.now_ms())

@@ -45,6 +45,7 @@ from tests.support.operations import (
     cancel,
     complete,
     complete_whole,
+    configure_queue,
     create_queue,
     delete_queue,
     drop_reader,
@@ -87,7 +88,7 @@ CONNECTIONS = ("near", "far")
 OUTCOMES = ("remove", "remove_whole", "complete", "complete_whole", "fail", "fail", "release")
 OPERATIONS = (
     "connection_is_lost", "connection_is_lost", "answer_is_not_delivered", "cancel", "purge",
-    "redrive_chosen", "redrive_slice", "pause_or_resume", "acknowledge_or_drop",
+    "redrive_chosen", "redrive_slice", "pause_or_resume", "acknowledge_or_drop", "set_caps",
 )  # fmt: skip
 name_of_queue = st.sampled_from(NAMES)
 few = st.integers(1, 6)
@@ -272,7 +273,8 @@ class EngineAgainstModel(RouteRules):
             assert bool(answer.ids) == bool(answer.lease_id)
             if answer.ids:
                 self.saw_new_ids([answer.lease_id])
-                model.poll(answer.lease_id, list(answer.ids), self.now_ms + lease_ms)
+                expires_at_ms = self.now_ms + lease_ms
+                model.poll(answer.lease_id, list(answer.ids), expires_at_ms, self.now_ms)
                 self.past_leases.append((answer.lease_id, list(answer.ids)))
                 bound.append(answer.lease_id)
 
@@ -425,6 +427,18 @@ class EngineAgainstModel(RouteRules):
             resume(self.engine, self.queue(name))
         self.models[name].paused_until_ms = until_ms
 
+    def set_caps(self, name: str, data: st.DataObject) -> None:
+        """The rates have tokens at whole microseconds, as those of the model have at any time."""
+        rate_items, rate_ms = data.draw(st.sampled_from([(0, 0), (0, 0), (5, 100), (1, 40)]))
+        model = self.models[name]
+        model.settings = replace(
+            model.settings,
+            concurrency_max=data.draw(st.sampled_from([0, 0, 1, 3, 8])),
+            rate_items=rate_items,
+            rate_ms=rate_ms,
+        )
+        configure_queue(self.engine, name, model.settings, self.now_ms)
+
     def acknowledge_or_drop(self, name: str, data: st.DataObject) -> None:
         reader = data.draw(st.sampled_from(["x", "y"]))
         model, log = self.models[name], self.queue(name).results
@@ -482,7 +496,7 @@ class EngineAgainstModel(RouteRules):
     def delete_and_recreate(self) -> None:
         assert delete_queue(self.engine, "other")
         self.queue_was_deleted("other")
-        settings = LENIENT if self.models["other"].settings == SETTINGS else SETTINGS
+        settings = LENIENT if self.models["other"].settings.isolation else SETTINGS
         assert create_queue(self.engine, "other", settings, self.now_ms)
         self.models["other"] = ModelQueue(settings)
         for connection in CONNECTIONS:
@@ -511,6 +525,8 @@ class EngineAgainstModel(RouteRules):
     @invariant()
     def statistics_match(self) -> None:
         for name, model in self.models.items():
+            leasable = min(model.count("ready"), model.room(self.now_ms))
+            assert self.queue(name).leasable(self.now_ms) == leasable
             stats = queue_stats(self.engine, self.queue(name), waiting_polls=0, now_ms=self.now_ms)
             is_paused = model.paused_until_ms > self.now_ms
             ready = [] if is_paused else model.of_state("ready")

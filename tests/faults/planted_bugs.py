@@ -10,7 +10,9 @@ from queueber.db.families import Family
 from queueber.db.records import runs
 from queueber.db.records.blocks import Block, Leftover
 from queueber.db.records.keys import NEVER_MS
+from queueber.db.records.queues import Counters, decode_counters
 from queueber.db.records.runs import Run, Sizes
+from queueber.engine.caps.queue_caps import QueueCaps
 from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.log import Log, append
@@ -333,6 +335,24 @@ def leave_a_lease_among_the_holders_of_a_block(patch: Patch) -> None:
     )
 
 
+def count_nothing_that_is_leased(patch: Patch) -> None:
+    room = QueueCaps.room
+
+    def unbounded(caps: QueueCaps, counters: Counters, now_ms: int) -> int:
+        return room(caps, replace(counters, leased=0), now_ms)
+
+    patch.setattr(QueueCaps, "room", unbounded)
+
+
+def fill_the_bucket_at_a_restart(patch: Patch) -> None:
+    name = "queueber.engine.queue.queue_state.decode_counters"
+    patch.setattr(name, lambda read: replace(decode_counters(read), rate_full_at_us=0))
+
+
+def wake_nobody_when_the_rate_allows_an_item(patch: Patch) -> None:
+    patch.setattr(QueueCaps, "due_ms", lambda *_: NEVER_MS)
+
+
 RUN_BUGS: list[Bug] = [
     leave_the_first_item_in_what_is_left_of_a_cut_run,
     lose_what_is_left_of_a_cut_run,
@@ -372,6 +392,9 @@ BUGS: list[Bug] = [
     leave_the_dead_out_of_receipts,
     start_ids_anew,
     wake_nobody_after_a_sweep,
+    count_nothing_that_is_leased,
+    fill_the_bucket_at_a_restart,
+    wake_nobody_when_the_rate_allows_an_item,
     delete_results_that_one_reader_has_read,
     lose_what_an_unheard_poll_gives_back,
     answer_nobody_whose_sync_was_shared_with_one_who_left,

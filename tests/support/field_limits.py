@@ -14,6 +14,7 @@ from queueber.limits import (
     ATTRIBUTES_MAX,
     BACKOFF_STEPS_MAX,
     BATCH_NAME_BYTES_MAX,
+    CAP_ITEMS_MAX,
     CLIENT_NAME_BYTES_MAX,
     CONTENT_TYPE_BYTES_MAX,
     DEDUP_ID_BYTES_MAX,
@@ -35,6 +36,7 @@ from queueber.limits import (
     PUBLISH_MESSAGES_MAX,
     PUBLISH_TOPICS_MAX,
     QUEUE_NAME_CHARS_MAX,
+    RATE_MS_MAX,
     READER_NAME_BYTES_MAX,
     RESULT_AGE_MS_MAX,
     RETENTION_MS_MAX,
@@ -148,6 +150,9 @@ settings: dict[str, Rule] = {
     "settings.dedupWindowMs": upto(DEDUP_WINDOW_MS_MAX),
     "settings.resultAgeMs": upto(RESULT_AGE_MS_MAX),
     "settings.resultBytesMax": Any_(U64),
+    "settings.concurrencyMax": upto(CAP_ITEMS_MAX),
+    "settings.rateItems": upto(CAP_ITEMS_MAX),
+    "settings.rateMs": upto(RATE_MS_MAX),
 }
 new_item = {
     "contents": b"x",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar
 
 from queueber.model import Added, FailOutcome, LoadRef, NewItems, PartRef, QueueSettings, Receipt
@@ -136,6 +137,8 @@ class ModelQueue:
     totals: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TOTALS, 0))
     leases_total: int = 0
     paused_until_ms: int = 0
+    rate_full_at_ms: Fraction = Fraction(0)
+    """When the rate allows a full burst again."""
     keys: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     producers: dict[str, ModelProducer] = field(default_factory=dict)
     batches: dict[str, ModelBatch] = field(default_factory=dict)
@@ -274,11 +277,26 @@ class ModelQueue:
 
     # --- polling ----------------------------------------------------------------------------------
 
+    def room(self, now_ms: int) -> int:
+        """How many items may be leased, by the queue's caps."""
+        s = self.settings
+        room = s.concurrency_max - self.count("held") if s.concurrency_max else len(self.items)
+        if s.rate_items:
+            spent = self._spent(now_ms)
+            room = min(room, int((1 - spent) * s.rate_items))
+        return max(0, room)
+
+    def _spent(self, now_ms: int) -> Fraction:
+        """The share of the bucket that is spent."""
+        left = Fraction(self.rate_full_at_ms - now_ms) / self.settings.rate_ms
+        return min(max(left, Fraction(0)), Fraction(1))
+
     def expected_poll(
         self, counts: list[int], now_ms: int, held: list[bytes] | None = None
     ) -> list[list[bytes]]:
         """`held` has what the caller holds already, when its leases end together."""
         left = self.of_state("ready") if self.paused_until_ms <= now_ms else []
+        room = self.room(now_ms)
         answers: list[list[bytes]] = []
         for turn, count in enumerate(counts, self.leases_total + 1):
             is_oldest_first = turn % OLDEST_FIRST_EVERY == 0
@@ -286,7 +304,8 @@ class ModelQueue:
                 left,
                 key=lambda i: (0 if is_oldest_first else self.level(i) % 10, *self._age(i)),
             )
-            group = self._group(order, count, held or [], now_ms)
+            group = self._group(order, min(count, room), held or [], now_ms)
+            room -= min(count, room)
             answers.append(group)
             if not group:
                 # The first poll of a call that finds nothing is its last.
@@ -319,7 +338,11 @@ class ModelQueue:
     def _is_too_many(self, ids: list[bytes], count: int) -> bool:
         return any(0 < self.items[i].group_max < count for i in ids)
 
-    def poll(self, lease: bytes, ids: list[bytes], expires_at_ms: int) -> None:
+    def poll(self, lease: bytes, ids: list[bytes], expires_at_ms: int, now_ms: int) -> None:
+        s = self.settings
+        if s.rate_items:
+            spent = self._spent(now_ms) + Fraction(len(ids), s.rate_items)
+            self.rate_full_at_ms = now_ms + spent * s.rate_ms
         for item_id in ids:
             self.items[item_id].state = "held"
             self.items[item_id].lease = lease

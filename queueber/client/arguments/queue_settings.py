@@ -2,19 +2,24 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from queueber.client.arguments.values import Seconds, to_ms, to_number, to_some_ms
 from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTEMPTS_CEILING,
     BACKOFF_STEPS_MAX,
+    CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     LEASE_MS_MAX,
+    RATE_MS_MAX,
     RESULT_AGE_MS_MAX,
 )
 from queueber.model import QueueSettings
+
+Rate: TypeAlias = tuple[int, Seconds]
+"""A number of items, and the time in which so many may be leased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,10 @@ class SettingsArguments(TypedDict, total=False):
     """How long results are kept; 0: no limit. 7 days."""
     result_bytes_max: int
     """Beyond so many bytes the oldest results are deleted; 0: no limit."""
+    concurrency_max: int
+    """Most items that are leased at once; 0: no limit."""
+    rate: Rate | None
+    """So many items in so many seconds, as in `(100, 60)`; None: no limit."""
 
 
 def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
@@ -71,6 +80,10 @@ def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
             changed["lease_ms"] = to_some_ms(field, value, LEASE_MS_MAX)
         elif field == "attempts_max":
             changed[field] = to_number(field, value, limit=ATTEMPTS_CEILING)
+        elif field == "concurrency_max":
+            changed[field] = to_number(field, value, limit=CAP_ITEMS_MAX)
+        elif field == "rate":
+            changed["rate_items"], changed["rate_ms"] = _to_rate(field, value)
         elif field == "isolation":
             if not isinstance(value, bool):
                 raise InvalidArgument(f"isolation: {value!r} is neither True nor False")
@@ -109,6 +122,17 @@ def _to_backoff(backoff: object) -> dict[str, object]:
             f"backoff: it has {len(steps_ms)} delays; give 1 to {BACKOFF_STEPS_MAX}"
         )
     return {"backoff_ms": steps_ms}
+
+
+def _to_rate(field: str, rate: object) -> tuple[int, int]:
+    if rate is None:
+        return 0, 0
+    if not isinstance(rate, tuple | list) or len(rate) != 2:
+        raise InvalidArgument(f"{field}: {rate!r} is not a pair of items and seconds, as (100, 60)")
+    items = to_number(field, rate[0], limit=CAP_ITEMS_MAX)
+    if not items:
+        raise InvalidArgument(f"{field}: 0 items; give 1 or more, or None for no limit")
+    return items, to_some_ms(field, rate[1], RATE_MS_MAX)
 
 
 def _to_float(field: str, value: object, *, least: float, limit: float) -> float:

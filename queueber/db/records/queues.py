@@ -80,6 +80,8 @@ class Counters:
     last_batch: int = 0
     quarantined: int = 0
     """Quarantined items that are not dead: their mark has a limit on items in one lease."""
+    rate_full_at_us: int = 0
+    """When the queue's rate allows a full burst again."""
     last_id: bytes = bytes(ID_BYTES)
     levels: dict[int, Level] = field(default_factory=dict)
     """By level; only levels with ready items."""

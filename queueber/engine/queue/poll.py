@@ -51,6 +51,11 @@ def poll(
     has_some = queue.counters.ready or (undelivered is not None and undelivered.count(partition))
     if not has_some or queue.is_paused(now_ms):
         return [NOTHING_POLLED] * len(counts)
+    caps = queue.caps
+    if caps is not None:
+        counts = caps.allowed(tx, counts)
+        if not counts[0]:
+            return [NOTHING_POLLED] * len(counts)
     blocks = queue.blocks.reader()
     selection = Selection(
         queue,
@@ -72,7 +77,10 @@ def poll(
     queue.leases.put(tx, leases, now_ms + lease_ms)
     answers = [_answer(tx, lease_id, runs, blocks) for lease_id, runs in leases]
     selection.take_out(tx)
-    tx.counters.polled_total += sum(map(count_items, groups))
+    polled = sum(map(count_items, groups))
+    tx.counters.polled_total += polled
+    if caps is not None:
+        caps.leased(tx, polled)
     tx.counters.last_id = leases[-1][0]
     answers.extend([NOTHING_POLLED] * (len(counts) - len(answers)))
     return answers

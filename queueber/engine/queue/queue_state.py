@@ -7,10 +7,17 @@ queue through a view, so the same code serves live queues and snapshots.
 from dataclasses import dataclass
 
 from queueber.db.families import Family
-from queueber.db.records.keys import level_part, prefix_end, queue_prefix, split_queue_prefix
+from queueber.db.records.keys import (
+    NEVER_MS,
+    level_part,
+    prefix_end,
+    queue_prefix,
+    split_queue_prefix,
+)
 from queueber.db.records.log import LogHead, block_key
 from queueber.db.records.queues import Counters, decode_counters, decode_queue, encode_queue
 from queueber.db.store.contract import Range, Reads, Snapshot, Store
+from queueber.engine.caps.queue_caps import queue_caps
 from queueber.engine.kernel.transaction import Noted, Transaction
 from queueber.engine.log import Limits, Log, open_log, trim_due_ms
 from queueber.engine.queue.blocks import Blocks
@@ -36,9 +43,10 @@ class QueueState:
     """One queue. Only a transaction that is written replaces its counters."""
 
     __slots__ = (
-        "__weakref__", "batches", "blocks", "changes", "counters", "created_at_ms", "dead_letters",
-        "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms", "prefix", "producers",
-        "queue_id", "ready", "results", "retention", "settings", "undelivered",
+        "__weakref__", "batches", "blocks", "caps", "changes", "counters", "created_at_ms",
+        "dead_letters", "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms",
+        "prefix", "producers", "queue_id", "ready", "results", "retention", "settings",
+        "undelivered",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +74,8 @@ class QueueState:
         """Of a group that shares the messages of a topic: those that no consumer has had."""
         self.changes: Changes | None = None
         """Of a queue whose changes go to a topic: who publishes them."""
+        self.caps = queue_caps(settings)
+        """Of a queue with caps: how many items polls may lease now."""
         self.blocks = blocks
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows
@@ -79,6 +89,15 @@ class QueueState:
 
     def is_paused(self, now_ms: int) -> bool:
         return self.paused_until_ms > now_ms
+
+    def leasable(self, now_ms: int) -> int:
+        """How many ready items polls may lease now; a pause does not count."""
+        ready, caps = self.counters.ready, self.caps
+        return ready if caps is None else min(ready, caps.room(self.counters, now_ms))
+
+    def rate_due_ms(self, now_ms: int) -> int:
+        """When the queue's rate allows an item again; `NEVER_MS`: it does so now."""
+        return NEVER_MS if self.caps is None else self.caps.due_ms(self.counters, now_ms)
 
     def results_due_ms(
         self, now_ms: int, *, head: LogHead | None = None, settings: QueueSettings | None = None
@@ -104,6 +123,7 @@ class QueueState:
 
     def _take_record(self, settings: QueueSettings, paused_until_ms: int) -> None:
         self.settings = settings
+        self.caps = queue_caps(settings)
         self.paused_until_ms = paused_until_ms
 
 

@@ -9,6 +9,7 @@ from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
 from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.db.store.contract import Store
+from queueber.engine.caps.queue_caps import queue_caps
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.blocks import Blocks
 from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
@@ -158,6 +159,8 @@ def configure(tx: QueueTx, settings: QueueSettings) -> None:
     queue = tx.queue
     queue.write_record(tx, settings, queue.paused_until_ms)
     tx.due(queue.results_due_ms(tx.now_ms, settings=settings))
+    if (caps := queue_caps(settings)) is not None:
+        tx.due(caps.due_ms(tx.counters, tx.now_ms))
 
 
 def queue_stats(queue: QueueState, *, waiting_polls: int, now_ms: int) -> Stats:

@@ -57,6 +57,8 @@ DUTIES = [
     ),
     Duty("resume", lambda queue, _: queue.paused_until_ms or NEVER_MS, resume_due),
     Duty("trim", QueueState.results_due_ms, _trim),
+    # Nothing is to be done then: the look itself has waiting polls served.
+    Duty("allow by rate", QueueState.rate_due_ms, lambda _tx, _max: Done(0)),
 ]
 """The work that may become due in a queue, in the order in which a sweep does it."""
 

@@ -15,6 +15,7 @@ from queueber.gateway.routes import Answer, NoQuery, Route
 from queueber.limits import (
     ATTEMPTS_CEILING,
     BACKOFF_STEPS_MAX,
+    CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     HOUR_MS,
@@ -23,6 +24,7 @@ from queueber.limits import (
     MESSAGE_OVERHEAD_BYTES,
     MINUTE_MS,
     QUEUES_MAX,
+    RATE_MS_MAX,
     RESULT_AGE_MS_MAX,
     SECOND_MS,
 )
@@ -39,6 +41,8 @@ _ResultAge = Annotated[int, Meta(ge=0, le=RESULT_AGE_MS_MAX)]
 _ItemBytes = Annotated[
     int, Meta(ge=0, le=MESSAGE_BYTES_CEILING - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES)
 ]
+_CapItems = Annotated[int, Meta(ge=0, le=CAP_ITEMS_MAX)]
+_RateMs = Annotated[int, Meta(ge=0, le=RATE_MS_MAX)]
 _DEFAULTS = QueueSettings()
 
 
@@ -59,6 +63,9 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     result_age_ms: _ResultAge = _DEFAULTS.result_age_ms
     result_bytes_max: fields.Count = 0
     isolation: bool = True
+    concurrency_max: _CapItems = 0
+    rate_items: _CapItems = 0
+    rate_ms: _RateMs = 0
 
 
 class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
@@ -78,6 +85,9 @@ class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
     result_age_ms: _ResultAge | UnsetType = UNSET
     result_bytes_max: fields.Count | UnsetType = UNSET
     isolation: bool | UnsetType = UNSET
+    concurrency_max: _CapItems | UnsetType = UNSET
+    rate_items: _CapItems | UnsetType = UNSET
+    rate_ms: _RateMs | UnsetType = UNSET
 
 
 class QueueAnswer(msgspec.Struct):

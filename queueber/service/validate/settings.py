@@ -6,9 +6,11 @@ from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTEMPTS_CEILING,
     BACKOFF_STEPS_MAX,
+    CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     LEASE_MS_MAX,
+    RATE_MS_MAX,
     RESULT_AGE_MS_MAX,
 )
 from queueber.model import QueueSettings
@@ -27,6 +29,9 @@ def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
     check_range("dedupWindowMs", s.dedup_window_ms, 0, DEDUP_WINDOW_MS_MAX)
     check_range("resultAgeMs", s.result_age_ms, 0, RESULT_AGE_MS_MAX)
     _check_backoff(s)
+    check_range("concurrencyMax", s.concurrency_max, 0, CAP_ITEMS_MAX)
+    check_range("rateItems", s.rate_items, 0, CAP_ITEMS_MAX)
+    check_range("rateMs", s.rate_ms, 0, RATE_MS_MAX)
 
 
 def _check_backoff(s: QueueSettings) -> None:

@@ -256,6 +256,10 @@ def check_group_settings(settings: GroupSettings, item_bytes_max: int) -> None:
             "only a group of the kind 'queue' has one"
         )
     check_settings(settings.leases, item_bytes_max)
+    if settings.leases.concurrency_max or settings.leases.rate_items:
+        raise InvalidArgument(
+            "settings: a group has no caps of a queue; give inFlightMax to limit what is leased"
+        )
     if settings.in_flight_max and settings.kind is not GroupKind.SHARED:
         raise InvalidArgument(
             f"inFlightMax: {settings.in_flight_max} is given, but the group is "

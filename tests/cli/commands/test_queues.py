@@ -60,6 +60,8 @@ EVERY_FLAG = {
     "--dedup-window": "120",
     "--result-age": "86400",
     "--result-bytes-max": "4000",
+    "--concurrency-max": "5",
+    "--rate": "100/60",
 }
 EVERY_SETTING = QueueSettings(
     items_max=10,
@@ -74,6 +76,9 @@ EVERY_SETTING = QueueSettings(
     dedup_window_ms=120_000,
     result_age_ms=86_400_000,
     result_bytes_max=4000,
+    concurrency_max=5,
+    rate_items=100,
+    rate_ms=60_000,
 )
 
 
@@ -106,6 +111,10 @@ def test_queues_create_with_a_list_of_delays(cli: Cli, client: queueber.Client) 
         (["--items-max", str(1 << 63)], "is not a number from 0 to 2^63 - 1"),
         (["--attempts-max", "1001"], "--attempts-max: 1001 is too many; the limit is 1000"),
         (["--lease", "0"], "'0' is too short"),
+        (["--rate", "100"], "'100' is not ITEMS/SECONDS, such as 100/60, nor 0"),
+        (["--rate", "0/60"], "'0/60' is not ITEMS/SECONDS"),
+        (["--rate", "5/soon"], "'soon' is not a number of seconds"),
+        (["--concurrency-max", "1000001"], "--concurrency-max: 1000001 is too many"),
         (["--backoff", "1,soon"], "'soon' is not a number of seconds"),
         (["--backoff", ""], "'' is not a number of seconds"),
         (["--backoff", ",".join("1" * 101)], "give 1 to 100"),
@@ -145,6 +154,8 @@ def test_queues_configure_changes_only_what_is_named(
     field = flag.removeprefix("--").replace("-", "_")
     field = field if hasattr(EVERY_SETTING, field) else f"{field}_ms"
     expected = replace(QueueSettings(), **{field: getattr(EVERY_SETTING, field)})
+    if flag == "--rate":  # it sets two
+        expected = replace(expected, rate_items=EVERY_SETTING.rate_items)
     assert (changed.code, changed.stderr) == (0, "")
     assert settings_of(client, name) == expected
     assert json.loads(changed.stdout) == json.loads(json.dumps(to_json(expected)))
@@ -185,6 +196,8 @@ def test_queues_show_tells_the_settings(cli: Cli, client: queueber.Client) -> No
         "dedup window": "10 min",
         "result age, limit": "none",
         "result bytes, limit": "none",
+        "leased at once, limit": "none",
+        "rate, limit": "none",
     }
     assert json.loads(as_json.stdout)["leaseMs"] == 90_000
     assert (unknown.code, unknown.stdout) == (4, "")

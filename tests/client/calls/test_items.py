@@ -154,6 +154,8 @@ def test_settings_are_given_in_the_words_of_users(client: queueber.Client) -> No
         dedup_window=2,
         result_age=3,
         result_bytes_max=4,
+        concurrency_max=5,
+        rate=(100, 0.5),
     )
 
     assert client.queue("set").stats().settings == queueber.QueueSettings(
@@ -169,7 +171,30 @@ def test_settings_are_given_in_the_words_of_users(client: queueber.Client) -> No
         dedup_window_ms=2000,
         result_age_ms=3000,
         result_bytes_max=4,
+        concurrency_max=5,
+        rate_items=100,
+        rate_ms=500,
     )
+
+
+def test_a_rate_is_taken_away_with_none(client: queueber.Client) -> None:
+    client.create_queue("rated", rate=(100, 60))
+
+    client.configure_queue("rated", rate=None)
+
+    assert client.queue("rated").stats().settings == queueber.QueueSettings()
+
+
+def test_caps_hold_for_all_pollers(client: queueber.Client) -> None:
+    client.create_queue("capped", concurrency_max=2)
+    queue = client.queue("capped")
+    queue.add([b"a", b"b", b"c"])
+
+    first = queue.poll(5)
+    assert len(first.items) == 2
+    assert not queue.poll(5, wait=0).items
+    first.remove()
+    assert len(queue.poll(5).items) == 1
 
 
 def test_configuring_changes_what_is_named_and_leaves_the_rest(client: queueber.Client) -> None:
@@ -215,6 +240,11 @@ def test_a_queue_that_is_not_there_cannot_be_configured_and_is_not_made(
         ({"backoff": Backoff(base=-1)}, "backoff.base: -1"),
         ({"dedup_window": -1}, "dedup_window: -1"),
         ({"result_bytes_max": 1.5}, "result_bytes_max: 1.5"),
+        ({"concurrency_max": 1_000_001}, "concurrency_max: 1000001 is too many"),
+        ({"rate": 5}, "rate: 5 is not a pair of items and seconds, as (100, 60)"),
+        ({"rate": (0, 60)}, "rate: 0 items; give 1 or more, or None for no limit"),
+        ({"rate": (5, 0)}, "rate: 0 is too short"),
+        ({"rate": (5, 86_401)}, "rate: 86401 s is too long; the limit is 86400"),
         ({"colour": "red"}, "colour: there is no such setting"),
     ],
 )

@@ -4,6 +4,8 @@ They never change; another format has others, beside these. What only an upgrade
 with the upgrade.
 """
 
+from dataclasses import replace
+
 from queueber.db.records.blocks import (
     Block,
     Leftover,
@@ -73,12 +75,20 @@ GOLDEN_SPARSE_DETAILED_BLOCK = """
 """
 # Bytes stored, bytes left, a bit for each position.
 GOLDEN_LEFTOVER = bytes.fromhex("04030201 08070605 05 80")
-GOLDEN_QUEUE = """
+GOLDEN_QUEUE_WITHOUT_CAPS = """
     0000000014000000 000000000e000200 0068e5cf8b010000 0100000000000000 0200000000000000
     0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
     0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
     6052e6cf8b010000 050000003a000000 0500000015000000 6f72646572730000 0600000000000000
     0700000000000000
+"""
+# The same with caps.
+GOLDEN_QUEUE = """
+    0000000016000000 0000000010000200 0068e5cf8b010000 0100000000000000 0200000000000000
+    0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
+    0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
+    6052e6cf8b010000 0d0000000e000000 0f00000000000000 050000003a000000 0500000015000000
+    6f72646572730000 0600000000000000 0700000000000000
 """
 GOLDEN_ATTRIBUTES = "0001 61 0000 0002 c3b6 0003 78797a"
 
@@ -106,6 +116,9 @@ RECORD = (
         dedup_window_ms=10,
         result_age_ms=11,
         result_bytes_max=12,
+        concurrency_max=13,
+        rate_items=14,
+        rate_ms=15,
     ),
     1_700_000_060_000,
 )
@@ -160,3 +173,7 @@ def test_leases_and_queues_have_their_golden_bytes() -> None:
     assert decode_lease(bytes.fromhex(GOLDEN_LEASE)) == LEASE
     assert encode_queue(*RECORD) == bytes.fromhex(GOLDEN_QUEUE)
     assert decode_queue(bytes.fromhex(GOLDEN_QUEUE)) == RECORD
+    without = replace(RECORD[2], concurrency_max=0, rate_items=0, rate_ms=0)
+    assert decode_queue(bytes.fromhex(GOLDEN_QUEUE_WITHOUT_CAPS)) == (
+        *RECORD[:2], without, RECORD[3],
+    )  # fmt: skip

@@ -9,10 +9,12 @@ from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTEMPTS_CEILING,
     BACKOFF_STEPS_MAX,
+    CAP_ITEMS_MAX,
     DAY_MS,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
     LEASE_MS_MAX,
+    RATE_MS_MAX,
     RESULT_AGE_MS_MAX,
 )
 from queueber.model import QueueSettings
@@ -31,6 +33,9 @@ RANGES: dict[str, tuple[str, float, float]] = {
     "backoff_factor": ("backoffFactor", 1.0, 100.0),
     "backoff_cap_ms": ("backoffCapMs", 0, DELAY_MS_MAX),
     "backoff_jitter": ("backoffJitter", 0.0, 1.0),
+    "concurrency_max": ("concurrencyMax", 0, CAP_ITEMS_MAX),
+    "rate_items": ("rateItems", 0, CAP_ITEMS_MAX),
+    "rate_ms": ("rateMs", 0, RATE_MS_MAX),
 }
 """The name in a message, the lowest value and the highest."""
 

@@ -13,6 +13,9 @@ const NUMBERS = [
   ["dedup_window_ms", "Keys are remembered, seconds", 1000],
   ["result_age_ms", "Results are kept, seconds", 1000],
   ["result_bytes_max", "Bytes of results, 0: no limit", 1],
+  ["concurrency_max", "Leased at once, 0: no limit", 1],
+  ["rate_items", "Rate, items, 0: no limit", 1],
+  ["rate_ms", "Rate, in seconds, 0: one", 1000],
 ];
 
 export function settingsFields(settings) {

@@ -112,6 +112,9 @@ const SETTINGS = [
   ["result_age_ms", "Results are kept", (ms) => (ms ? duration(ms) : "for good")],
   ["result_bytes_max", "Bytes of results, limit", (number) => (number ? bytes(number) : "none")],
   ["isolation", "Isolation", (is) => (is ? "on" : "off")],
+  ["concurrency_max", "Leased at once, limit", limit],
+  ["rate_items", "Rate, items", limit],
+  ["rate_ms", "Rate, in a time of", (ms) => duration(ms || 1000)],
 ];
 
 export function numbers() {

@@ -1,0 +1,69 @@
+"""Caps: a queue never has more items leased, at once or in a time, than its caps allow."""
+
+from collections.abc import Iterator
+from math import inf
+
+from faults.facts import Facts, Violation
+from faults.history import Call
+from faults.rules.leases import alive_until_ms
+
+
+def too_many_leased(facts: Facts) -> Iterator[Violation]:
+    """No more items than `concurrency_max` are certainly leased at one time."""
+    for caps, until_ms in _in_force(facts):
+        limit = caps.arguments["concurrency_max"]
+        if not limit:
+            continue
+        changes: list[tuple[float, int, str, Call]] = []
+        for item, holds in facts.holds.items():
+            for hold in holds:
+                # One that was polled before may be one too many since the cap was lowered.
+                is_of_these = hold.poll.began_ms >= caps.ended_ms and hold.poll.ended_ms < until_ms
+                over_at_ms = alive_until_ms(facts, item, hold)
+                if is_of_these and over_at_ms > hold.poll.ended_ms:
+                    changes.append((hold.poll.ended_ms, 1, item, hold.poll))
+                    changes.append((over_at_ms, -1, item, hold.poll))
+        leased = 0
+        # What ends at a time ends before what begins then.
+        for _, change, item, poll in sorted(changes, key=lambda each: each[:3]):
+            leased += change
+            if leased > limit:
+                text = f"was given while {limit} others were leased, the cap"
+                yield Violation("too many leased", item, text, (caps, poll))
+                break
+
+
+def too_fast(facts: Facts) -> Iterator[Violation]:
+    """Between any two polls, no more items are given than a full burst and what the rate allows in
+    the time between them."""
+    for caps, until_ms in _in_force(facts):
+        items, ms = caps.arguments["rate_items"], caps.arguments["rate_ms"]
+        if not items:
+            continue
+        polls = [
+            poll
+            for poll in facts.by_operation["poll"]
+            if poll.began_ms >= caps.ended_ms and poll.ended_ms < until_ms
+            if poll.answer.get("ids")
+        ]
+        for first in polls:
+            given = 0
+            for poll in sorted(polls, key=lambda each: each.ended_ms):
+                if poll.began_ms < first.began_ms:
+                    continue
+                given += len(poll.answer["ids"])
+                passed_ms = poll.ended_ms - first.began_ms + facts.slack_ms
+                if given > items + items * passed_ms / ms and not facts.is_step_within(
+                    first.began_ms, poll.ended_ms, forward=True
+                ):
+                    text = f"was given as number {given} in {passed_ms:.0f} ms"
+                    yield Violation("too fast", poll.answer["ids"][0], text, (caps, first, poll))
+                    return
+
+
+def _in_force(facts: Facts) -> Iterator[tuple[Call, float]]:
+    """The caps that were set, and until when each certainly held."""
+    calls = facts.by_operation["caps"]
+    for at, call in enumerate(calls):
+        if call.is_ok:
+            yield call, calls[at + 1].began_ms if at + 1 < len(calls) else inf

@@ -1,0 +1,75 @@
+"""The checker on caps: items that are leased at once, and in a time."""
+
+import pytest
+
+from faults.final_state import FinalState
+from tests.faults.told import Teller
+
+ITEMS = [f"i{number}" for number in range(6)]
+
+
+@pytest.fixture
+def teller() -> Teller:
+    made = Teller()
+    made.add(0, *ITEMS)
+    return made
+
+
+def set_caps(
+    teller: Teller, at_ms: float, concurrency_max: int = 0, items: int = 0, ms: int = 0
+) -> None:
+    caps = {"concurrency_max": concurrency_max, "rate_items": items, "rate_ms": ms}
+    teller.call(at_ms, "caps", caps, {})
+
+
+def rules(teller: Teller) -> set[str]:
+    """What is left of the items does not matter here."""
+    return teller.rules(FinalState({})) - {"lost"}
+
+
+def test_more_items_than_the_cap_are_not_leased_at_once(teller: Teller) -> None:
+    set_caps(teller, 2, concurrency_max=3)
+    teller.poll(5, "l", *ITEMS[:2])
+    teller.poll(10, "m", *ITEMS[2:4])
+
+    assert rules(teller) == {"too many leased"}
+
+
+def test_a_lease_that_ended_makes_room(teller: Teller) -> None:
+    set_caps(teller, 2, concurrency_max=3)
+    teller.poll(5, "l", *ITEMS[:2], lease_ms=20)
+    teller.poll(30, "m", *ITEMS[2:4])
+
+    assert rules(teller) == set()
+
+
+def test_what_was_leased_before_the_cap_was_set_is_no_proof(teller: Teller) -> None:
+    teller.poll(2, "l", *ITEMS[:4])
+    set_caps(teller, 5, concurrency_max=1)
+
+    assert rules(teller) == set()
+
+
+def test_more_items_than_the_rate_allows_are_not_given(teller: Teller) -> None:
+    set_caps(teller, 2, items=2, ms=40)
+    teller.poll(5, "l", *ITEMS[:2])
+    teller.poll(10, "m", *ITEMS[2:4])
+
+    assert rules(teller) == {"too fast"}
+
+
+def test_the_rate_allows_more_as_time_passes(teller: Teller) -> None:
+    set_caps(teller, 2, items=2, ms=40)
+    teller.poll(5, "l", *ITEMS[:2])
+    teller.poll(50, "m", *ITEMS[2:4])
+
+    assert rules(teller) == set()
+
+
+def test_the_rate_is_not_certain_when_the_clock_steps_forward(teller: Teller) -> None:
+    set_caps(teller, 2, items=2, ms=40)
+    teller.poll(5, "l", *ITEMS[:2])
+    teller.call(7, "clock_step", {"ms": 100}, {}, queue="")
+    teller.poll(10, "m", *ITEMS[2:4])
+
+    assert rules(teller) == set()
