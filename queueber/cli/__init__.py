@@ -19,6 +19,7 @@ from queueber.cli.commands.listings import batches, leases
 from queueber.cli.commands.loads import loads
 from queueber.cli.commands.operate import cancel, pause, purge, redrive, resume
 from queueber.cli.commands.peek import peek
+from queueber.cli.commands.ping import ping
 from queueber.cli.commands.poll import extend, poll
 from queueber.cli.commands.queues import queues
 from queueber.cli.commands.receipt import receipt
@@ -88,7 +89,7 @@ def commands() -> None:
 
 _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
-    readers, peek, cancel, purge, redrive, pause, resume, top, stats, queues, leases, batches,
+    readers, peek, cancel, purge, redrive, pause, resume, ping, top, stats, queues, leases, batches,
     loads, topics, topic, sql, spark, token, backup, restore, verify, repair, upgrade,
     import_original,
 )  # fmt: skip

@@ -87,11 +87,12 @@ def _hex_id(value: object) -> bytes:
     return read
 
 
-def _state(value: object) -> ItemState:
+def to_state(value: object, *others: str) -> ItemState:
+    """A state; `others` are words that the caller knows besides, for the message."""
     try:
         return ItemState(value)
     except ValueError:
-        words = ", ".join(each.value for each in ItemState)
+        words = ", ".join([*(each.value for each in ItemState), *others])
         raise click.BadParameter(f"{value!r} is none of {words}.") from None
 
 
@@ -134,7 +135,7 @@ def pairs_flag(*names: str, help: str) -> Callable[[F], F]:
 def state_flag(**more: Any) -> Callable[[F], F]:
     """`more` says whether the flag is required, or its default."""
     text = "ready, delayed, leased or dead."
-    return click.option("--state", type=_state, metavar="STATE", help=text, **more)
+    return click.option("--state", type=to_state, metavar="STATE", help=text, **more)
 
 
 def gathered(name: str, kind: type, *flags: Callable[[Any], Any]) -> Callable[[F], F]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from typing import Any
 
 import click
 
@@ -69,12 +70,19 @@ def _to_base64(contents: bytes) -> str:
 # --- lines and tables -----------------------------------------------------------------------------
 
 
-def item_lines(item: Item | ItemInfo | Result, *details: str) -> tuple[str, str]:
+CONTENTS_SHOWN_MAX = 2000
+"""Bytes of contents that `peek` shows on a terminal: some screens of it help nobody."""
+
+
+def item_lines(
+    item: Item | ItemInfo | Result, *details: str, bytes_max: int | None = None
+) -> tuple[str, str]:
     """Its id and contents, and an indented line with details; empty if there is nothing to say.
 
-    Texts of the user come last, because they may contain commas.
+    Texts of the user come last, because they may contain commas. Of contents above `bytes_max` the
+    line has the beginning, and says how much is missing.
     """
-    line = f"{item.id.hex()}  {to_line(contents_of(item))}"
+    line = f"{item.id.hex()}  {_to_short_line(contents_of(item), bytes_max)}"
     if isinstance(item, Result):
         line = f"{item.offset}  {line}"
     shown = [each for each in details if each]
@@ -97,6 +105,17 @@ def to_line(contents: bytes) -> str:
     """
     text = _to_text(contents)
     return f"base64:{_to_base64(contents)}" if text is None else text_to_line(text)
+
+
+def _to_short_line(contents: bytes, bytes_max: int | None) -> str:
+    if bytes_max is None or len(contents) <= bytes_max:
+        return to_line(contents)
+    beginning = contents[:bytes_max]
+    if _to_text(contents) is not None:
+        # Not in the middle of a character.
+        beginning = beginning.decode(errors="ignore").encode()
+    left_out = len(contents) - len(beginning)
+    return f"{to_line(beginning)} ... ({counted(left_out, 'byte')} more; --raw prints all)"
 
 
 def text_to_line(text: str) -> str:
@@ -131,10 +150,9 @@ def number_rows(found: object, *names: str) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), f"{getattr(found, name):,}") for name in names]
 
 
-def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """The first column holds names and is left-aligned, the others hold numbers."""
+def table_of(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
+    """A table of rich: the first column holds names and is left-aligned, the others numbers."""
     # The import takes a tenth of a second, which commands without tables save.
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -142,6 +160,13 @@ def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(heading, justify="right" if at else "left", no_wrap=True)
     for row in rows:
         table.add_row(*row)
+    return table
+
+
+def echo_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table such as `table_of` makes."""
+    from rich.console import Console
+
     # Into a pipe or a file every column is written in full.
     width = None if sys.stdout.isatty() else 10_000
-    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table_of(headings, rows))

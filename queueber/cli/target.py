@@ -94,18 +94,28 @@ class Target:
             output.echo_json(value)
 
     def echo_items(
-        self, items: Sequence[Shown], details: Callable[[Shown], Iterable[str]] = lambda _: ()
+        self,
+        items: Sequence[Shown],
+        details: Callable[[Shown], Iterable[str]] = lambda _: (),
+        below: Callable[[Shown], Iterable[str]] = lambda _: (),
+        *,
+        bytes_max: int | None = None,
     ) -> None:
-        """Print items or results; `details` are words about one, for people."""
+        """Print items or results; `details` are words about one, for people, `below` more lines.
+
+        Contents above `bytes_max` are cut, for people.
+        """
         if self.raw:
             click.echo(b"".join(output.contents_of(item) + b"\n" for item in items), nl=False)
         elif self.use_json:
             for item in items:
                 output.echo_json(output.item_to_json(item))
         else:
-            output.echo_lines(
-                line for item in items for line in output.item_lines(item, *details(item))
-            )
+            lines: list[str] = []
+            for item in items:
+                lines += output.item_lines(item, *details(item), bytes_max=bytes_max)
+                lines += below(item)
+            output.echo_lines(lines)
 
     def echo_outcomes(
         self, ids: Sequence[bytes], outcomes: Sequence[str], reason: str, words: Sequence[str]

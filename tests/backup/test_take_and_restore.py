@@ -41,8 +41,8 @@ def take(client: Client, repository: Repository) -> Manifest:
 
 
 def sound(folder: Path) -> None:
-    _, damage, verdict = check_folder(folder)
-    assert damage == [], verdict
+    found = check_folder(folder)
+    assert found.damage == [], found.summary
 
 
 def items_in(folder: Path, queue: str) -> int:

@@ -1,5 +1,6 @@
 """What all commands share: help, versions, exit codes, and a quick start."""
 
+import os
 import subprocess
 import sys
 
@@ -49,7 +50,7 @@ def test_there_are_as_many_commands_as_promised() -> None:
     assert set(commands.commands) - {"work"} == {
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
         "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "top",
-        "stats", "sql",
+        "stats", "sql", "ping",
         "queues", "leases", "batches", "loads", "verify", "repair", "upgrade", "spark", "topics",
         "topic", "gateway", "token", "backup", "restore", "import",
     }  # fmt: skip
@@ -129,6 +130,8 @@ def test_every_flag_that_a_refusal_may_name_exists() -> None:
         ["pause"],
         ["resume"],
         ["stats"],
+        ["stats", "--watch"],
+        ["ping"],
         ["loads"],
         ["loads", "abort", "x"],
         ["queues"],
@@ -170,6 +173,7 @@ def test_a_server_that_is_not_there_is_exit_code_3(arguments: list[str]) -> None
         ["fail", "00" * 16, "11" * 16],
         ["release", "00" * 16, "11" * 16],
         ["stats"],
+        ["stats", "--watch"],
         ["receipt", "x"],
         ["results"],
         ["readers"],
@@ -228,3 +232,25 @@ def test_commands_of_a_client_need_no_server_libraries() -> None:
     imported = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
 
     assert (imported.returncode, imported.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("queueber pu", ["purge"]),
+        ("queueber stats --wa", ["--watch"]),
+        ("queueber topic res", ["reset", "resume-group"]),
+    ],
+)
+def test_a_shell_completes_commands_and_flags(words: str, expected: list[str]) -> None:
+    """As docs/cli.md says: click answers what the shell's function asks."""
+    asked = {"_QUEUEBER_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    completed = subprocess.run(
+        [sys.executable, "-c", "from queueber.cli import main; main()"],
+        env={**os.environ, **asked, "COMP_CWORD": str(words.count(" "))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert completed.stdout.split() == [f"plain,{word}" for word in expected]

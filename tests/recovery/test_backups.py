@@ -26,8 +26,8 @@ QUEUE, TOPIC = "work", "log"
 
 
 def sound(folder: Path) -> None:
-    _, damage, verdict = check_folder(folder)
-    assert damage == [], verdict
+    found = check_folder(folder)
+    assert found.damage == [], found.summary
 
 
 class Load:

@@ -41,10 +41,11 @@ def restore(repository: Repository, folder: Path, name: str) -> None:
     def check(made: Path) -> None:
         if manifest.format != FORMAT:
             return  # the server will say what to do, and does not open it before
-        remarks, damage, verdict = check_folder(made)
-        if damage:
-            raise StorageCorrupt(f"the store in the backup is damaged: {verdict}; {damage[0]}")
-        for remark in remarks:
+        found = check_folder(made)
+        if found.damage:
+            told = f"{found.summary}; {found.damage[0]}"
+            raise StorageCorrupt(f"the store in the backup is damaged: {told}")
+        for remark in found.remarks:
             click.echo(remark)
 
     with progress("restoring") as show:

@@ -73,33 +73,55 @@ def cancel(target: Target, ids: tuple[bytes, ...]) -> None:
     target.echo_outcomes(ids, outcomes, reason, ("cancelled", "not cancelled"))
 
 
+_ALL = (ItemState.DELAYED, ItemState.READY, ItemState.LEASED, ItemState.DEAD)
+"""In the order in which items go through them, so that those that move on are met later."""
+
+
+def _states(value: object) -> tuple[ItemState, ...]:
+    return _ALL if value == "all" else (flags.to_state(value, "all"),)
+
+
 @click.command()
-@flags.state_flag(required=True)
+@click.option(
+    "--state", "states", type=_states, required=True, metavar="STATE",
+    help="ready, delayed, leased, dead or all.",
+)  # fmt: skip
 @flags.yes_flag
 @queue_flags
-def purge(target: Target, state: ItemState, yes: bool) -> None:
-    """Delete all items that are in a state.
+def purge(target: Target, states: tuple[ItemState, ...], yes: bool) -> None:
+    """Delete all items that are in a state, or in all of them.
 
     \b
-    Example:
+    Examples:
       queueber purge --state dead -q images --yes
+      queueber purge --state all -q images
 
     Asks for confirmation; in a script, without a terminal, it needs --yes. Deletes at most as many
-    items as there are when it starts, so that it ends even if others keep adding. Ends with 1 if
-    you say no. With --json: {"purged": 12}.
+    items as there are when it starts, so that it ends even if others keep adding. 'all' goes
+    through delayed, ready, leased and dead items; what workers fail or release meanwhile may stay,
+    so pause the queue first. Results and settings stay. Ends with 1 if you say no. With --json:
+    {"purged": 12}.
     """
     with target.connect() as client:
         queue = client.queue(target.queue, must_exist=True)
+        stats = queue.stats()
         # Each state is the name of its count.
-        total: int = getattr(queue.stats(), state.value)
-        items = counted(total, f"{state.value} item")
+        total: int = sum(getattr(stats, state.value) for state in states)
+        word = "" if len(states) > 1 else f"{states[0].value} "
+        items = counted(total, f"{word}item")
         if not yes and not flags.confirm(f"Delete {items} of queue {target.queue!r}?"):
             target.echo({"purged": 0}, "nothing was purged")
             raise Exit(NEGATIVE)
         purged = with_progress(
-            client, queue, "Purging", total, lambda: queue.purge(state), "cancelled_total"
+            client,
+            queue,
+            "Purging",
+            total,
+            lambda: sum(queue.purge(state) for state in states),
+            "cancelled_total",
         )
-    target.echo_count("purged", purged, "" if purged else f"nothing is {state.value}")
+    nothing = f"nothing is {word.strip()}" if word else "the queue is empty"
+    target.echo_count("purged", purged, "" if purged else nothing)
 
 
 @click.command()

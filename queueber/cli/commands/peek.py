@@ -1,5 +1,6 @@
 """`queueber peek`: show items without leasing them."""
 
+import sys
 from collections.abc import Iterator
 
 import click
@@ -8,7 +9,7 @@ from click.exceptions import Exit
 from queueber import Queue
 from queueber.cli.exits import NEGATIVE
 from queueber.cli.flags import count_flag, state_flag
-from queueber.cli.output import counted, text_to_line, to_time
+from queueber.cli.output import CONTENTS_SHOWN_MAX, counted, text_to_line, to_time
 from queueber.cli.target import Target, queue_flags, raw_flag
 from queueber.limits import PEEK_ITEMS_MAX, PRIORITY_DEFAULT
 from queueber.model import ItemInfo, ItemState
@@ -33,15 +34,21 @@ def peek(target: Target, state: ItemState, limit: int) -> None:
     Items that change their state while you look may be missing. Ends with 1 if there are none.
 
     Contents that are not printable text are shown as json:"..." or base64:...; --raw prints them
-    unchanged. With --json each item is an object with the fields of 'poll' and "addedAtMs",
-    "priority", "attempts" (failures so far), "atMs" (ready, dead: since when; delayed: until when;
-    leased: end of the lease), "lease", "reason" (why it is dead), "lastError", "attemptTimesMs".
+    unchanged. On a terminal only the first 2,000 bytes of contents are shown, and how many more
+    there are. An error of several lines, such as a traceback, is shown below its item.
+
+    With --json each item is an object with the fields of 'poll' and "addedAtMs", "priority",
+    "attempts" (failures so far), "atMs" (ready, dead: since when; delayed: until when; leased: end
+    of the lease), "lease", "reason" (why it is dead), "lastError", "attemptTimesMs".
     """
     found = 0
+    bytes_max = CONTENTS_SHOWN_MAX if sys.stdout.isatty() else None
     with target.open_queue() as queue:
         for page in _pages(queue, state, limit):
             found += len(page)
-            target.echo_items(page, lambda item: _details(item, state))
+            target.echo_items(
+                page, lambda item: _details(item, state), _error_lines, bytes_max=bytes_max
+            )
     if not found:
         if target.is_for_people:
             click.echo(f"Nothing is {state.value} in queue {target.queue!r}.", err=True)
@@ -69,7 +76,19 @@ def _details(item: ItemInfo, state: ItemState) -> Iterator[str]:
     yield item.reason
     if item.attempts:
         yield counted(item.attempts, "failure")
-    if item.last_error:
+    if item.last_error and not _has_lines(item.last_error):
         yield f"error {text_to_line(item.last_error)}"
     if item.priority != PRIORITY_DEFAULT:
         yield f"priority {item.priority}"
+
+
+def _error_lines(item: ItemInfo) -> Iterator[str]:
+    """The last error, if it has several lines: a traceback is read line by line."""
+    if _has_lines(item.last_error):
+        yield "    error:"
+        for line in item.last_error.rstrip().expandtabs().split("\n"):
+            yield f"        {text_to_line(line)}"
+
+
+def _has_lines(error: str) -> bool:
+    return "\n" in error.rstrip()

@@ -1,40 +1,77 @@
 """`queueber stats`: counters and settings of one queue."""
 
+import sys
+from collections.abc import Callable
+from threading import Event
+
 import click
 
-from queueber.cli.output import number_rows, to_duration
+from queueber import Queue
+from queueber.cli.flags import seconds_up_to
+from queueber.cli.output import number_rows, table_of, to_duration
 from queueber.cli.queue_settings import settings_rows
 from queueber.cli.target import Target, queue_flags
 from queueber.clock import SystemClock
-from queueber.limits import DELAY_MS_MAX, SECOND_MS
+from queueber.limits import DELAY_MS_MAX, HOUR_MS, SECOND_MS
 from queueber.model import Stats
 
 
 @click.command()
+@click.option("--watch", is_flag=True, help="Show them again and again, until Ctrl-C.")
+@click.option(
+    "--every", type=seconds_up_to(HOUR_MS, is_zero_allowed=False), default=1.0, show_default=True,
+    help="With --watch: seconds between two looks.",
+)  # fmt: skip
 @queue_flags
-def stats(target: Target) -> None:
+def stats(target: Target, watch: bool, every: float) -> None:
     """Show the counters and settings of a queue.
 
     \b
-    Example:
+    Examples:
       queueber stats -q images
+      queueber stats -q images --watch
+      queueber stats -q images --watch --every 10 --json | jq .ready
 
     First how many items are in each state now, then how often each thing happened since the queue
     was created, then its settings. 'oldest, seconds' is how long the oldest ready item has waited.
+    With --watch only the numbers, in place on a terminal, otherwise one table after the other.
     With --json: one object, with names such as "ready", "leased" and "addedTotal".
     """
     with target.open_queue() as queue:
+        if watch:
+            _watch(target, queue, every, Event().wait)
+            return
         found = queue.stats()
-    rows = [
+    rows = [*_numbers(found), *settings_rows(found.settings)]
+    target.echo_table((f"queue {found.name}", ""), rows, found)
+
+
+def _watch(target: Target, queue: Queue, every: float, sleep: Callable[[float], object]) -> None:
+    if target.use_json or not sys.stdout.isatty():
+        while True:
+            found = queue.stats()
+            target.echo_table((f"queue {found.name}", ""), _numbers(found), found)
+            sleep(every)
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            found = queue.stats()
+            live.update(table_of((f"queue {found.name}", ""), _numbers(found)), refresh=True)
+            sleep(every)
+
+
+def _numbers(found: Stats) -> list[tuple[str, str]]:
+    return [
         ("paused", paused(found.paused_until_ms)),
         *number_rows(found, "ready", "delayed", "leased", "dead"),
         ("bytes", f"{found.contents_bytes:,}"),
         ("oldest, seconds", oldest(found)),
         *number_rows(found, "leases", "waiting_polls", "batches", "results", "result_bytes"),
         *((word, f"{getattr(found, f'{word}_total'):,}") for word in _TOTALS),
-        *settings_rows(found.settings),
     ]
-    target.echo_table((f"queue {found.name}", ""), rows, found)
 
 
 _TOTALS = (

@@ -4,13 +4,14 @@ import contextlib
 import fcntl
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from click.exceptions import Exit
 
 from queueber.cli.exits import NEGATIVE, STORE, USAGE, Failure
-from queueber.cli.output import counted
+from queueber.cli.output import counted, echo_json
 from queueber.config import default_data_dir
 from queueber.errors import DataDirLocked, QueueberError, StorageCorrupt
 
@@ -30,19 +31,38 @@ data_dir_flag = click.option(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check of a whole store found."""
+
+    remarks: list[str]
+    damage: list[str]
+    """Each place that cannot be read, or each rule that is broken, in a line."""
+    summary: str
+    """What the damage comes to, or what a sound store holds."""
+    queues: int = 0
+    items: int = 0
+    topics: int = 0
+    """These three of a sound store."""
+
+
 @click.command()
 @data_dir_flag
-def verify(folder: Path) -> None:
+@click.option("--json", "use_json", is_flag=True, help="Print JSON, one object.")
+def verify(folder: Path, use_json: bool) -> None:
     """Check the store of a stopped server for damage. Changes nothing.
 
     \b
-    Example:
+    Examples:
       queueber verify --data-dir /var/lib/queueber
+      queueber verify --json | jq .sound
 
     It reads every record of the log and every block of every file with its checksum, and then
     checks every entry against the rules of a queue, so a large store takes a while. It prints what
     cannot be read, and each rule that is broken with the name of the queue. Ends with 1 if it finds
-    damage, and with 5 if the store cannot be opened. 'queueber repair' saves what can be read.
+    damage, and with 5 if the store cannot be opened. 'queueber repair' saves what can be read. With
+    --json: {"dataDir": "...", "sound": true, "queues": 2, "items": 4, "topics": 0, "remarks": [],
+    "damage": []}; the three numbers are null if there is damage.
     """
     from queueber.db.upgrade.swap import refuse_interrupted
 
@@ -50,16 +70,31 @@ def verify(folder: Path) -> None:
     if not (folder / "CURRENT").is_file() and not any(folder.glob("*.sst")):
         raise Failure(f"there is no store in {folder}; nothing was created", STORE)
     with locked(folder):
-        remarks, damage, verdict = check_folder(folder)
-    for line in (*remarks, *damage):
-        click.echo(line)
-    click.echo(f"{folder} is {'damaged' if damage else 'sound'}: {verdict}")
-    if damage:
+        found = check_folder(folder)
+    if use_json:
+        echo_json(_to_json(folder, found))
+    else:
+        for line in (*found.remarks, *found.damage):
+            click.echo(line)
+        click.echo(f"{folder} is {'damaged' if found.damage else 'sound'}: {found.summary}")
+    if found.damage:
         raise Exit(NEGATIVE)
 
 
-def check_folder(folder: Path) -> tuple[list[str], list[str], str]:
-    """Remarks, each damage in a line, and what it comes to, or what a sound store holds."""
+def _to_json(folder: Path, found: Verdict) -> dict[str, object]:
+    return {
+        "dataDir": str(folder),
+        "sound": not found.damage,
+        "queues": None if found.damage else found.queues,
+        "items": None if found.damage else found.items,
+        "topics": None if found.damage else found.topics,
+        "remarks": found.remarks,
+        "damage": found.damage,
+    }
+
+
+def check_folder(folder: Path) -> Verdict:
+    """Read and check a whole store that no server uses."""
     # Other commands do not need RocksDB.
     from queueber.db.families import Family
     from queueber.db.records.queues import decode_counters
@@ -75,10 +110,12 @@ def check_folder(folder: Path) -> tuple[list[str], list[str], str]:
             remarks = [store.torn] if store.torn else []
             if unreadable := [str(gap) for gap in find_gaps(store)]:
                 places = counted(len(unreadable), "place")
-                return remarks, unreadable, f"{places} cannot be read; the rules were not checked"
+                told = f"{places} cannot be read; the rules were not checked"
+                return Verdict(remarks, unreadable, told)
             if violations := [str(each) for each in check_store(store, _VIOLATIONS_MAX)]:
                 least = "at least " if len(violations) == _VIOLATIONS_MAX else ""
-                return remarks, violations, f"{least}{counted(len(violations), 'violation')}"
+                told = f"{least}{counted(len(violations), 'violation')}"
+                return Verdict(remarks, violations, told)
             queues = [prefix for prefix, _ in store.walk(Family.QUEUES, b"", b"\xff" * 8)]
             kept = [decode_counters(store.get(Family.COUNTERS, each) or b"") for each in queues]
             topics = int.from_bytes(store.get(Family.DEFAULT, TOPICS_KEY) or b"")
@@ -90,7 +127,8 @@ def check_folder(folder: Path) -> tuple[list[str], list[str], str]:
         raise Failure(f"the store in {folder} cannot be read: {reason}", STORE) from error
     items = sum(each.ready + each.delayed + each.leased + each.dead for each in kept)
     held = f"{counted(len(kept), 'queue')}, {counted(items, 'item')}"
-    return remarks, [], f"{held}, {counted(topics, 'topic')}" if topics else held
+    summary = f"{held}, {counted(topics, 'topic')}" if topics else held
+    return Verdict(remarks, [], summary, len(kept), items, topics)
 
 
 @contextlib.contextmanager

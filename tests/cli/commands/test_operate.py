@@ -87,7 +87,30 @@ def test_purge_shows_on_a_terminal_how_far_it_is(cli: Cli, queue: queueber.Queue
     assert b"3000/3000" in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["--state", "all"]])
+def test_purge_of_all_states_empties_a_queue(cli: Cli, client: queueber.Client) -> None:
+    client.create_queue("purge-all", attempts_max=1)
+    queue = client.queue("purge-all")
+    for fill in reversed(FILL.values()):
+        fill(queue)
+    queue.add(b"done", batch="b", priority=9)
+    queue.poll().complete(b"kept")
+    command = ["purge", "-q", queue.name, "--state", "all"]
+
+    no_code, _, asked = run_on_terminal(cli, *command, typed=b"n\n")
+    before = queue.stats()
+    purged = cli(*command, "--yes")
+    again = cli(*command, "--yes")
+
+    assert (no_code, before.ready, before.dead) == (1, 1500, 1)
+    assert b"Delete 3,011 items of queue 'purge-all'?" in asked
+    assert (purged.code, purged.stdout, purged.stderr) == (0, "3,011 items purged\n", "")
+    assert (again.code, again.stdout) == (0, "0 items purged: the queue is empty\n")
+    stats = queue.stats()
+    assert (stats.ready, stats.delayed, stats.leased, stats.dead) == (0, 0, 0, 0)
+    assert (stats.leases, stats.results) == (0, 1)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--state", "gone"], ["--state", ""]])
 def test_purge_needs_a_state(cli: Cli, queue: queueber.Queue, arguments: list[str]) -> None:
     queue.add(b"stays")
 
@@ -95,6 +118,8 @@ def test_purge_needs_a_state(cli: Cli, queue: queueber.Queue, arguments: list[st
 
     assert (purged.code, purged.stdout) == (2, "")
     assert "--state" in purged.stderr
+    if arguments:
+        assert f"{arguments[1]!r} is none of ready, delayed, leased, dead, all." in purged.stderr
     assert queue.stats().ready == 1
 
 

@@ -1,9 +1,10 @@
 import json
+import os
 
 import pytest
 
 import queueber
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, read_terminal
 
 
 def test_peek_shows_ready_items_in_the_order_of_polling(cli: Cli, queue: queueber.Queue) -> None:
@@ -42,9 +43,61 @@ def test_peek_at_every_other_state_tells_what_matters(cli: Cli, client: queueber
     assert held[1].startswith(f"    lease {lease.id.hex()} until 20")
     assert dead[0].endswith("  dead")
     assert dead[1].partition("Z, ")[2] == (
-        "failed once (attempts_max), 1 failure, "
-        'error json:"no route\\nto host", key order-17, batch night, trace=a1'
+        "failed once (attempts_max), 1 failure, key order-17, batch night, trace=a1"
     )
+    assert dead[2:] == ["    error:", "        no route", "        to host"]
+
+
+def test_peek_shows_a_traceback_as_lines_that_no_terminal_obeys(
+    cli: Cli, client: queueber.Client
+) -> None:
+    client.create_queue("traceback", attempts_max=1)
+    queue = client.queue("traceback")
+    queue.add([b"first", b"second"])
+    queue.poll().fail(
+        'Traceback (most recent call last):\n  File "a.py", line 3\n\tgo()\nOops: \x1b[2J\n'
+    )
+    queue.poll().fail("a single line\n")
+
+    lines = cli("peek", "-q", queue.name, "--state", "dead").stdout.splitlines()
+
+    assert lines[1].endswith("failed once (attempts_max), 1 failure")
+    assert lines[2:7] == [
+        "    error:",
+        "        Traceback (most recent call last):",
+        '          File "a.py", line 3',
+        "                go()",
+        '        json:"Oops: \\u001b[2J"',
+    ]
+    assert lines[7].endswith("  second")
+    assert lines[8].endswith(', error json:"a single line\\n"')
+    assert len(lines) == 9
+
+
+def test_peek_cuts_large_contents_on_a_terminal_only(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add(b"x" * 2000)
+    queue.add(("x" + "\u00e9" * 2000).encode())
+    queue.add(b"\xff" * 2001)
+
+    piped = cli("peek", "-q", queue.name).stdout.splitlines()
+    shown = peek_on_terminal(cli, queue.name)
+
+    assert [len(line.split("  ")[1]) for line in piped[0::2]] == [2000, 2001, 2675]
+    assert shown[0].endswith("  " + "x" * 2000)
+    assert shown[2].endswith("  x" + "\u00e9" * 999 + " ... (2,002 bytes more; --raw prints all)")
+    assert shown[4].endswith("//8= ... (1 byte more; --raw prints all)")
+    assert len("".join(peek_on_terminal(cli, queue.name, "--raw"))) == 2000 + 2001 + 2001
+
+
+def peek_on_terminal(cli: Cli, *arguments: str) -> list[str]:
+    """The lines that it shows on a terminal of its own."""
+    terminal, terminal_end = os.openpty()
+    process = cli.start("peek", "-q", *arguments, stdout=terminal_end)
+    os.close(terminal_end)
+    shown = read_terminal(terminal)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    return shown.decode(errors="replace").splitlines()
 
 
 def test_peek_json_has_every_field(cli: Cli, client: queueber.Client) -> None:

@@ -1,10 +1,12 @@
 import json
+import os
+import signal
 
 import pytest
 
 import queueber
 from queueber.cli.output import to_json
-from tests.cli.conftest import Cli, rows_of
+from tests.cli.conftest import Cli, read_terminal, rows_of
 
 
 def test_stats_shows_a_queue_in_numbers(cli: Cli, queue: queueber.Queue) -> None:
@@ -66,3 +68,51 @@ def test_stats_of_an_unknown_queue_does_not_create_it(cli: Cli, client: queueber
     assert (shown.code, shown.stdout) == (4, "")
     assert shown.stderr == "Error: there is no queue 'mistyped'; create it, or check the name\n"
     assert "mistyped" not in [each.name for each in client.queues()]
+
+
+def test_stats_watch_json_is_an_object_each_time_until_ctrl_c(
+    cli: Cli, queue: queueber.Queue
+) -> None:
+    watching = cli.start("stats", "-q", queue.name, "--watch", "--every", "0.01", "--json")
+    assert watching.stdout is not None
+    first = json.loads(watching.stdout.readline())
+    queue.add([b"x"] * 7)
+    while (found := json.loads(watching.stdout.readline()))["ready"] == 0:
+        pass
+    watching.send_signal(signal.SIGINT)
+    _, stderr = watching.communicate(timeout=30)
+
+    assert (first["ready"], found["ready"], found["addedTotal"]) == (0, 7, 7)
+    assert (watching.returncode, stderr) == (130, b"")
+
+
+def test_stats_watch_moves_in_place_on_a_terminal(cli: Cli, queue: queueber.Queue) -> None:
+    queue.add([b"x"] * 1234)
+    terminal, terminal_end = os.openpty()
+    watching = cli.start(
+        "stats", "-q", queue.name, "--watch", "--every", "0.05", stdout=terminal_end
+    )
+    os.close(terminal_end)
+    shown = b""
+    while b"1,234" not in shown:
+        shown += os.read(terminal, 65536)
+    queue.add(b"x")
+    while b"1,235" not in shown:
+        shown += os.read(terminal, 65536)
+    watching.send_signal(signal.SIGINT)
+    shown += read_terminal(terminal)
+    watching.communicate(timeout=30)
+
+    assert watching.returncode == 130
+    assert b"\x1b[1A" in shown  # the cursor goes back up
+    assert b"backoff" not in shown  # settings are not watched
+
+
+@pytest.mark.parametrize("every", ["0", "-1", "3601", "soon"])
+def test_stats_watch_with_a_strange_interval_is_wrong_usage(
+    cli: Cli, queue: queueber.Queue, every: str
+) -> None:
+    shown = cli("stats", "-q", queue.name, "--watch", "--every", every)
+
+    assert (shown.code, shown.stdout) == (2, "")
+    assert "--every" in shown.stderr

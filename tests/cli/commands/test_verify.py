@@ -1,4 +1,5 @@
 import fcntl
+import json
 import shutil
 from pathlib import Path
 
@@ -35,6 +36,32 @@ def test_verify_of_a_sound_store_changes_nothing(cli: Cli, data_dir: Path) -> No
     assert (verified.code, verified.stderr) == (0, "")
     assert verified.stdout == f"{data_dir} is sound: 2 queues, 4 items\n"
     assert digests(data_dir) == before
+
+
+def test_verify_json_tells_what_a_sound_store_holds(cli: Cli, data_dir: Path) -> None:
+    verified = cli("verify", "--data-dir", str(data_dir), "--json")
+
+    assert (verified.code, verified.stderr) == (0, "")
+    assert json.loads(verified.stdout) == {
+        "dataDir": str(data_dir),
+        "sound": True,
+        "queues": 2,
+        "items": 4,
+        "topics": 0,
+        "remarks": [],
+        "damage": [],
+    }
+
+
+def test_verify_json_has_every_violation(cli: Cli, data_dir: Path) -> None:
+    change_store(data_dir, Family.ITEMS, None)
+
+    verified = cli("verify", "--data-dir", str(data_dir), "--json")
+
+    told = json.loads(verified.stdout)
+    assert (verified.code, verified.stderr) == (1, "")
+    assert (told["sound"], told["queues"], told["items"], told["topics"]) == (False, *[None] * 3)
+    assert [line.split()[0] for line in told["damage"]] == ["I2", "I2", "I1", "I5", "I5"]
 
 
 def test_verify_finds_the_data_directory_in_the_environment(data_dir: Path) -> None:
