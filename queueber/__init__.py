@@ -60,6 +60,9 @@ from queueber.errors import (
     Unauthenticated,
     Unavailable,
 )
+from queueber.jobs.app import App
+from queueber.jobs.handle import Handle, JobDied
+from queueber.jobs.job import Job
 from queueber.model import (
     BackupFile,
     BackupInfo,
@@ -120,6 +123,7 @@ __all__ = [
     "Aborted",
     "AddedIds",
     "AlreadyExists",
+    "App",
     "AsyncBackup",
     "AsyncClient",
     "AsyncDeliveries",
@@ -148,6 +152,7 @@ __all__ = [
     "GroupInfo",
     "GroupKind",
     "GroupSettings",
+    "Handle",
     "HandlerMetrics",
     "HandlerTimeout",
     "HandlersStuck",
@@ -159,6 +164,8 @@ __all__ = [
     "ItemColumns",
     "ItemInfo",
     "ItemState",
+    "Job",
+    "JobDied",
     "JobLogFilter",
     "Lease",
     "LeaseInfo",

@@ -132,7 +132,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "starlette": ("queueber/gateway/",),
     "uvicorn": ("queueber/gateway/server.py", "queueber/gateway/protocol.py"),
     "httptools": ("queueber/gateway/protocol.py",),
-    "msgspec": ("queueber/gateway/",),
+    "msgspec": ("queueber/gateway/", "queueber/jobs/"),
     "jsonschema_rs": ("queueber/gateway/streams/extensions/schemas/compiled.py",),
     "h11": (
         "queueber/gateway/streams/subscriptions/webhooks/post.py",

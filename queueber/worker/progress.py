@@ -40,6 +40,8 @@ class WorkerStats:
     """Items that were released unhandled because the worker shut down."""
     abandoned: int = 0
     """Released items whose handlers did not end in time."""
+    unknown_jobs: int = 0
+    """Items that were released because the worker has no job of their kind."""
     in_flight: int = 0
     """Items that handlers have now."""
     waiting: int = 0
@@ -58,6 +60,7 @@ class WorkerStats:
 
 _TOTALS = (
     "done", "failed", "died", "timed_out", "refused", "unknown", "released", "abandoned",
+    "unknown_jobs",
 )  # fmt: skip
 
 
@@ -66,7 +69,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.done = self.failed = self.died = self.refused = self.unknown = self.released = 0
-        self.abandoned = self.unreported = self.timed_out = self.stuck = 0
+        self.abandoned = self.unreported = self.timed_out = self.stuck = self.unknown_jobs = 0
         self.is_connected: bool | None = None
         """None until the first call was answered or failed."""
 
@@ -166,6 +169,8 @@ def to_line(queue: str, stats: WorkerStats, rate: float) -> str:
         parts.append(f"{stats.unknown:,} unknown")
     if stats.stuck:
         parts.append(f"{stats.stuck:,} stuck")
+    if stats.unknown_jobs:
+        parts.append(f"{stats.unknown_jobs:,} of unknown jobs")
     if stats.processes > 1:
         parts.append(f"{stats.processes} processes")
     parts.append(_connection(stats))

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Protocol
@@ -14,6 +14,7 @@ from queueber.config import DEFAULT_LISTEN
 from queueber.errors import InvalidArgument
 from queueber.limits import LEASE_MS_MAX, SECOND_MS
 from queueber.tls import TlsOptions, to_tls
+from queueber.worker.handlers.kinds import Kinds
 from queueber.worker.handlers.middleware import Middleware
 from queueber.worker.handlers.time_limit import to_timeout
 from queueber.worker.handlers.work_item import Deserializer, Duration, Serializer, to_seconds
@@ -25,6 +26,7 @@ from queueber.worker.worker_settings import (
     SerializerName,
     Until,
     WorkerSettings,
+    to_weights,
 )
 
 DEFAULT_QUEUE = "default"
@@ -50,7 +52,12 @@ class Worker:
     `processes` starts that many processes, each with a connection and `concurrency` handlers of its
     own; 0 works in this process.
 
-    `queue` is "default" unless you name another. With `topic` and `group` the worker leases
+    `queue` is "default" unless you name another. `queues` are several: names, or a mapping of names
+    to weights. A queue with weight 3 has three times as many items in the worker as one with 1, as
+    long as both have enough of them. The handler may also be an `App`, with jobs of many kinds: the
+    queues are then all that its jobs name, unless you name some.
+
+    With `topic` and `group` the worker leases
     messages as that shared group, which is created if it is missing: the contents of an item are
     the payload then, and it has `partition` and `offset`, too. Results are not kept.
 
@@ -80,8 +87,9 @@ class Worker:
         self,
         address: str = DEFAULT_LISTEN,
         *,
-        handler: Handler | str,
+        handler: Handler | Kinds | str,
         queue: str | None = None,
+        queues: Mapping[str, int] | Sequence[str] | None = None,
         topic: str | None = None,
         group: str = "",
         concurrency: int = 8,
@@ -108,11 +116,15 @@ class Worker:
         """
         if queue is not None and topic is not None:
             raise InvalidArgument("topic: a queue was given, too; give one of the two")
+        if queues is not None and (queue is not None or topic is not None):
+            raise InvalidArgument("queues: a queue or a topic was given, too; give one of them")
+        self._names_queue = queue is not None or topic is not None
         self._settings = WorkerSettings(
             address=address,
             queue=DEFAULT_QUEUE if queue is None else queue,
             topic=topic,
             group=group,
+            weights=to_weights(queues),
             handler=handler,
             concurrency=concurrency,
             processes=processes,
@@ -159,14 +171,18 @@ class Worker:
 
         check_main_guard()
         _check_no_loop_runs()
+        settings = replace(self._settings, until=until)
         # Imports a handler that was given by name, so that an error shows at once.
-        self._settings.find_handler()
-        self._settings.find_middleware()
+        handler = settings.find_handler()
+        if isinstance(handler, Kinds):
+            queues = {} if self._names_queue else handler.queue_weights()
+            settings = replace(settings, handler=handler, weights=settings.weights or queues)
+        settings.find_middleware()
         log = make_event_logger()
         with self._lock:
             if self._run is not None:
                 raise RuntimeError("this worker is already running; create another one")
-            run = self._run = _make_run(replace(self._settings, until=until), log)
+            run = self._run = _make_run(settings, log)
             for at in range(self._stops):
                 run.stop(now=at > 0)
         try:
@@ -174,7 +190,7 @@ class Worker:
                 stack.enter_context(_signals(self.stop))
                 stack.enter_context(_naming_arguments())
                 if self._shows_progress:
-                    stack.enter_context(showing_progress(self._settings.source, run.stats, log))
+                    stack.enter_context(showing_progress(settings.source, run.stats, log))
                 run.run()
         finally:
             with self._lock:

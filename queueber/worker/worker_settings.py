@@ -8,7 +8,7 @@ import importlib
 import inspect
 import json
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
@@ -16,6 +16,7 @@ from queueber.client.arguments.topic_names import to_group_name, to_topic_name
 from queueber.client.transport.identity import Token
 from queueber.errors import InvalidArgument
 from queueber.tls import TlsOptions
+from queueber.worker.handlers.kinds import Kinds
 from queueber.worker.handlers.middleware import Middleware
 from queueber.worker.handlers.work_item import Deserializer, Serializer, WorkItem
 
@@ -29,6 +30,9 @@ UNTILS: tuple[str, ...] = get_args(Until)
 CONCURRENCY_MAX = 10_000
 PROCESSES_MAX = 1000
 PREFETCH_MAX = 100_000
+QUEUES_MAX = 100
+"""Queues of one worker: each has polls of its own."""
+WEIGHT_MAX = 1000
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -52,7 +56,7 @@ class WorkerSettings:
 
     address: str
     queue: str
-    handler: Handler | str
+    handler: Handler | Kinds | str
     concurrency: int
     processes: int
     prefetch: int
@@ -80,12 +84,15 @@ class WorkerSettings:
     topic: str | None = None
     """Instead of the queue: its messages are leased to the shared group of that name."""
     group: str = ""
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """Several queues in place of the one, each with its weight; empty: the one."""
     token: Token | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_text("address", self.address)
         _check_text("queue", self.queue)
         _check_topic(self.topic, self.group)
+        _check_weights(self.weights)
         _check_count("concurrency", self.concurrency, 1, CONCURRENCY_MAX)
         _check_count("processes", self.processes, 0, PROCESSES_MAX)
         _check_count("prefetch", self.prefetch, 0, PREFETCH_MAX)
@@ -111,17 +118,43 @@ class WorkerSettings:
     @property
     def source(self) -> str:
         """What the items are of, for logs."""
+        if self.weights:
+            return ", ".join(self.weights)
         return self.queue if self.topic is None else f"{self.topic}/{self.group}"
 
-    def find_handler(self) -> Handler:
+    @property
+    def queue_weights(self) -> Mapping[str, int]:
+        """Every queue that is polled, with its weight. A topic's group counts as one."""
+        return self.weights or {self.source: 1}
+
+    def find_handler(self) -> Handler | Kinds:
         """The handler itself. A handler that is given by name is imported here."""
         handler = resolve(self.handler)
-        if self.loop == "trio" and not is_coroutine_function(handler):
+        if isinstance(handler, Kinds):
+            self._check_kinds(handler)
+        elif self.loop == "trio" and not is_coroutine_function(handler):
             raise InvalidArgument(
                 "loop: a plain function runs in threads and needs no loop; "
                 "trio is for a handler that is 'async def'"
             )
         return handler
+
+    def _check_kinds(self, kinds: Kinds) -> None:
+        if not kinds.all_kinds():
+            raise InvalidArgument("handler: the app has no jobs; declare them before it works")
+        if self.topic is not None:
+            raise InvalidArgument("topic: jobs are items of queues; a topic has none")
+        if self.serializer is not None or self.deserializer is not None:
+            raise InvalidArgument("serializer: an app has its own; the types of a job say how")
+
+    @property
+    def timeout_seconds_max(self) -> float | None:
+        """How long a handler may run at most, as far as is known; None: without end."""
+        found = None if isinstance(self.handler, str) else self.handler
+        if not isinstance(found, Kinds):
+            return self.timeout_seconds
+        limits = [kind.timeout_seconds or self.timeout_seconds for kind in found.all_kinds()]
+        return None if None in limits else max(each or 0 for each in limits)
 
     def find_middleware(self) -> list[Middleware]:
         """What was given by name is imported here."""
@@ -168,6 +201,27 @@ def _check_topic(topic: object, group: object) -> None:
         to_group_name(group)
 
 
+def to_weights(queues: Mapping[str, int] | Sequence[str] | None) -> Mapping[str, int]:
+    """Names without weights have equal ones."""
+    if queues is None:
+        return {}
+    if not queues:
+        raise InvalidArgument("queues: there are none; name at least one")
+    if isinstance(queues, str):
+        raise InvalidArgument(f"queues: {queues!r} is one name; give a list of names, or queue=")
+    return dict(queues) if isinstance(queues, Mapping) else dict.fromkeys(queues, 1)
+
+
+def _check_weights(weights: object) -> None:
+    if not isinstance(weights, Mapping):
+        raise InvalidArgument(f"queues: {weights!r} is not a mapping of names to weights")
+    if len(weights) > QUEUES_MAX:
+        raise InvalidArgument(f"queues: {len(weights)} are too many; the limit is {QUEUES_MAX}")
+    for name, weight in weights.items():
+        _check_text("queues", name)
+        _check_count(f"queues: the weight of {name!r}", weight, 1, WEIGHT_MAX)
+
+
 def _check_count(argument: str, given: object, low: int, high: int) -> None:
     if isinstance(given, bool) or not isinstance(given, int):
         raise InvalidArgument(f"{argument}: {given!r} is not a number")
@@ -212,9 +266,11 @@ def _where(error: Exception) -> str:
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
-def resolve(handler: object) -> Handler:
+def resolve(handler: object) -> Handler | Kinds:
     """The handler itself, imported if it was given by name."""
     found: Any = load(handler) if isinstance(handler, str) else handler
+    if isinstance(found, Kinds):
+        return found
     if not callable(found):
         shown = handler if isinstance(handler, str) else repr(handler)
         raise InvalidArgument(f"handler: {shown} is {type(found).__name__}, not a function")

@@ -29,7 +29,12 @@ class _Stderr:
 
 
 @click.command()
-@click.argument("handler", metavar="MODULE:FUNCTION")
+@click.argument("handler", metavar="MODULE:NAME")
+@click.option(
+    "--queues",
+    metavar="NAME=WEIGHT,...",
+    help="Several queues with their weights, such as images=3,mail=1, in place of --queue.",
+)
 @count_flag(
     "--concurrency", "-c", default=8, help="Handlers that run at the same time, in each process."
 )
@@ -98,14 +103,23 @@ class _Stderr:
 @click.option("--group", default="", help="as this shared group.")
 @click.option("--must-exist", is_flag=True, help="Fail if the queue does not exist at the start.")
 @queue_flags
+@click.pass_context
 def work(
-    target: Target, until: Literal["empty", "done"] | None, topic: str | None, **arguments: Any
+    context: click.Context,
+    /,
+    target: Target,
+    until: Literal["empty", "done"] | None,
+    topic: str | None,
+    queues: str | None,
+    **arguments: Any,
 ) -> None:
-    """Run a Python function for every item, or message of a topic.
+    """Run a Python function for every item, or message of a topic; or the jobs of an app.
 
     \b
     Examples:
       queueber work thumbnails:make --queue thumbnails --concurrency 32
+      queueber work shop.tasks:app
+      queueber work shop.tasks:app --queues images=3,mail=1 --processes 2
       queueber work shop.tasks:charge -q charges --processes 2 --serializer json
       queueber work mail:send -q mail --loop trio --until empty
       queueber work mail:send --topic orders --group mail
@@ -119,6 +133,17 @@ def work(
     or any value with --serializer. If it raises, the item fails and is retried as the settings of
     the queue say; 'raise queueber.Retry(delay=5)' sets the time of the retry. A plain function runs
     in threads, an 'async def' as tasks.
+
+    \b
+    An app has jobs of many kinds, each with its queue, time limit and typed arguments:
+      app = queueber.App()
+      @app.job("resize", queue="images", timeout=30)
+      def resize(path: str, width: int) -> None: ...
+
+    Without --queue and --queues all queues that its jobs name are served, and without --address the
+    server is that of the app. Items of a kind that it does not know are left to other workers.
+    --queues is for a plain function, too. While all of these queues have items, one with weight 3
+    gets three times as many handlers as one with weight 1.
 
     A queue that does not exist is created; with --must-exist the command fails instead.
 
@@ -136,25 +161,38 @@ def work(
 
     With --json the counters are printed at the end: {"done": 3, "failed": 0, "refused": 0, ...}.
     """
+    from queueber.jobs.app import App
     from queueber.logs import configure_logs
     from queueber.worker.handlers.time_limit import HandlersStuck
     from queueber.worker.processes.supervisor import WorkersDied
     from queueber.worker.worker import Worker
+    from queueber.worker.worker_settings import resolve
 
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     configure_logs("info", "auto", _Stderr())  # type: ignore[arg-type]  # all that is used of one
+    given = {name for name in ("address", "queue") if _is_given(context, name)}
+    weights = None if queues is None else _to_weights(queues)
+    app = resolve(arguments["handler"])
+    names_queues = weights is not None or isinstance(app, App)
     if target.must_exist:
-        _check_exists(target, topic, arguments["group"])
-    worker = Worker(
-        target.address,
-        queue=target.queue if topic is None else None,
+        _check_exists(target, topic, arguments["group"], weights)
+    options = dict(
+        arguments,
+        queue=target.queue if topic is None and ("queue" in given or not names_queues) else None,
+        queues=weights,
         topic=topic,
         connect_timeout=target.connect_timeout,
-        token=target.token,
-        tls=target.tls_options,
-        **arguments,
     )
+    if isinstance(app, App):
+        del options["handler"]
+        if target.token is not None:
+            options["token"] = target.token
+        if target.tls_options is not None:
+            options["tls"] = target.tls_options
+        worker = app.worker(address=target.address if "address" in given else None, **options)
+    else:
+        worker = Worker(target.address, token=target.token, tls=target.tls_options, **options)
     try:
         stats = worker.run(until=until)
     except WorkersDied as error:
@@ -177,10 +215,29 @@ def _exit(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _check_exists(target: Target, topic: str | None, group: str) -> None:
-    if topic is None:
-        with target.open_queue() as queue:
-            queue.stats()
-    else:
-        with target.connect() as client:
+def _is_given(context: click.Context, flag: str) -> bool:
+    """Whether a flag was given, on the command line or in the environment."""
+    return context.get_parameter_source(flag) is not click.core.ParameterSource.DEFAULT
+
+
+def _to_weights(queues: str) -> dict[str, int]:
+    weights = {}
+    for each in queues.split(","):
+        name, _, weight = each.partition("=")
+        if not name or not (weight or "1").isdecimal():
+            raise click.BadParameter(
+                f"{each!r} is not NAME or NAME=WEIGHT, such as images=3", param_hint="--queues"
+            )
+        weights[name] = int(weight or "1")
+    return weights
+
+
+def _check_exists(
+    target: Target, topic: str | None, group: str, weights: dict[str, int] | None
+) -> None:
+    with target.connect() as client:
+        if topic is not None:
             client.topic(topic, must_exist=True).group(group).stats()
+            return
+        for queue in weights or [target.queue]:
+            client.queue(queue, must_exist=True).stats()

@@ -67,14 +67,14 @@ class CoroutineRunner(Runner):
                 # Also raised if the lease was lost, or the pool ends.
                 if deadline.cancelled_at is None:
                     raise
-                return limit.failure(item, traceback.extract_tb(error.__traceback__))
+                return limit.failure(item, deadline, traceback.extract_tb(error.__traceback__))
             finally:
                 self._has_ended(limit, item)
             if deadline.cancelled_at is None:
                 return outcome
             # It caught its cancellation.
             more = outcome.error if isinstance(outcome, Failed) else "it returned when cancelled"
-            return limit.failure(item, traceback.StackSummary(), more=more)
+            return limit.failure(item, deadline, traceback.StackSummary(), more=more)
 
         return limited
 
@@ -84,7 +84,7 @@ class CoroutineRunner(Runner):
             deadline.cancelled_at = seconds()
             self._cancel_item(item)
         elif deadline.cancelled_at + CANCEL_SECONDS_MAX < seconds():
-            self._give_up(self._limit, item, traceback.StackSummary())
+            self._give_up(self._limit, item, deadline, traceback.StackSummary())
 
     def _cancel_item(self, item: WorkItem) -> None:
         if item in self._running:

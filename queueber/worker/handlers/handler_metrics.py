@@ -9,8 +9,8 @@ from queueber.worker.handlers.work_item import WorkItem
 class HandlerMetrics(Middleware):
     """Records `messaging.process.duration`, a histogram of seconds, for every call of the handler.
 
-    Its attributes are the queue, and for failures `error.type`. It needs `queueber[otel]`, and a
-    meter provider that the program has set up.
+    Its attributes are the queue, the job of an app, and for failures `error.type`. It needs
+    `queueber[otel]`, and a meter provider that the program has set up.
     """
 
     def start(self, source: str) -> None:
@@ -19,7 +19,6 @@ class HandlerMetrics(Middleware):
         self._attributes = {
             "messaging.system": "queueber",
             "messaging.operation.type": "process",
-            "messaging.destination.name": source,
         }
         self._began: dict[WorkItem, float] = {}
         self._durations = get_meter("queueber", VERSION).create_histogram(
@@ -30,13 +29,16 @@ class HandlerMetrics(Middleware):
         self._began[item] = seconds()
 
     def after(self, item: WorkItem, returned: object) -> None:
-        self._record(item, self._attributes)
+        self._record(item, {})
 
     def on_error(self, item: WorkItem, error: BaseException) -> None:
-        self._record(item, {**self._attributes, "error.type": type(error).__name__})
+        self._record(item, {"error.type": type(error).__name__})
 
     def _record(self, item: WorkItem, attributes: dict[str, str]) -> None:
         """Once an item: a result that cannot be serialized is an error after a return."""
         began = self._began.pop(item, None)
         if began is not None:
-            self._durations.record(seconds() - began, attributes)
+            about = {"messaging.destination.name": item.source}
+            if item.job:
+                about["queueber.job"] = item.job
+            self._durations.record(seconds() - began, {**self._attributes, **about, **attributes})

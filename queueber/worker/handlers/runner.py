@@ -79,14 +79,15 @@ class Runner:
         """The handler is late: end it, or give it up."""
         raise NotImplementedError
 
-    def _give_up(self, limit: TimeLimit, item: WorkItem, stack: traceback.StackSummary) -> None:
+    def _give_up(
+        self, limit: TimeLimit, item: WorkItem, deadline: Deadline, stack: traceback.StackSummary
+    ) -> None:
         """Fail the item of a handler that cannot be ended."""
         # Marked before it is taken out: a handler that ends now finds the mark, and removes it.
         self._stuck.add(item)
         if limit.end(item):
-            self._finish(
-                item, limit.failure(item, stack, more="it could not be ended, and still runs")
-            )
+            more = "it could not be ended, and still runs"
+            self._finish(item, limit.failure(item, deadline, stack, more=more))
         else:
             self._stuck.discard(item)
 

@@ -14,9 +14,6 @@ from queueber.worker.handlers.work_item import WorkItem
 class Tracing(Middleware):
     """Every worker has it: items that have a trace are handled in a span of it."""
 
-    def start(self, source: str) -> None:
-        self._source = source
-
     def around(self, item: WorkItem) -> AbstractContextManager[object] | None:
         if TRACEPARENT not in item.attributes or not is_used():
             return None
@@ -28,13 +25,13 @@ class Tracing(Middleware):
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         return get_tracer("queueber", VERSION).start_as_current_span(
-            f"process {self._source}",
+            f"process {item.job or item.source}",
             context=TraceContextTextMapPropagator().extract(item.attributes),
             kind=SpanKind.CONSUMER,
             attributes={
                 "messaging.system": "queueber",
                 "messaging.operation.type": "process",
-                "messaging.destination.name": self._source,
+                "messaging.destination.name": item.source,
                 "messaging.message.id": item.id.hex(),
                 "messaging.message.body.size": len(item.contents),
                 "queueber.attempt": item.attempt,

@@ -58,4 +58,4 @@ class ThreadRunner(Runner):
         thread_ids = [at for at, each in self._items.copy().items() if each is item]
         # Read first: if the item can be taken out then, the thread was in the handler.
         stack = stack_of_thread(thread_ids[0] if thread_ids else 0)
-        self._give_up(self._limit, item, stack)
+        self._give_up(self._limit, item, deadline, stack)

@@ -5,14 +5,16 @@ takes an item out of the table first reports it: the handler that ended, or the 
 """
 
 import asyncio
+import math
 import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from queueber.clock import seconds
 from queueber.worker.handlers.work_item import (
-    WORKER_FOLDER,
+    OWN_FOLDERS,
     Duration,
     Failed,
     OnError,
@@ -28,9 +30,13 @@ TIMEOUT_SECONDS_MIN = 0.01
 _LATE_CHECK_SECONDS = 0.1
 """How often a handler that was cancelled is looked at, until it has ended."""
 
+_OWN_CHECK_SECONDS = 0.25
+"""The same of all handlers, if items may have limits of their own, which nobody knows before."""
+
 
 class HandlerTimeout(Exception):
-    """A handler ran longer than the `timeout` of its worker. Its item fails with this error."""
+    """A handler ran longer than its `timeout`: that of its item, else of its kind of job, else of
+    its worker. The item fails with this error."""
 
     def __init__(self, limit_seconds: float) -> None:
         super().__init__(f"the handler ran longer than {limit_seconds:g} s (its timeout)")
@@ -48,6 +54,7 @@ class Deadline:
     """Until when one handler may run."""
 
     at: float
+    limit_seconds: float
     cancelled_at: float | None = None
     """When it was cancelled because it was late."""
 
@@ -57,14 +64,29 @@ def to_timeout(timeout: Duration | None) -> float | None:
 
 
 class TimeLimit:
-    def __init__(self, limit_seconds: float, on_error: OnError | None = None) -> None:
-        self.limit_seconds = limit_seconds
+    """Of all handlers of a worker."""
+
+    def __init__(
+        self,
+        limit_seconds: float | None,
+        on_error: OnError | None = None,
+        *,
+        own_limit: Callable[[Any], float | None] | None = None,
+    ) -> None:
+        """`own_limit` is asked for the limit of each item; None: `limit_seconds`, if there is."""
+        self._limit_seconds = limit_seconds
+        self._own_limit = own_limit
         self._on_error = on_error
         self._running: dict[WorkItem, Deadline] = {}
 
     def begin(self, item: WorkItem) -> Deadline:
         """Called just before the handler."""
-        deadline = self._running[item] = Deadline(seconds() + self.limit_seconds)
+        limit = None if self._own_limit is None else self._own_limit(item)
+        if limit is None:
+            limit = self._limit_seconds
+        if limit is None:
+            return Deadline(math.inf, math.inf)  # nobody has to watch it
+        deadline = self._running[item] = Deadline(seconds() + limit, limit)
         return deadline
 
     def end(self, item: WorkItem) -> bool:
@@ -73,10 +95,13 @@ class TimeLimit:
 
     async def watch(self, on_late: Callable[[WorkItem, Deadline], None]) -> None:
         """Without end: call `on_late` with every handler that is late, until it is taken out."""
+        # A handler that begins after a look is not late before so many seconds have passed.
+        look_seconds = self._limit_seconds or math.inf
+        if self._own_limit is not None:
+            look_seconds = min(look_seconds, _OWN_CHECK_SECONDS)
         while True:
             now = seconds()
-            # A handler that begins after this look is not due before `now + limit_seconds`.
-            check_at = now + self.limit_seconds
+            check_at = now + look_seconds
             for item, deadline in self._running.copy().items():
                 if deadline.at > now:
                     check_at = min(check_at, deadline.at)
@@ -85,9 +110,11 @@ class TimeLimit:
                 check_at = min(check_at, now + _LATE_CHECK_SECONDS)
             await asyncio.sleep(max(check_at - seconds(), TIMEOUT_SECONDS_MIN))
 
-    def failure(self, item: WorkItem, stack: traceback.StackSummary, *, more: str = "") -> Failed:
+    def failure(
+        self, item: WorkItem, deadline: Deadline, stack: traceback.StackSummary, *, more: str = ""
+    ) -> Failed:
         """The outcome of a handler that is late, with the calls that it was in."""
-        error = HandlerTimeout(self.limit_seconds)
+        error = HandlerTimeout(deadline.limit_seconds)
         if self._on_error is not None:
             self._on_error(item, error)
         told = headline(error)
@@ -100,5 +127,5 @@ def stack_of_thread(thread_id: int) -> traceback.StackSummary:
     if frame is None:
         return traceback.StackSummary()
     frames = traceback.extract_stack(frame)
-    ours = [at for at, each in enumerate(frames) if each.filename.startswith(WORKER_FOLDER)]
+    ours = [at for at, each in enumerate(frames) if each.filename.startswith(OWN_FOLDERS)]
     return traceback.StackSummary.from_list(frames[ours[-1] + 1 if ours else 0 :])

@@ -24,7 +24,9 @@ _FRAMES_KEPT = 5
 _FRAMES_KEPT_LATE = 20
 """The same of a handler that ran too long: it is often deep in a library that waits."""
 
-WORKER_FOLDER = str(Path(__file__).parent.parent)
+_PACKAGE = Path(__file__).parent.parent.parent
+OWN_FOLDERS = (str(_PACKAGE / "worker"), str(_PACKAGE / "jobs"))
+"""Calls in these say nothing to users; errors leave them out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +39,8 @@ class HeldLease:
     extended_at: float
     is_lost: bool = False
     """The lease ended before its items were reported; other workers may have them."""
+    source: str = ""
+    """The queue that the items are of, or "topic/group"."""
 
 
 class WorkItem(Item):
@@ -60,6 +64,16 @@ class WorkItem(Item):
         """Whether the lease has ended: the server will refuse the result, and another worker may
         already have the item."""
         return self.lease.is_lost
+
+    @property
+    def source(self) -> str:
+        """The queue that it is of; for a message "topic/group"."""
+        return self.lease.source
+
+    @property
+    def job(self) -> str:
+        """The kind of job, if its worker is that of a `queueber.App`; else empty."""
+        return ""
 
     # Compared by identity: a pool may hold one item twice, under a lost lease and under a new one.
     __hash__ = object.__hash__
@@ -110,6 +124,7 @@ class Unfinished(Enum):
     """Why there is neither a result nor a failure."""
 
     NOT_BEGUN = "the lease was lost before a handler took the item"
+    UNKNOWN_KIND = "the worker has no job of this kind"
     CANCELLED = "the pool cancelled the handler"
 
 
@@ -132,7 +147,7 @@ def failure_of(error: BaseException) -> Failed:
 
 def failed_with(told: str, stack: traceback.StackSummary, *, is_late: bool = False) -> Failed:
     """A failure with the innermost calls of the stack that are not the worker's own."""
-    theirs = [frame for frame in stack if not frame.filename.startswith(WORKER_FOLDER)]
+    theirs = [frame for frame in stack if not frame.filename.startswith(OWN_FOLDERS)]
     kept = _FRAMES_KEPT_LATE if is_late else _FRAMES_KEPT
     lines = traceback.format_list(theirs[-kept:])
     return Failed(truncated("\n".join([told, *map(str.rstrip, lines)])), is_late=is_late)

@@ -23,6 +23,16 @@ async def first_of(*coroutines: Coroutine[Any, Any, object], seconds: float | No
     return next(task.result() for task in tasks if not task.cancelled())
 
 
+async def all_of(*coroutines: Coroutine[Any, Any, None]) -> None:
+    """Run all at once, until all have returned; if one raises, the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in coroutines:
+                group.create_task(each)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
 class Background:
     """Endless tasks that run beside the body of an `async with` block, and are cancelled with it.
 

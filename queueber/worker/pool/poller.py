@@ -21,9 +21,6 @@ _POLL_WAIT_SECONDS = 2.0
 """Short, because only an answer shows that the server is still there."""
 
 _EMPTY_CHECK_SECONDS = 0.2
-_UNREPORTED_MAX = 10_000
-"""Outcomes that may be unreported before the pool stops to lease more."""
-
 _MISSING_QUEUE_SECONDS = 1.0
 """Time between two polls of a queue that was deleted."""
 
@@ -42,10 +39,17 @@ class Poller:
     items: set[WorkItem]
     """Items that wait or are with handlers. The pool changes it."""
     on_leased: Callable[[AsyncLease], None]
+    share: Callable[[], tuple[int, int]]
+    """How many items of the queue the pool may have, and how many more than it has."""
+    held_unknown: Callable[[], int]
+    """How many items the pool keeps because it does not know their kind."""
+    source: str = ""
+    """As `HeldLease.source`."""
 
     def __post_init__(self) -> None:
-        # The next poll waits until half of the prefetched items are used, so that polls are few.
-        self._poll_items_min = max(1, self.settings.prefetch // 2)
+        self.has_found = False
+        """The last poll brought items."""
+        self._count_max: int | None = None
         self._polled = 0
         """Items that the polls under way may bring."""
         self._is_missing = False
@@ -58,7 +62,7 @@ class Poller:
 
     def update(self) -> None:
         """Items came or went: wake up who waits for capacity, or for the last item to end."""
-        if self._capacity() >= self._poll_items_min:
+        if self._capacity():
             self._has_capacity.set()
         if self.items or self.counters.unreported or self._polled:
             self._is_idle.clear()
@@ -67,7 +71,8 @@ class Poller:
 
     async def run(self) -> None:
         """Returns only if the pool runs until the queue is empty or done, and it is."""
-        self._count_max = await self._make_contact()
+        if self._count_max is None:
+            self._count_max = await self._make_contact()
         await first_of(self._poll_in_turn(), self._poll_while_full())
 
     async def _make_contact(self) -> int:
@@ -75,7 +80,7 @@ class Poller:
         while True:
             try:
                 if not self.settings.must_exist:
-                    await create_source_async(self.client, self.settings)
+                    await create_source_async(self.client, self.settings, self.source)
                 count_max = (await self.client.server()).poll_items_max
             except QueueberError as error:
                 await self._pause(error)
@@ -113,7 +118,8 @@ class Poller:
                 await self._pause(error)
             else:
                 self._answered()
-                return not (stats.ready or stats.delayed or stats.leased)
+                # What this pool keeps because it cannot work on it is left to others.
+                return not (stats.ready or stats.delayed) and stats.leased <= self.held_unknown()
 
     async def _poll_while_full(self) -> None:
         """Have a second poll under way while polls bring all the items that they ask for."""
@@ -124,10 +130,10 @@ class Poller:
     async def _poll(self, wait: float) -> bool:
         """Lease as many items as there is capacity for, once there is. False: none is ready."""
         # An event wakes up both polls, but the first one may use all the capacity.
-        while self._capacity() < self._poll_items_min:
+        while not (count := self._capacity()):
             self._has_capacity.clear()
             await self._has_capacity.wait()
-        count = min(self._capacity(), self._count_max)
+        count = min(count, self._count_max or count)
         self._polled += count
         try:
             lease = await self.queue.poll(
@@ -142,6 +148,7 @@ class Poller:
             self._polled -= count
             self.update()
         self._answered()
+        self.has_found = bool(lease)
         if self._is_missing:
             self._is_missing = False
             self.log.info("queue_found", queue=self.queue.name)
@@ -181,10 +188,8 @@ class Poller:
         self._backoff = new_retries()
 
     def _capacity(self) -> int:
-        """How many more items the pool may lease."""
-        free = self.settings.concurrency - self.counters.stuck
-        if not free:
-            return 0
-        items_max = free + self.settings.prefetch
-        unreported_more = _UNREPORTED_MAX - self.counters.unreported
-        return min(items_max - len(self.items), unreported_more) - self._polled
+        """How many more items the pool may lease; 0 if it is not worth a poll yet."""
+        share, more = self.share()
+        more -= self._polled
+        # The next poll waits until half of the prefetched items are used, so that polls are few.
+        return more if more >= max(1, min(self.settings.prefetch, share) // 2) else 0

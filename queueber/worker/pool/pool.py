@@ -3,21 +3,23 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, connect_async
+from queueber.worker.handlers.kinds import JobItem, Kinds
 from queueber.worker.handlers.runner import CANCEL_SECONDS_MAX, Finished, Runner
-from queueber.worker.handlers.runners import make_runner
+from queueber.worker.handlers.runners import BothRunners, make_runner
 from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem
 from queueber.worker.pool.background import Background, first_of
 from queueber.worker.pool.failure_log import FailureLog
+from queueber.worker.pool.feeds import Feeds
 from queueber.worker.pool.loop_monitor import LoopMonitor
-from queueber.worker.pool.poller import Poller
-from queueber.worker.pool.reporter import SENDERS, Reporter
-from queueber.worker.pool.server_health import Heartbeat, ServerHealth
-from queueber.worker.pool.source import open_source, work_items
+from queueber.worker.pool.server_health import ServerHealth
+from queueber.worker.pool.source import job_items, open_source, work_items
 from queueber.worker.pool.stuck_handlers import StuckHandlers
+from queueber.worker.pool.unknown_kinds import UnknownKinds
 from queueber.worker.progress import (
     Counters,
     EventLogger,
@@ -34,6 +36,9 @@ _LAST_REPORTS_SECONDS = 5.0
 """How long the last reports are retried at shutdown if the server does not answer."""
 _LAST_REPORTS_SECONDS_NOW = 1.0
 """The same after `stop(now=True)`."""
+
+
+AnyRunner = Runner | BothRunners
 
 
 class Pool:
@@ -54,10 +59,13 @@ class Pool:
         self._health = ServerHealth(log, self._counters)
         self._items: set[WorkItem] = set()
         """Items that wait or are with handlers."""
-        self._runner: Runner | None = None
+        self._runner: AnyRunner | None = None
         self.monitor = LoopMonitor(log)
         self._stuck = StuckHandlers(settings, self._counters, log)
         self._failure_log = FailureLog(log, "handler_failed")
+        handler = settings.find_handler()
+        self._kinds = handler if isinstance(handler, Kinds) else None
+        self._unknown = UnknownKinds(log, self._update)
         self._has_no_items = asyncio.Event()
         self._has_no_items.set()
         self._is_stopping = asyncio.Event()
@@ -109,23 +117,22 @@ class Pool:
 
     async def _work(self, client: AsyncClient, background: Background) -> None:
         settings = self._settings
-        queue = self._wrap_queue(open_source(client, settings))
-        health, counters, log = self._health, self._counters, self._log
-        self._heartbeat = Heartbeat(queue, health, settings.lease_seconds, self._lose)
-        self._reporter = Reporter(
-            queue, health, counters, log, self._settled, settings.on_lease_lost
+        self._feeds = Feeds(
+            client, settings, self._health, self._counters, self._log, self._items, self._unknown
         )
-        self._poller = Poller(
-            client, queue, settings, health, counters, log, self._items, self._leased
-        )
+        for name, weight in settings.queue_weights.items():
+            queue = self._wrap_queue(open_source(client, settings, name))
+            self._feeds.add(name, weight, queue, self._leased, self._lose, self._settled)
         runner = self._runner = make_runner(settings, self._finished)
-        for run in (self._heartbeat.run, runner.watch_time, *[self._reporter.run] * SENDERS):
+        for run in (runner.watch_time, *self._feeds.background()):
             background.start(run)
+        if self._kinds is not None:
+            background.start(self._unknown.run, self._release_unknown)
         failure: Exception | None = None
         try:
             try:
                 await first_of(
-                    self._poller.run(),
+                    self._feeds.run(),
                     self._is_stopping.wait(),
                     self._stuck.run(lambda: self._release(runner.withdraw())),
                     background.wait_failed(),
@@ -143,10 +150,16 @@ class Pool:
 
     # --- the way of an item -----------------------------------------------------------------------
 
-    def _leased(self, lease: AsyncLease) -> None:
-        held = HeldLease(lease.id, len(lease), asyncio.get_running_loop().time())
-        items = work_items(lease, held, self._settings)
-        self._heartbeat.add(held)
+    def _leased(self, lease: AsyncLease, held: HeldLease) -> None:
+        if self._kinds is None:
+            items = work_items(lease, held, self._settings)
+        else:
+            items, unknown = job_items(lease, held, self._kinds)
+            self._feeds.ended(unknown)
+            for item in unknown:
+                self._unknown.add(item)
+            if not items:
+                return
         self._items.update(items)
         self._has_no_items.clear()
         if not self._has_had_items:
@@ -162,21 +175,26 @@ class Pool:
         items = self._items
         outcomes: list[Finished] = []
         lost: list[WorkItem] = []
+        gone: list[WorkItem] = []
         for item, outcome in finished:
             if item not in items:
                 continue  # released at shutdown, because its handler took too long
             items.remove(item)
+            gone.append(item)
             if item.lease.is_lost:
                 if outcome is not Unfinished.NOT_BEGUN:
                     lost.append(item)
                 continue
-            outcomes.append((item, outcome))
             if isinstance(outcome, Failed):
+                if outcome.delay is None and isinstance(item, JobItem):
+                    outcome = replace(outcome, delay=item.kind.delay_after(item.attempt))  # noqa: PLW2901
                 self._counters.timed_out += outcome.is_late
                 self._failure_log.record(item, outcome.error)
-        self._reporter.send(outcomes)
+            outcomes.append((item, outcome))
+        self._feeds.ended(gone)
+        self._feeds.send(outcomes)
         if lost:
-            self._reporter.lose(lost, reason="the lease ended while the handler was at work")
+            self._feeds.lose(lost, reason="the lease ended while the handler was at work")
         if self._runner is not None:
             self._stuck.update(self._runner.stuck)
         self._update()
@@ -184,12 +202,12 @@ class Pool:
     def _update(self) -> None:
         if not self._items:
             self._has_no_items.set()
-        self._poller.update()
+        self._feeds.update()
 
     def _settled(self, lease: HeldLease, count: int) -> None:
         lease.unreported -= count
         if lease.unreported == 0:
-            self._heartbeat.forget(lease)
+            self._feeds.forget(lease)
         if not self._has_finished and (self._counters.done or self._counters.failed):
             self._has_finished = True
             self.on_milestone()
@@ -203,15 +221,16 @@ class Pool:
 
     # --- shutdown ---------------------------------------------------------------------------------
 
-    async def _retire(self, runner: Runner) -> None:
+    async def _retire(self, runner: AnyRunner) -> None:
         """A handler is stuck: let the others end, each within its own time limit."""
         self._release(runner.withdraw())
-        seconds = (self._settings.timeout_seconds or 0) + CANCEL_SECONDS_MAX
+        seconds = (self._settings.timeout_seconds_max or 0) + CANCEL_SECONDS_MAX
         await first_of(self._has_no_items.wait(), self._is_stopping.wait(), seconds=seconds)
 
-    async def _shut_down(self, runner: Runner) -> None:
+    async def _shut_down(self, runner: AnyRunner) -> None:
         """Release what no handler has begun, wait for handlers, release what they still have."""
         self._release(runner.withdraw())
+        self._release_unknown(self._unknown.withdraw())
         if self._is_stopping.is_set():
             self.on_stopping(len(self._items))
         await first_of(
@@ -230,10 +249,10 @@ class Pool:
                 )
             self._release(list(self._items))
         if self._is_stopping_now.is_set():
-            await first_of(self._reporter.is_empty.wait(), seconds=_LAST_REPORTS_SECONDS_NOW)
+            await first_of(self._feeds.wait_reported(), seconds=_LAST_REPORTS_SECONDS_NOW)
         else:
             await first_of(
-                self._reporter.is_empty.wait(),
+                self._feeds.wait_reported(),
                 self._is_stopping_now.wait(),
                 seconds=_LAST_REPORTS_SECONDS,
             )
@@ -241,7 +260,11 @@ class Pool:
             self._log.warning("results_abandoned", count=self._counters.unreported)
 
     def _release(self, items: list[WorkItem]) -> None:
+        self._feeds.ended([item for item in items if item in self._items])
         self._items.difference_update(items)
         held = [(item, Unfinished.NOT_BEGUN) for item in items if not item.lease.is_lost]
-        self._reporter.send(held)
+        self._feeds.send(held)
         self._update()
+
+    def _release_unknown(self, items: list[WorkItem]) -> None:
+        self._feeds.send([(item, Unfinished.UNKNOWN_KIND) for item in items])

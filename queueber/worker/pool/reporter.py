@@ -15,7 +15,7 @@ from queueber import errors
 from queueber.client import AsyncQueue
 from queueber.model import FailOutcome
 from queueber.worker.handlers.runner import Finished
-from queueber.worker.handlers.work_item import Failed, HeldLease, WorkItem, truncated
+from queueber.worker.handlers.work_item import Failed, HeldLease, Unfinished, WorkItem, truncated
 from queueber.worker.pool.failure_log import FailureLog
 from queueber.worker.pool.server_health import ServerHealth, new_retries
 from queueber.worker.progress import Counters, EventLogger, logged_ids
@@ -39,7 +39,8 @@ class LeaseReport:
     """Items of one lease that ended in the same way. They are reported in one call."""
 
     lease: HeldLease
-    ending: Literal["completed", "failed", "released"]
+    ending: Literal["completed", "failed", "released", "unknown"]
+    """Unknown: released because the worker does not know its kind."""
     delay: float | None = None
     """How long failed items are delayed; None: as the queue says."""
     items: list[WorkItem] = field(default_factory=list)
@@ -66,7 +67,7 @@ class LeaseReport:
 def reports_of(outcomes: Iterable[Finished]) -> list[LeaseReport]:
     """One report for each lease, ending and delay. Unfinished items are released."""
     completed: dict[HeldLease, LeaseReport] = {}
-    others: dict[tuple[HeldLease, float | None, bool], LeaseReport] = {}
+    others: dict[tuple[HeldLease, float | None, str], LeaseReport] = {}
     for item, outcome in outcomes:
         lease = item.lease
         if isinstance(outcome, bytes):
@@ -75,11 +76,14 @@ def reports_of(outcomes: Iterable[Finished]) -> list[LeaseReport]:
                 report = completed[lease] = LeaseReport(lease, "completed")
             payload: bytes | str = outcome
         elif isinstance(outcome, Failed):
-            key = lease, outcome.delay, True
+            key = lease, outcome.delay, "failed"
             report = others.setdefault(key, LeaseReport(lease, "failed", outcome.delay))
             payload = truncated(outcome.error)
         else:
-            report = others.setdefault((lease, None, False), LeaseReport(lease, "released"))
+            ending: Literal["released", "unknown"] = (
+                "unknown" if outcome is Unfinished.UNKNOWN_KIND else "released"
+            )
+            report = others.setdefault((lease, None, ending), LeaseReport(lease, ending))
             payload = b""
         report.items.append(item)
         report.payloads.append(payload)
@@ -99,6 +103,8 @@ class Reporter:
     def __post_init__(self) -> None:
         self._refused_results = FailureLog(self.log, "result_refused")
         self._pending: list[Finished] = []
+        self._unreported = 0
+        """Of this queue; the counter is that of all queues of the pool."""
         self._has_pending = asyncio.Event()
         self.is_empty = asyncio.Event()
         """Set while the server has confirmed all reports."""
@@ -107,7 +113,7 @@ class Reporter:
     def send(self, outcomes: Sequence[Finished]) -> None:
         """Report these outcomes, soon. Unfinished items are released."""
         if outcomes:
-            self.counters.unreported += len(outcomes)
+            self._count_unreported(len(outcomes))
             self._pending += outcomes
             self.is_empty.clear()
             self._has_pending.set()
@@ -170,7 +176,7 @@ class Reporter:
     def _give_up(self, report: LeaseReport, error: errors.QueueberError) -> None:
         """The server will never accept the report. A refused result becomes a failure."""
         if report.ending == "completed" and isinstance(error, _WRONG_REPORT):
-            self.counters.unreported -= len(report.items)
+            self._count_unreported(-len(report.items))
             for item, result in zip(report.items, report.payloads, strict=True):
                 text = (
                     f"the server refused the result: {error} (the result has {len(result)} bytes)"
@@ -178,7 +184,7 @@ class Reporter:
                 self._refused_results.record(item, text)
                 self.send([(item, Failed(text))])
             return
-        if report.ending != "released":
+        if report.ending in ("completed", "failed"):
             self.lose(report.items, reason=str(error))
         self._forget(report)
 
@@ -195,7 +201,10 @@ class Reporter:
             self.counters.failed += accepted
             self.counters.died += answers.count(FailOutcome.DIED)
         else:
-            self.counters.released += accepted
+            if report.ending == "released":
+                self.counters.released += accepted
+            else:
+                self.counters.unknown_jobs += accepted
             refused = []  # they are free all the same
         if refused and report.is_repeated:
             self.counters.unknown += len(refused)
@@ -205,7 +214,11 @@ class Reporter:
         self._forget(report)
 
     def _forget(self, report: LeaseReport) -> None:
-        self.counters.unreported -= len(report.items)
-        if not self.counters.unreported:
+        self._count_unreported(-len(report.items))
+        if not self._unreported:
             self.is_empty.set()
         self.on_settled(report.lease, len(report.items))
+
+    def _count_unreported(self, more: int) -> None:
+        self._unreported += more
+        self.counters.unreported += more

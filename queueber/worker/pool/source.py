@@ -9,6 +9,7 @@ from typing import Any
 from queueber.client import AsyncClient, AsyncLease, AsyncQueue, Client
 from queueber.client.arguments import values
 from queueber.errors import AlreadyExists
+from queueber.worker.handlers.kinds import JobItem, Kind, Kinds
 from queueber.worker.handlers.work_item import HeldLease, WorkItem
 from queueber.worker.worker_settings import WorkerSettings
 
@@ -50,19 +51,19 @@ class QueueWithoutResults:
         return await self._queue.remove(ids, lease=lease)
 
 
-def open_source(client: AsyncClient, settings: WorkerSettings) -> Any:
-    """The queue that the worker polls. It is not created here."""
+def open_source(client: AsyncClient, settings: WorkerSettings, source: str) -> Any:
+    """The queue that the worker polls, or one of them. It is not created here."""
     if settings.topic is None:
-        queue = client.queue(settings.queue, must_exist=True)
+        queue = client.queue(source, must_exist=True)
         return queue if settings.keeps_results else QueueWithoutResults(queue)
     topic = client.topic(settings.topic, must_exist=True)
     return QueueWithoutResults(topic.group(settings.group))
 
 
-async def create_source_async(client: AsyncClient, settings: WorkerSettings) -> None:
+async def create_source_async(client: AsyncClient, settings: WorkerSettings, source: str) -> None:
     """Create the queue, or topic and group, unless they exist."""
     if settings.topic is None:
-        await client.queue(settings.queue).stats()
+        await client.queue(source).stats()
         return
     try:
         await client.topic(settings.topic).create_group(settings.group, kind="shared")
@@ -70,9 +71,10 @@ async def create_source_async(client: AsyncClient, settings: WorkerSettings) -> 
         await client.topic(settings.topic).group(settings.group).stats()
 
 
-def create_source(client: Client, settings: WorkerSettings) -> None:
+def create_sources(client: Client, settings: WorkerSettings) -> None:
     if settings.topic is None:
-        client.queue(settings.queue).stats()
+        for queue in settings.queue_weights:
+            client.queue(queue).stats()
         return
     try:
         client.topic(settings.topic).create_group(settings.group, kind="shared")
@@ -83,3 +85,21 @@ def create_source(client: Client, settings: WorkerSettings) -> None:
 def work_items(lease: AsyncLease, held: HeldLease, settings: WorkerSettings) -> list[WorkItem]:
     kind = WorkItem if settings.topic is None else WorkMessage
     return [kind(item, held) for item in lease.items]
+
+
+def job_items(
+    lease: AsyncLease, held: HeldLease, kinds: Kinds
+) -> tuple[list[WorkItem], list[WorkItem]]:
+    """The items whose kinds are known, and those of other kinds."""
+    known: list[WorkItem] = []
+    unknown: list[WorkItem] = []
+    for item in lease.items:
+        job = JobItem(item, held)
+        kind = kinds.kind_of(job)
+        if isinstance(kind, str):
+            job.kind = Kind(kind, repr, is_coroutine=False)
+            unknown.append(job)
+        else:
+            job.kind = kind
+            known.append(job)
+    return known, unknown

@@ -12,11 +12,14 @@ from queueber.worker.pool.background import first_of
 from queueber.worker.progress import Counters, EventLogger
 from queueber.worker.worker_settings import WorkerSettings
 
+_WAIT_SECONDS = 60.0
+"""How long to wait for one of them if nobody knows how long a handler may take."""
+
 
 class StuckHandlers:
     def __init__(self, settings: WorkerSettings, counters: Counters, log: EventLogger) -> None:
         self._concurrency = settings.concurrency
-        self._timeout_seconds = settings.timeout_seconds
+        self._timeout_seconds = settings.timeout_seconds_max
         self._is_replaceable = settings.is_replaceable
         self._counters = counters
         self._log = log
@@ -56,9 +59,11 @@ class StuckHandlers:
         while True:
             await self._are_all.wait()
             release_waiting()
-            if not await first_of(self._is_one_free.wait(), seconds=self._timeout_seconds):
+            limit = self._timeout_seconds
+            if not await first_of(self._is_one_free.wait(), seconds=limit or _WAIT_SECONDS):
+                longer = "their timeouts" if limit is None else f"{limit:g} s (their timeout)"
                 raise HandlersStuck(
-                    f"all {self._concurrency} handlers ran longer than {self._timeout_seconds:g} s "
-                    "(their timeout) and did not end; threads cannot be ended: restart the worker, "
-                    "or run handlers in processes, which are replaced"
+                    f"all {self._concurrency} handlers ran longer than {longer} and did not end; "
+                    "threads cannot be ended: restart the worker, or run handlers in processes, "
+                    "which are replaced"
                 )

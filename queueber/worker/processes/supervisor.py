@@ -10,7 +10,7 @@ from queueber.client import connect
 from queueber.clock import SystemClock
 from queueber.errors import InvalidArgument
 from queueber.limits import SECOND_MS
-from queueber.worker.pool.source import create_source
+from queueber.worker.pool.source import create_sources
 from queueber.worker.processes import worker_process
 from queueber.worker.processes.process_slot import ProcessSlot
 from queueber.worker.processes.worker_process import STOP, STOP_NOW
@@ -103,7 +103,7 @@ class Supervisor:
         with connect(
             settings.address, connect_timeout=seconds, token=settings.token, tls=settings.tls
         ) as client:
-            create_source(client, settings)
+            create_sources(client, settings)
 
     def _is_over(self) -> bool:
         if any(slot.process is not None for slot in self._slots):
@@ -181,7 +181,7 @@ class Supervisor:
             return "it did not end in time"
         if slot.ended is not None and slot.ended.is_retired:
             return "a handler ran longer than its timeout"
-        timeout = self._settings.timeout_seconds
+        timeout = self._settings.timeout_seconds_max
         if timeout is not None and slot.silent_seconds > timeout + _SILENCE_SECONDS_MAX:
             return f"silent for {slot.silent_seconds:.0f} s: a handler blocks the process"
         return ""

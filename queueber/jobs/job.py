@@ -1,0 +1,139 @@
+"""A kind of job: its function, the options it was declared with, and one call of it."""
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from queueber.errors import InvalidArgument
+from queueber.jobs.codec import Codec, to_arguments
+from queueber.limits import DELAY_MS_MAX, SECOND_MS
+from queueber.worker.handlers.kinds import JobItem, Kind
+from queueber.worker.handlers.time_limit import to_timeout
+from queueber.worker.handlers.work_item import Duration, WorkItem, to_seconds
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+JOB_NAME_CHARS_MAX = 200
+BACKOFF_STEPS_MAX = 100
+
+RESERVED = ("at", "batch", "delay", "key", "priority", "timeout")
+"""Options of `enqueue`, so no names of arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What a job was declared with, checked."""
+
+    name: str
+    queue: str
+    timeout: float | None
+    backoff: tuple[float, ...] | None
+
+
+def to_options(name: object, queue: object, timeout: Duration | None, backoff: Any) -> JobOptions:
+    if not isinstance(name, str) or not 1 <= len(name) <= JOB_NAME_CHARS_MAX:
+        raise InvalidArgument(
+            f"name: {name!r} is not the name of a job; give 1 to {JOB_NAME_CHARS_MAX} characters"
+        )
+    if not isinstance(queue, str):
+        raise InvalidArgument(f"queue: {queue!r} is not text; it must be str")
+    return JobOptions(name, queue, to_timeout(timeout), _to_backoff(backoff))
+
+
+def _to_backoff(backoff: Any) -> tuple[float, ...] | None:
+    if backoff is None:
+        return None
+    listed = list(backoff) if isinstance(backoff, Sequence) else [backoff]
+    if not 1 <= len(listed) <= BACKOFF_STEPS_MAX or isinstance(backoff, str):
+        raise InvalidArgument(f"backoff: give 1 to {BACKOFF_STEPS_MAX} delays in seconds")
+    longest = DELAY_MS_MAX // SECOND_MS
+    return tuple(to_seconds("backoff", each, high=longest) for each in listed)
+
+
+class Job(Generic[P, R]):
+    """What `App.job` makes of a function. It may still be called as the function."""
+
+    def __init__(self, function: Callable[P, Any], options: JobOptions, codec: Codec) -> None:
+        self.function = function
+        self.options = options
+        self.is_coroutine = inspect.iscoroutinefunction(function)
+        hints = _hints(options.name, function)
+        parameters = inspect.signature(function).parameters
+        self._item_name = next((name for name in parameters if hints.get(name) is WorkItem), None)
+        own = [
+            each.replace(annotation=hints.get(each.name, Any))
+            for each in parameters.values()
+            if each.name != self._item_name
+        ]
+        for each in own:
+            _check_parameter(options.name, each)
+        returns = hints.get("return", Any)
+        self._signature = inspect.Signature(own, return_annotation=returns)
+        self._codec = codec.of_job(options.name, self._signature.parameters, returns)
+        update_wrapper(self, function)
+
+    @property
+    def name(self) -> str:
+        return self.options.name
+
+    def __repr__(self) -> str:
+        return f"<Job {self.name!r} of queue {self.options.queue!r}>"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self.function(*args, **kwargs)
+
+    def contents(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], timeout: float | None = None
+    ) -> bytes:
+        """The contents of an item; `InvalidArgument` if these are not arguments of the job."""
+        arguments = to_arguments(self.name, self._signature, args, kwargs)
+        return self._codec.encode(arguments, timeout)
+
+    def decode_result(self, result: bytes) -> Any:
+        return self._codec.decode_result(result) if result else None
+
+    def kind(self) -> Kind:
+        """The job as a worker calls it."""
+        handler = self._awaited if self.is_coroutine else self._called
+        return Kind(
+            self.name, handler, self.is_coroutine, self.options.timeout, self.options.backoff
+        )
+
+    def _called(self, item: JobItem) -> bytes | None:
+        returned: Any = self.function(**self._arguments(item))  # type: ignore[call-arg]
+        return None if returned is None else self._codec.encode_result(returned)
+
+    async def _awaited(self, item: JobItem) -> bytes | None:
+        returned: Any = await self.function(**self._arguments(item))  # type: ignore[call-arg]
+        return None if returned is None else self._codec.encode_result(returned)
+
+    def _arguments(self, item: JobItem) -> dict[str, Any]:
+        arguments = self._codec.decode(item.value)
+        if self._item_name is not None:
+            arguments[self._item_name] = item
+        return arguments
+
+
+def _hints(job: str, function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except (NameError, AttributeError, TypeError) as error:
+        raise InvalidArgument(
+            f"{job}: a type of its function is not found: {error}; types must be importable from "
+            "the module of the function"
+        ) from None
+
+
+def _check_parameter(job: str, parameter: inspect.Parameter) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise InvalidArgument(f"{job}: {parameter} has no name; name each argument of a job")
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        raise InvalidArgument(f"{job}: {parameter.name!r} is positional only; jobs have names")
+    if parameter.name in RESERVED:
+        raise InvalidArgument(
+            f"{job}: {parameter.name!r} is an option of enqueue; name the argument differently"
+        )

@@ -1,0 +1,223 @@
+"""Finds the results of jobs in the log of their queue, for all handles of a program at once.
+
+A log of results has no index by id. It is ordered by time, and an id has the time at which its item
+was added. So the log is bisected once for the first result that may be of interest, and read from
+there on, each result once, however many handles wait. A thread does so while any of them does.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+from queueber.client import Client, Queue
+from queueber.client.transport.futures import answer_future, fail_future
+from queueber.clock import seconds
+from queueber.errors import NotFound, OutOfRange
+from queueber.ids import made_at_ms
+from queueber.jobs.handle import Expected, Handle, JobDied
+from queueber.jobs.job import Job
+from queueber.limits import SECOND_MS
+from queueber.model import Column
+
+RESULTS_SCANNED_MAX = 100_000
+"""How many results are read at most to find one that may be there already."""
+
+_PAGE = 1000
+_WAIT_SECONDS = 1.0
+"""How long one read waits for results."""
+_DEAD_CHECK_SECONDS = 1.0
+_DEAD_CHECKS_MAX = 100
+"""Handles that are looked for among dead letters in one check, the longest waiting first."""
+_CLOCK_SLACK_MS = SECOND_MS
+"""The log is ordered by the server's clock, which may be set back a little."""
+_WITHOUT = (Column.KEYS, Column.BATCHES, Column.ATTRIBUTES)
+
+R = TypeVar("R")
+
+
+class ResultReaders:
+    """One reader for each queue that handles were made of."""
+
+    def __init__(self, client: Callable[[], Client]) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+        self._readers: dict[str, QueueResults] = {}
+
+    def mark(self, queue: str) -> int | None:
+        """To be asked for before an add, and given to `handle` after it."""
+        return self._of(queue).offset
+
+    def handle(
+        self, job: "Job[..., R]", queue: str, item_id: bytes, mark: int | None
+    ) -> "Handle[R]":
+        """`mark` None: the job may have been done before."""
+        reader = self._of(queue)
+        return Handle(job, reader, reader.expect(job.name, item_id, mark))
+
+    def _of(self, queue: str) -> "QueueResults":
+        with self._lock:
+            if queue not in self._readers:
+                self._readers[queue] = QueueResults(lambda: self._client().queue(queue))
+            return self._readers[queue]
+
+
+class QueueResults:
+    def __init__(self, queue: Callable[[], Queue]) -> None:
+        self._queue = queue
+        self._lock = threading.Lock()
+        self._expected: WeakValueDictionary[bytes, Expected] = WeakValueDictionary()
+        self._waited: dict[bytes, Expected] = {}
+        """Those that somebody waits for."""
+        self._thread: threading.Thread | None = None
+        self._dead_checked_at = 0.0
+        self.offset: int | None = None
+        """The next result to read; None: nobody has waited yet."""
+
+    def expect(self, job: str, item_id: bytes, mark: int | None) -> Expected:
+        with self._lock:
+            expected = self._expected.get(item_id)
+            if expected is None:
+                # If nothing was read since before the add, the result is still to be read.
+                is_ahead = mark is not None and mark == self.offset
+                expected = self._expected[item_id] = Expected(job, item_id, is_ahead=is_ahead)
+            return expected
+
+    def wait(self, expected: Expected) -> "Future[bytes]":
+        """Resolved by the reader; whoever waits calls `stop_waiting` at the end."""
+        future: Future[bytes] = Future()
+        with self._lock:
+            if expected.outcome is not None:
+                _resolve(future, expected.outcome)
+                return future
+            expected.futures.append(future)
+            self._waited[expected.id] = expected
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="queueber-results", daemon=True
+                )
+                self._thread.start()
+        return future
+
+    def stop_waiting(self, expected: Expected, future: "Future[bytes]") -> None:
+        with self._lock:
+            if future in expected.futures:
+                expected.futures.remove(future)
+            if not expected.futures:
+                self._waited.pop(expected.id, None)
+
+    # --- on the thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                waited = list(self._waited.values())
+                if not waited:
+                    self._thread = None
+                    return
+            try:
+                self._read(self._queue(), waited)
+            except Exception as error:  # noqa: BLE001  whoever waits gets it
+                with self._lock:
+                    for each in waited:
+                        self._end_waiting(each, error)
+
+    def _read(self, queue: Queue, waited: list[Expected]) -> None:
+        behind = [each for each in waited if not each.is_ahead]
+        if behind:
+            self._read_behind(queue, behind)
+        if self.offset is None:
+            return
+        self._read_page(queue, self.offset, wait=_WAIT_SECONDS)
+        if seconds() > self._dead_checked_at + _DEAD_CHECK_SECONDS:
+            self._dead_checked_at = seconds()
+            for each in waited[:_DEAD_CHECKS_MAX]:
+                if each.outcome is None:
+                    self._check_dead(queue, each)
+
+    def _read_behind(self, queue: Queue, behind: list[Expected]) -> None:
+        """Read from the time on at which the first of these was added, up to where others are."""
+        log = queue.results_stats()
+        end = log.next_offset if self.offset is None else self.offset
+        for each in sorted(behind, key=lambda one: one.id):
+            start = _first_since(queue, log.first_offset, end, made_at_ms(each.id))
+            if end - start <= RESULTS_SCANNED_MAX:
+                break
+            with self._lock:
+                self._end_waiting(
+                    each,
+                    OutOfRange(
+                        f"more than {RESULTS_SCANNED_MAX} results came since this job was "
+                        "enqueued; read them in order, with a reader of the queue's results"
+                    ),
+                )
+        else:
+            return
+        if self.offset is None:
+            # All is ahead now, and read with what comes.
+            self.offset = start
+        else:
+            while start < end:
+                start = self._read_page(queue, start, before=end)
+        with self._lock:
+            for each in behind:
+                each.is_ahead = True
+
+    def _read_page(
+        self, queue: Queue, offset: int, *, before: int | None = None, wait: float = 0
+    ) -> int:
+        """Hand out the results of a page; returns where the next one begins."""
+        page = queue.read_columns(offset, limit=_PAGE, before=before, wait=wait, without=_WITHOUT)
+        with self._lock:
+            for item_id, result in zip(page.ids, page.results, strict=True):
+                expected = self._expected.get(item_id)
+                if expected is not None:
+                    self._end(expected, bytes(result))
+            if before is None:
+                self.offset = page.next_offset
+        return max(page.next_offset, offset + 1) if before is not None else page.next_offset
+
+    def _check_dead(self, queue: Queue, expected: Expected) -> None:
+        """Dead letters are in the order of their ids, and a cursor points right after an id."""
+        before = (int.from_bytes(expected.id) - 1).to_bytes(len(expected.id))
+        try:
+            found = queue.peek("dead", limit=1, after=before).items
+        except NotFound:
+            return
+        for item in found:
+            if item.id == expected.id:
+                died = JobDied(expected.job, item.last_error, item.attempts)
+                with self._lock:
+                    # Not kept: somebody may redrive it.
+                    self._end_waiting(expected, died)
+
+    def _end(self, expected: Expected, result: bytes) -> None:
+        expected.outcome = result
+        self._end_waiting(expected, result)
+
+    def _end_waiting(self, expected: Expected, outcome: bytes | Exception) -> None:
+        for future in expected.futures:
+            _resolve(future, outcome)
+        expected.futures.clear()
+        self._waited.pop(expected.id, None)
+
+
+def _first_since(queue: Queue, low: int, high: int, since_ms: int) -> int:
+    """The first offset of results that came since then; about twenty short reads for a million."""
+    since_ms -= _CLOCK_SLACK_MS
+    while low < high:
+        middle = (low + high) // 2
+        page = queue.read_columns(middle, limit=1, before=high, without=(*_WITHOUT, Column.RESULTS))
+        if page.offsets and page.completed_at_ms[0] < since_ms:
+            low = page.offsets[0] + 1
+        else:
+            high = middle
+    return low
+
+
+def _resolve(future: "Future[bytes]", outcome: bytes | Exception) -> None:
+    if isinstance(outcome, Exception):
+        fail_future(future, outcome)
+    else:
+        answer_future(future, outcome)

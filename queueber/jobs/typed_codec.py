@@ -1,0 +1,112 @@
+"""Typed arguments and results: msgspec checks and converts them, with the types of the function.
+
+Whatever msgspec knows may be a type: numbers, text, lists, dataclasses, dates, structs and
+more. Models of pydantic may, too: they validate and dump themselves.
+"""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from queueber.errors import InvalidArgument
+from queueber.jobs.codec import Opened
+
+
+class _Contents(msgspec.Struct, omit_defaults=True):
+    job: str
+    args: msgspec.Raw = msgspec.Raw(b"{}")
+    timeout: float | None = None
+
+
+def _to_plain(value: Any) -> Any:
+    """Of what msgspec does not know: pydantic's models dump themselves."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    raise NotImplementedError(f"objects of type {type(value).__name__} cannot be sent")
+
+
+def _from_plain(kind: Any, value: Any) -> Any:
+    if hasattr(kind, "model_validate"):
+        return kind.model_validate(value)
+    raise NotImplementedError(f"objects of type {kind.__name__} cannot be sent")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_to_plain)
+_CONTENTS = msgspec.json.Decoder(_Contents)
+_REFUSED = (msgspec.MsgspecError, NotImplementedError, TypeError, ValueError, RecursionError)
+
+
+class TypedJson:
+    def open(self, contents: bytes) -> Opened:
+        try:
+            found = _CONTENTS.decode(contents)
+        except msgspec.MsgspecError as error:
+            raise ValueError(str(error)) from None
+        return Opened(found.job, found.args, found.timeout)
+
+    def of_job(
+        self, job: str, parameters: Mapping[str, inspect.Parameter], returns: Any
+    ) -> "TypedJob":
+        return TypedJob(job, parameters, returns)
+
+
+class TypedJob:
+    def __init__(self, job: str, parameters: Mapping[str, inspect.Parameter], returns: Any) -> None:
+        self._job = job
+        fields = [
+            (each.name, each.annotation)
+            if each.default is inspect.Parameter.empty
+            else (each.name, each.annotation, msgspec.field(default_factory=_giving(each.default)))
+            for each in parameters.values()
+        ]
+        # A typing mistake in the name of an argument must not pass for its default.
+        try:
+            kind = msgspec.defstruct(job, fields, kw_only=True, forbid_unknown_fields=True)
+            self._args = msgspec.json.Decoder(kind, dec_hook=_from_plain)
+        except _REFUSED as error:
+            raise InvalidArgument(
+                f"{job}: its arguments have a type that cannot be sent: {error}"
+            ) from None
+        try:
+            self._result = msgspec.json.Decoder(returns, dec_hook=_from_plain)
+        except _REFUSED as error:
+            raise InvalidArgument(
+                f"{job}: it returns a type that cannot be sent: {error}"
+            ) from None
+
+    def encode(self, arguments: Mapping[str, Any], timeout: float | None) -> bytes:
+        try:
+            args = _ENCODER.encode(arguments)
+            # Decoded as a worker will: what passes here passes there.
+            self._args.decode(args)
+        except _REFUSED as error:
+            raise InvalidArgument(f"{self._job}: {_told(error)}") from None
+        return _ENCODER.encode(_Contents(self._job, msgspec.Raw(args), timeout))
+
+    def decode(self, args: Any) -> dict[str, Any]:
+        return msgspec.structs.asdict(self._args.decode(args))
+
+    def encode_result(self, returned: object) -> bytes:
+        return _ENCODER.encode(returned)
+
+    def decode_result(self, result: bytes) -> Any:
+        try:
+            return self._result.decode(result)
+        except _REFUSED as error:
+            raise TypeError(f"the result of {self._job} has another type: {_told(error)}") from None
+
+
+def _giving(default: object) -> Any:
+    return lambda: default
+
+
+def _told(error: BaseException) -> str:
+    """`Expected x, got y - at $.width` as `width: expected x, got y`."""
+    told, _, path = str(error).rpartition(" - at `$")
+    if not told:
+        return str(error)
+    name = path.rstrip("`").lstrip(".")
+    told = told[:1].lower() + told[1:]
+    return f"{name}: {told}" if name else told
