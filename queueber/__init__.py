@@ -61,8 +61,9 @@ from queueber.errors import (
     Unavailable,
 )
 from queueber.jobs.app import App
-from queueber.jobs.handle import Handle, JobDied
+from queueber.jobs.handle import Handle
 from queueber.jobs.job import Job
+from queueber.jobs.result_readers import JobDied
 from queueber.model import (
     BackupFile,
     BackupInfo,

@@ -175,9 +175,16 @@ _event("info", "worker_ended", "The last numbers.", _NUMBERS)
 _event("info", "worker_stopping", "It waits for handlers.", "handlers seconds action")
 _event("warning", "event_loop_blocked", "By a handler.", "seconds where action")
 _event("info", "event_loop_free", "It turns again.", "seconds")
-_FAILURE = ("id attempt error exception", "skipped_since")
+_FAILURE = ("id attempt error exception", "job skipped_since")
 _event("warning", "handler_failed", "At most one a second of each type.", *_FAILURE)
 _event("warning", "result_refused", "The result was too large, or wrong.", *_FAILURE)
+_event(
+    "warning",
+    "unknown_job",
+    "It is left to other workers.",
+    "id attempt error job queue action",
+    "skipped_since",
+)
 _event("warning", "results_refused", "The leases had ended.", "count ids reason")
 _event("info", "results_unknown", "The answer was lost.", "count ids")
 _event("warning", "on_lease_lost_failed", "The callback raised.", "id error")

@@ -28,6 +28,7 @@ PAGES = [
     "docs/topics.md",
     "docs/sql-select.md",
     "docs/workers.md",
+    "docs/jobs.md",
     "docs/http.md",
     "docs/http-topics.md",
     "docs/sql.md",

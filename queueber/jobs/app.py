@@ -2,9 +2,9 @@
 
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Protocol, Self, TypeVar, overload
 
 from queueber.client import Client, Queue, connect
 from queueber.client.transport.futures import wait_for_async
@@ -22,7 +22,18 @@ from queueber.worker.handlers.work_item import Duration
 from queueber.worker.worker import Worker
 from queueber.worker.worker_settings import load
 
+P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Declare(Protocol):
+    """Makes a job of a function; its result is what the function returns, awaited or not."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Job[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Job[P, R]: ...
 
 
 class App(Kinds):
@@ -82,7 +93,7 @@ class App(Kinds):
         queue: str = "default",
         timeout: Duration | None = None,
         backoff: Sequence[Duration] | Duration | None = None,
-    ) -> Callable[[Callable[..., Any]], Job[..., Any]]:
+    ) -> Declare:
         """Declare the function below as the job of that name, which items carry.
 
         The function may be `def` or `async def`. Its arguments and its result are JSON, checked
@@ -95,7 +106,7 @@ class App(Kinds):
         """
         options = to_options(name, queue, timeout, backoff)
 
-        def declare(function: Callable[..., Any]) -> Job[..., Any]:
+        def declare(function: Any, /) -> Any:
             if options.name in self._jobs:
                 raise InvalidArgument(f"name: there is a job {options.name!r} already")
             if not callable(function):
@@ -123,24 +134,23 @@ class App(Kinds):
         from 0 to 9; `batch`; and `timeout` in place of that of the job.
         """
         queue, contents, options = self._prepare(job, args, arguments)
-        mark = self._mark(queue, options)
+        results = self._readers.of(queue.name)
+        mark = results.offset
         (item_id,) = queue.add(contents, **options)
-        return self._readers.handle(job, queue.name, item_id, mark)
+        return Handle(job, results, results.expect(job.name, item_id, _mark_of(mark, options)))
 
     async def enqueue_async(self, job: Job[..., R], /, *args: Any, **arguments: Any) -> Handle[R]:
         """As `enqueue`, awaited, in asyncio or trio."""
         queue, contents, options = self._prepare(job, args, arguments)
-        mark = self._mark(queue, options)
+        results = self._readers.of(queue.name)
+        mark = results.offset
         (item_id,) = await wait_for_async(queue.add_soon(contents, **options))
-        return self._readers.handle(job, queue.name, item_id, mark)
+        return Handle(job, results, results.expect(job.name, item_id, _mark_of(mark, options)))
 
     def handle(self, job: Job[..., R], item_id: bytes | str) -> Handle[R]:
         """The handle of a job that was enqueued elsewhere, from its id."""
-        return self._readers.handle(job, job.options.queue, to_item_id(item_id), None)
-
-    def _mark(self, queue: Queue, options: Mapping[str, Any]) -> int | None:
-        """With a key the id may be that of an earlier job, which is done."""
-        return None if options.get("key") else self._readers.mark(queue.name)
+        results = self._readers.of(job.options.queue)
+        return Handle(job, results, results.expect(job.name, to_item_id(item_id), None))
 
     def _prepare(
         self, job: object, args: tuple[Any, ...], given: dict[str, Any]
@@ -204,6 +214,11 @@ class App(Kinds):
                 if found is self:
                     return f"{module_name}:{name}"
         raise TypeError("the app has no name in a module that has jobs of it")
+
+
+def _mark_of(offset: int | None, options: Mapping[str, Any]) -> int | None:
+    """With a key the id may be that of an earlier job, which is done."""
+    return None if options.get("key") else offset
 
 
 def _not_a_job(reason: str) -> Kind:

@@ -2,51 +2,22 @@
 
 import threading
 from collections.abc import Generator
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from queueber.client.transport.futures import fail_future, wait_for_async
 from queueber.errors import InvalidArgument
 from queueber.jobs.job import Job
+from queueber.jobs.result_readers import Expected, QueueResults
 from queueber.limits import ID_BYTES
 from queueber.worker.handlers.work_item import Duration, to_seconds
 
-if TYPE_CHECKING:
-    from queueber.jobs.result_readers import QueueResults
-
 R = TypeVar("R")
-
-
-class JobDied(Exception):
-    """The job failed for the last time, and is a dead letter. `error` is that of its last attempt.
-
-    Not a `QueueberError`: no call failed.
-    """
-
-    def __init__(self, job: str, error: str, attempts: int) -> None:
-        super().__init__(f"{job} failed for the last time, at attempt {attempts}: {error}")
-        self.job = job
-        self.error = error
-        self.attempts = attempts
-
-
-class Expected:
-    """The result that handles of one item wait for. A `QueueResults` sets it."""
-
-    def __init__(self, job: str, item_id: bytes, *, is_ahead: bool) -> None:
-        self.job = job
-        self.id = item_id
-        self.is_ahead = is_ahead
-        """If there is a result, it is at an offset that was not read yet."""
-        self.outcome: bytes | None = None
-        """The result, once it was read."""
-        self.futures: list[Future[bytes]] = []
 
 
 class Handle(Generic[R]):
     """One job that was enqueued. `App.enqueue` makes it; `await handle` is its result, too."""
 
-    def __init__(self, job: Job[..., R], results: "QueueResults", expected: Expected) -> None:
+    def __init__(self, job: Job[..., R], results: QueueResults, expected: Expected) -> None:
         self.job = job
         self.id = expected.id
         self._results = results

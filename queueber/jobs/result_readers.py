@@ -8,7 +8,6 @@ there on, each result once, however many handles wait. A thread does so while an
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from queueber.client import Client, Queue
@@ -16,8 +15,6 @@ from queueber.client.transport.futures import answer_future, fail_future
 from queueber.clock import seconds
 from queueber.errors import NotFound, OutOfRange
 from queueber.ids import made_at_ms
-from queueber.jobs.handle import Expected, Handle, JobDied
-from queueber.jobs.job import Job
 from queueber.limits import SECOND_MS
 from queueber.model import Column
 
@@ -34,7 +31,31 @@ _CLOCK_SLACK_MS = SECOND_MS
 """The log is ordered by the server's clock, which may be set back a little."""
 _WITHOUT = (Column.KEYS, Column.BATCHES, Column.ATTRIBUTES)
 
-R = TypeVar("R")
+
+class JobDied(Exception):
+    """The job failed for the last time, and is a dead letter. `error` is that of its last attempt.
+
+    Not a `QueueberError`: no call failed.
+    """
+
+    def __init__(self, job: str, error: str, attempts: int) -> None:
+        super().__init__(f"{job} failed for the last time, at attempt {attempts}: {error}")
+        self.job = job
+        self.error = error
+        self.attempts = attempts
+
+
+class Expected:
+    """The result that handles of one item wait for. A `QueueResults` sets it."""
+
+    def __init__(self, job: str, item_id: bytes, *, is_ahead: bool) -> None:
+        self.job = job
+        self.id = item_id
+        self.is_ahead = is_ahead
+        """If there is a result, it is at an offset that was not read yet."""
+        self.outcome: bytes | None = None
+        """The result, once it was read."""
+        self.futures: list[Future[bytes]] = []
 
 
 class ResultReaders:
@@ -45,18 +66,7 @@ class ResultReaders:
         self._lock = threading.Lock()
         self._readers: dict[str, QueueResults] = {}
 
-    def mark(self, queue: str) -> int | None:
-        """To be asked for before an add, and given to `handle` after it."""
-        return self._of(queue).offset
-
-    def handle(
-        self, job: "Job[..., R]", queue: str, item_id: bytes, mark: int | None
-    ) -> "Handle[R]":
-        """`mark` None: the job may have been done before."""
-        reader = self._of(queue)
-        return Handle(job, reader, reader.expect(job.name, item_id, mark))
-
-    def _of(self, queue: str) -> "QueueResults":
+    def of(self, queue: str) -> "QueueResults":
         with self._lock:
             if queue not in self._readers:
                 self._readers[queue] = QueueResults(lambda: self._client().queue(queue))
@@ -76,6 +86,7 @@ class QueueResults:
         """The next result to read; None: nobody has waited yet."""
 
     def expect(self, job: str, item_id: bytes, mark: int | None) -> Expected:
+        """`mark` is the `offset` from before the add; None: the job may have been done before."""
         with self._lock:
             expected = self._expected.get(item_id)
             if expected is None:

@@ -104,9 +104,7 @@ def _giving(default: object) -> Any:
 
 def _told(error: BaseException) -> str:
     """`Expected x, got y - at $.width` as `width: expected x, got y`."""
-    told, _, path = str(error).rpartition(" - at `$")
-    if not told:
-        return str(error)
-    name = path.rstrip("`").lstrip(".")
+    told, _, path = str(error).partition(" - at `$")
     told = told[:1].lower() + told[1:]
+    name = path.rstrip("`").lstrip(".")
     return f"{name}: {told}" if name else told

@@ -117,6 +117,55 @@ def test_work_with_processes_and_a_serializer(
     assert (last["event"], last["done"], last["failed"]) == ("worker_ended", 10, 0)
 
 
+APP = """
+import queueber
+app = queueber.App("127.0.0.1:1")
+
+@app.job("double", queue="NAME-a", timeout=5)
+def double(number: int) -> int:
+    return 2 * number
+
+@app.job("triple", queue="NAME-b")
+async def triple(number: int) -> int:
+    return 3 * number
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "done"),
+    [
+        ([], 2),
+        (["--queues", "NAME-a=3,NAME-b"], 2),
+        (["--queue", "NAME-b"], 1),
+        (["--processes", "2"], 2),
+    ],
+)
+def test_work_serves_the_jobs_of_an_app(
+    cli: Cli, outside: Cli, queue: queueber.Queue, folder: Path, flags: list[str], done: int
+) -> None:
+    """The server is that of --address, or of the environment, before that of the app."""
+    name = f"app_{folder.name.replace('-', '_')}"
+    (folder / f"{name}.py").write_text(APP.replace("NAME", queue.name))
+    with queueber.connect(cli.address) as client:
+        for letter, job in ("a", b"double"), ("b", b"triple"):
+            client.queue(f"{queue.name}-{letter}").add(b'{"job":"%s","args":{"number":7}}' % job)
+
+        told = [flag.replace("NAME", queue.name) for flag in flags]
+        outcome = outside.run("work", f"{name}:app", "--until", "empty", "--json", *told)
+
+        assert outcome.code == 0, outcome.stderr
+        assert json.loads(outcome.stdout)["done"] == done
+        (result,) = client.queue(f"{queue.name}-b").results()
+        assert result.result == b"21"
+
+
+def test_work_refuses_queues_that_are_no_weights(cli: Cli, module: str) -> None:
+    outcome = cli("work", f"{module}:double", "--queues", "images=many")
+
+    assert outcome.code == 2
+    assert "'images=many' is not NAME or NAME=WEIGHT, such as images=3" in outcome.stderr
+
+
 @pytest.mark.parametrize(
     ("reference", "told"),
     [

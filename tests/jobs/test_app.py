@@ -1,0 +1,280 @@
+"""Jobs that are enqueued and worked on, by one worker for many kinds and queues."""
+
+import asyncio
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import structlog
+import trio
+import trio.lowlevel
+
+import queueber
+from queueber.testing import ServerProcess
+from queueber.worker.pool import unknown_kinds
+from tests.jobs import samples
+from tests.worker.conftest import WAIT_SECONDS, running
+
+
+def work(app: queueber.App, **options: Any) -> queueber.WorkerStats:
+    return app.worker(progress=False, **options).run(until="empty")
+
+
+def test_functions_and_coroutines_of_several_queues_are_served_by_one_worker(
+    app: queueber.App, name: str
+) -> None:
+    threads: list[str] = []
+
+    @app.job("double", queue=name)
+    def double(number: int) -> int:
+        threads.append(threading.current_thread().name)
+        return 2 * number
+
+    @app.job("soon", queue=f"{name}-2")
+    async def soon(number: int) -> int:
+        await asyncio.sleep(0)
+        threads.append(threading.current_thread().name)
+        return 3 * number
+
+    handles = [app.enqueue(double, 4), app.enqueue(soon, number=5)]
+
+    assert work(app).done == 2
+    assert [handle.result(WAIT_SECONDS) for handle in handles] == [8, 15]
+    assert sum(each.startswith("queueber-handler-") for each in threads) == 1
+
+
+def test_coroutines_of_trio(app: queueber.App, name: str) -> None:
+    @app.job("soon", queue=name)
+    async def soon() -> str:
+        await trio.lowlevel.checkpoint()
+        return "done"
+
+    handle = app.enqueue(soon)
+
+    assert work(app, loop="trio").done == 1
+    assert handle.result(WAIT_SECONDS) == "done"
+
+
+def test_a_job_gets_its_item_if_it_asks_for_it(app: queueber.App, name: str) -> None:
+    @app.job("tell", queue=name)
+    def tell(text: str, item: queueber.WorkItem) -> list[str]:
+        return [text, item.id.hex(), item.job, item.source]
+
+    handle = app.enqueue(tell, text="x")
+    work(app)
+
+    assert handle.result(WAIT_SECONDS) == ["x", handle.id.hex(), "tell", name]
+
+
+def test_delays_and_keys_are_those_of_the_queue(app: queueber.App, name: str) -> None:
+    @app.job("say", queue=name)
+    def say(word: str) -> str:
+        return word
+
+    later = datetime.now(UTC) + timedelta(hours=1)
+    first = app.enqueue(say, "a", key="k", priority=9, batch="b")
+    again = app.enqueue(say, "b", key="k")
+    app.enqueue(say, "c", at=later)
+    app.enqueue(say, "d", delay=60)
+    with pytest.raises(queueber.InvalidArgument, match="at: delay was given, too"):
+        app.enqueue(say, "e", at=later, delay=1)
+
+    assert first.id == again.id
+    stats = app.client.queue(name).stats()
+    assert (stats.ready, stats.delayed) == (1, 2)
+    assert app.client.queue(name).receipt("b").added == 1
+    soon, last = app.client.queue(name).peek("delayed").items
+    assert soon.contents == b'{"job":"say","args":{"word":"d"}}'
+    assert abs(last.at_ms - later.timestamp() * 1000) < 5000
+
+
+def test_the_backoff_of_the_job_counts_and_not_that_of_the_queue(
+    app: queueber.App, patient: str
+) -> None:
+    attempts = []
+
+    @app.job("flaky", queue=patient, backoff=[0, 0, 3600])
+    def flaky(item: queueber.WorkItem) -> None:
+        attempts.append(item.attempt)
+        raise ConnectionError("no")
+
+    app.enqueue(flaky)
+    stats = work(app)
+
+    assert attempts == [1, 2, 3]
+    assert stats.failed == 3
+    (left,) = app.client.queue(patient).peek("delayed").items
+    assert left.attempts == 3
+
+
+def test_a_job_may_choose_its_own_delay(app: queueber.App, patient: str) -> None:
+    @app.job("flaky", queue=patient, backoff=3600)
+    def flaky(item: queueber.WorkItem) -> str:
+        if item.attempt == 1:
+            raise queueber.Retry("busy", delay=0)
+        return "done"
+
+    handle = app.enqueue(flaky)
+
+    assert work(app).done == 1
+    assert handle.result(WAIT_SECONDS) == "done"
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["function", "coroutine"])
+def test_each_job_has_a_time_limit_of_its_own(
+    app: queueber.App, name: str, *, is_async: bool
+) -> None:
+    release = threading.Event()
+
+    def wait(short: bool) -> str:
+        release.wait(WAIT_SECONDS if short else 0.6)
+        return "done"
+
+    async def wait_soon(short: bool) -> str:
+        await asyncio.sleep(WAIT_SECONDS if short else 0.6)
+        return "done"
+
+    function: Any = wait_soon if is_async else wait
+    brief = app.job("brief", queue=name, timeout=0.1)(function)
+    patient = app.job("patient", queue=name)(function)
+    unlimited = app.enqueue(patient, short=False)
+    own = app.enqueue(patient, short=True, timeout=0.2)
+    late = app.enqueue(brief, short=True)
+
+    stats = work(app, concurrency=4)
+    release.set()
+
+    assert (stats.done, stats.timed_out) == (1, 2)
+    assert unlimited.result(WAIT_SECONDS) == "done"
+    for handle, limit in (own, "0.2"), (late, "0.1"):
+        with pytest.raises(queueber.JobDied, match=f"ran longer than {limit} s"):
+            handle.result(WAIT_SECONDS)
+
+
+def test_unknown_kinds_are_kept_for_a_while_then_released_logged_and_counted(
+    app: queueber.App, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next worker, which knows them, gets them at their first attempt."""
+    monkeypatch.setattr(unknown_kinds, "UNKNOWN_KIND_MS", 500)
+    queue = app.client.queue(name)
+
+    @app.job("known", queue=name)
+    def known() -> str:
+        return "known"
+
+    newer = queueber.App(app.address)
+
+    @newer.job("new", queue=name)
+    def new(item: queueber.WorkItem) -> int:
+        return item.attempt
+
+    unknown = newer.enqueue(new)
+    handle = app.enqueue(known)
+    with structlog.testing.capture_logs() as logs, running(app.worker(progress=False)) as ended:
+        assert handle.result(WAIT_SECONDS) == "known"
+        assert queue.stats().leased == 1
+        give_up_at = time.monotonic() + WAIT_SECONDS
+        while queue.stats().released_total < 2:
+            assert time.monotonic() < give_up_at
+            time.sleep(0.05)
+    stats = ended.result()
+
+    assert (stats.done, stats.failed, stats.released) == (1, 0, 0)
+    assert stats.unknown_jobs >= 2
+    told = [line for line in logs if line["event"] == "unknown_job"]
+    assert told[0]["job"] == "new"
+    assert told[0]["id"] == unknown.id.hex()
+    assert (queue.stats().ready, queue.stats().leased) == (1, 0)
+    assert work(newer).done == 1
+    assert unknown.result(WAIT_SECONDS) == 1
+
+
+@pytest.mark.parametrize("until", ["empty", "done"])
+def test_a_run_ends_though_unknown_kinds_are_left(app: queueber.App, name: str, until: Any) -> None:
+    @app.job("known", queue=name)
+    def known() -> None: ...
+
+    app.client.queue(name).add(b'{"job":"new"}')
+
+    stats = app.worker(progress=False).run(until=until)
+
+    assert (stats.done, stats.unknown_jobs) == (0, 1)
+    assert app.client.queue(name).stats().ready == 1
+
+
+def test_a_run_until_empty_works_on_what_its_jobs_enqueue_in_other_queues(
+    app: queueber.App, name: str
+) -> None:
+    @app.job("count", queue=f"{name}-a")
+    def count(left: int) -> None:
+        if left:
+            app.enqueue(count_too, left - 1)
+
+    @app.job("count_too", queue=f"{name}-b")
+    def count_too(left: int) -> None:
+        if left:
+            app.enqueue(count, left - 1)
+
+    app.enqueue(count, 9)
+
+    assert work(app).done == 10
+
+
+def test_failures_are_logged_once_a_second_for_each_job(app: queueber.App, name: str) -> None:
+    def fail(number: int) -> None:
+        raise ValueError(number)
+
+    one = app.job("one", queue=name)(fail)
+    two = app.job("two", queue=name)(fail)
+    for number in range(20):
+        app.enqueue(one if number % 2 else two, number)
+
+    with structlog.testing.capture_logs() as logs:
+        assert work(app).failed == 20
+
+    told = [line for line in logs if line["event"] == "handler_failed"]
+    assert {line["job"] for line in told} == {"one", "two"}
+    assert all("raise ValueError(number)" in line["exception"] for line in told)
+
+
+def test_middleware_learns_the_job_and_its_error(app: queueber.App, name: str) -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    class Reports(queueber.Middleware):
+        def on_error(self, item: queueber.WorkItem, error: BaseException) -> None:
+            seen.append((item.job, item.source, repr(error)))
+
+    @app.job("fail", queue=name)
+    def fail() -> None:
+        raise KeyError("x")
+
+    app.enqueue(fail)
+    work(app, middleware=[Reports()])
+
+    assert seen == [("fail", name, "KeyError('x')")]
+
+
+def test_processes_import_the_app(server: ServerProcess) -> None:
+    with queueber.connect(server.address) as client:
+        worker = samples.app.worker(address=server.address, processes=2, progress=False)
+        contents = [samples.pid.contents((number,), {}) for number in range(4)]
+        queue = client.queue("samples")
+        queue.add([*contents, samples.hang.contents((), {})])
+
+        stats = worker.run(until="done")
+
+        assert (stats.done, stats.timed_out) == (5, 1)
+        results = [result.result for result in queue.results()]
+        assert b'"at last"' in results
+
+
+def test_an_app_without_a_name_in_a_module_is_refused_by_processes(
+    app: queueber.App, name: str
+) -> None:
+    @app.job("known", queue=name)
+    def known() -> None: ...
+
+    with pytest.raises(queueber.InvalidArgument, match="the app has no name in a module"):
+        work(app, processes=1)

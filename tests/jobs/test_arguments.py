@@ -1,0 +1,279 @@
+"""Arguments and results of jobs: checked where they are sent, converted where they arrive."""
+
+import sys
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+import queueber
+from queueber.jobs.job import Job
+from queueber.worker.handlers.kinds import JobItem, Kind
+from queueber.worker.handlers.work_item import HeldLease
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 0.5
+
+
+class Order(msgspec.Struct):
+    name: str
+    when: datetime
+
+
+class Model:
+    """Has what a model of pydantic has for its users."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    @classmethod
+    def model_validate(cls, value: dict[str, Any]) -> "Model":
+        if not isinstance(value.get("name"), str):
+            raise ValueError("name must be text")  # noqa: TRY004  as pydantic does
+        return cls(**value)
+
+    def model_dump(self, mode: str) -> dict[str, Any]:
+        assert mode == "json"
+        return self.fields
+
+
+def draw(
+    point: Point,
+    order: Order,
+    sizes: tuple[int, ...] = (1, 2),
+    *,
+    day: date | None = None,
+) -> dict[str, Any]:
+    return {"point": point, "order": order, "sizes": sizes, "day": day}
+
+
+def resize(path: str, width: int) -> int:
+    return width
+
+
+def save(model: Model) -> Model:
+    return model
+
+
+@pytest.fixture
+def app() -> queueber.App:
+    """It never connects."""
+    return queueber.App("127.0.0.1:1")
+
+
+@pytest.fixture
+def plain_app(monkeypatch: pytest.MonkeyPatch) -> queueber.App:
+    """As if msgspec were not installed."""
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    return queueber.App("127.0.0.1:1")
+
+
+def item_of(contents: bytes, attempt: int = 1) -> JobItem:
+    return JobItem(queueber.Item(b"i" * 16, contents, attempt), HeldLease(b"l" * 16, 1, 0.0))
+
+
+def call(app: queueber.App, contents: bytes) -> Any:
+    """What a worker would do with the item."""
+    item = item_of(contents)
+    kind = app.kind_of(item)
+    assert isinstance(kind, Kind)
+    item.kind = kind
+    return kind.handler(item)
+
+
+def test_arguments_arrive_as_the_types_that_they_are_annotated_with(app: queueber.App) -> None:
+    seen = []
+
+    def keep(
+        point: Point, order: Order, sizes: tuple[int, ...] = (1,), *, day: date | None = None
+    ) -> None:
+        seen.append((point, order, sizes, day))
+
+    job = app.job("keep")(keep)
+    order = Order("x", datetime(2026, 1, 2, tzinfo=UTC))
+
+    contents = job.contents((Point(1),), {"order": order, "day": date(2026, 3, 4)})
+
+    assert contents == (
+        b'{"job":"keep","args":{"point":{"x":1,"y":0.5},"order":{"name":"x",'
+        b'"when":"2026-01-02T00:00:00Z"},"day":"2026-03-04"}}'
+    )
+    assert call(app, contents) is None
+    assert seen == [(Point(1), order, (1,), date(2026, 3, 4))]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "told"),
+    [
+        ((), {"path": "x", "width": "wide"}, "resize: width: expected `int`, got `str`"),
+        ((), {"path": "x"}, "resize(path, width): missing a required argument: 'width'"),
+        (("x", 1, 2), {}, "resize(path, width): too many positional arguments"),
+        (("x", 1), {"widht": 2}, "resize(path, width): got an unexpected keyword argument 'widht'"),
+        (("x", object()), {}, "resize: objects of type object cannot be sent"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_sent(
+    app: queueber.App, args: tuple[Any, ...], kwargs: dict[str, Any], told: str
+) -> None:
+    job = app.job("resize")(resize)
+
+    with pytest.raises(queueber.InvalidArgument) as caught:
+        app.enqueue(job, *args, **kwargs)  # it would raise Unavailable if it connected
+
+    assert str(caught.value) == told
+
+
+def test_a_nested_error_says_where(app: queueber.App) -> None:
+    job = app.job("draw")(draw)
+
+    with pytest.raises(queueber.InvalidArgument, match=r"^draw: point\.x: expected `int`, got"):
+        job.contents(({"x": "no"},), {"order": Order("", datetime.now(UTC))})
+
+
+def test_models_that_validate_and_dump_themselves_are_types(app: queueber.App) -> None:
+    job = app.job("save")(save)
+
+    contents = job.contents((Model(name="a", tags=[1]),), {})
+
+    assert contents == b'{"job":"save","args":{"model":{"name":"a","tags":[1]}}}'
+    result = call(app, contents)
+    assert result == b'{"name":"a","tags":[1]}'
+    assert job.decode_result(result).fields == {"name": "a", "tags": [1]}
+    with pytest.raises(queueber.InvalidArgument, match="save: model: name must be text"):
+        job.contents((Model(name=3),), {})
+
+
+def test_models_of_pydantic_are_types(app: queueber.App) -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    made = pydantic.create_model("User", name=(str, ...), age=(int, 3))
+
+    def keep(user: Any) -> Any:
+        return user
+
+    keep.__annotations__ = {"user": made, "return": made}
+    job = app.job("keep")(keep)
+    assert job.decode_result(call(app, job.contents((made(name="x"),), {}))) == made(name="x")
+
+
+def test_a_result_of_another_type_is_an_error(app: queueber.App) -> None:
+    job = app.job("resize")(resize)
+
+    assert job.decode_result(b"3") == 3
+    assert job.decode_result(b"") is None  # it returned None
+    with pytest.raises(TypeError, match="the result of resize has another type: expected `int`"):
+        job.decode_result(b'"wide"')
+
+
+def test_a_job_may_be_called_as_its_function(app: queueber.App) -> None:
+    job = app.job("resize")(resize)
+
+    assert job("x", width=7) == 7
+    assert job.__doc__ == resize.__doc__
+    assert repr(job) == "<Job 'resize' of queue 'default'>"
+
+
+def test_without_msgspec_names_are_checked_and_types_are_not(plain_app: queueber.App) -> None:
+    job = plain_app.job("resize")(resize)
+
+    assert call(plain_app, job.contents(("x",), {"width": "wide"})) == b'"wide"'
+    with pytest.raises(queueber.InvalidArgument, match="missing a required argument: 'width'"):
+        job.contents(("x",), {})
+    with pytest.raises(queueber.InvalidArgument, match="resize: an argument cannot be sent: "):
+        job.contents(("x", object()), {})
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"bytes", b"3", b"{}", b'{"job": 3}', b'{"job":"resize","args":3}']
+)
+@pytest.mark.parametrize("kind", ["app", "plain_app"])
+def test_contents_that_are_no_job_fail(
+    kind: str, contents: bytes, request: pytest.FixtureRequest
+) -> None:
+    app: queueber.App = request.getfixturevalue(kind)
+    app.job("resize")(resize)
+
+    with pytest.raises((ValueError, msgspec.ValidationError)):
+        call(app, contents)
+
+
+def test_a_job_of_another_name_is_unknown(app: queueber.App) -> None:
+    app.job("resize")(resize)
+
+    assert app.kind_of(item_of(b'{"job":"shrink","args":{}}')) == "shrink"
+
+
+def test_the_time_limit_is_that_of_the_item_or_of_the_job(app: queueber.App) -> None:
+    job: Job[..., Any] = app.job("resize", timeout=30)(resize)
+    own, other = item_of(job.contents(("x", 1), {}, 5)), item_of(job.contents(("x", 1), {}))
+    for item in own, other:
+        app.kind_of(item)
+
+    assert (own.timeout, other.timeout) == (5, 30)
+
+
+def test_the_backoff_of_a_job_has_a_delay_for_each_failure(app: queueber.App) -> None:
+    kind = app.job("resize", backoff=[1, 5])(resize).kind()
+
+    assert [kind.delay_after(attempt) for attempt in (1, 2, 3)] == [1, 5, 5]
+    assert app.job("other")(resize).kind().delay_after(1) is None
+
+
+def rest(*paths: str) -> None: ...
+
+
+def taken(key: str) -> None: ...
+
+
+def unknown(path: "NoSuchType") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("options", "function", "told"),
+    [
+        ({}, rest, "x: *paths: str has no name; name each argument of a job"),
+        ({}, taken, "x: 'key' is an option of enqueue; name the argument differently"),
+        ({}, unknown, "x: a type of its function is not found: name 'NoSuchType' is not defined"),
+        ({"timeout": 0}, resize, "timeout: 0 is outside"),
+        ({"timeout": "soon"}, resize, "timeout: 'soon' is not a number of seconds"),
+        ({"backoff": []}, resize, "backoff: give 1 to 100 delays in seconds"),
+        ({"backoff": [-1]}, resize, "backoff: -1 is outside"),
+        ({"queue": 3}, resize, "queue: 3 is not text; it must be str"),
+    ],
+)
+def test_a_job_that_cannot_be_declared_says_why(
+    app: queueber.App, options: dict[str, Any], function: Any, told: str
+) -> None:
+    with pytest.raises(queueber.InvalidArgument) as caught:
+        app.job("x", **options)(function)
+
+    assert str(caught.value).startswith(told)
+    assert not app.jobs
+
+
+def test_a_name_is_that_of_one_job(app: queueber.App) -> None:
+    app.job("resize")(resize)
+
+    with pytest.raises(queueber.InvalidArgument, match="there is a job 'resize' already"):
+        app.job("resize")(draw)
+    with pytest.raises(queueber.InvalidArgument, match="name: '' is not the name of a job"):
+        app.job("")
+
+
+def test_only_jobs_of_the_app_are_enqueued(app: queueber.App) -> None:
+    other = queueber.App().job("resize")(resize)
+
+    with pytest.raises(queueber.InvalidArgument, match="is not a job of this app"):
+        app.enqueue(other, "x", 1)
+    with pytest.raises(queueber.InvalidArgument, match=r"at: .* is not a datetime with"):
+        app.enqueue(app.job("resize")(resize), "x", 1, at=datetime(2026, 1, 1))  # noqa: DTZ001
+
+
+def test_a_worker_needs_jobs(app: queueber.App) -> None:
+    with pytest.raises(queueber.InvalidArgument, match="handler: the app has no jobs"):
+        app.worker()
