@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import TypeVar
 
-import grpc
 from google.protobuf.message import DecodeError, Message
 
 from queueber.client import AsyncClient
@@ -12,10 +11,10 @@ from queueber.errors import InvalidArgument, QueueberError
 from queueber.gateway.bounds import Bounds
 from queueber.gateway.clients import ClientPool
 from queueber.gateway.credentials import credential_of
-from queueber.gateway.grpc.known_calls import reset_call
+from queueber.gateway.grpc.http2.call import Call
+from queueber.gateway.grpc.http2.shared import Handler
 from queueber.gateway.grpc.measures import GrpcMeasures
-from queueber.gateway.grpc.receiving import Receiving
-from queueber.gateway.grpc.statuses import OUR_FAULT, status_of
+from queueber.gateway.grpc.statuses import OUR_FAULT, Status, status_of
 from queueber.gateway.log import log
 from queueber.gateway.problems import Problem
 from queueber.gateway.settings import GatewaySettings
@@ -23,9 +22,8 @@ from queueber.model import Credential
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
-Context = Any
-"""What gRPC gives for one call: it has no type of its own that says all of it."""
 
+_AUTHORIZATION = b"authorization"
 _NO_HEADERS: Mapping[bytes, bytes] = {}
 
 
@@ -39,55 +37,46 @@ class Calls:
         self.pool = pool
         self.bounds = bounds
         self.measures = measures
-        self.receiving = Receiving(settings.body_timeout_ms)
 
     def unary(
         self,
         name: str,
         kind: type[Request],
         handle: Callable[[AsyncClient, Request], Awaitable[Response]],
-    ) -> "grpc.RpcMethodHandler[Any, Any]":
-        """The handler of a call. To gRPC the request is a stream of one message, which is the same
-        on the wire: it receives a message when it is told to, and not before."""
+    ) -> Handler:
+        """The handler of a call."""
+        requests, pool, observe = self.bounds.requests, self.pool, self.measures.observe
+        time = asyncio.get_running_loop().time
 
-        async def answer(_: object, context: Context) -> bytes:
-            loop = asyncio.get_running_loop()
-            begun, status, text = loop.time(), grpc.StatusCode.OK, ""
+        async def answer(call: Call) -> None:
+            begun, status, text = time(), Status.OK, ""
             try:
-                with self.bounds.requests.taken():
-                    raw = await self.receiving.first(context, grpc.aio.EOF)
-                    with self.bounds.bodies.taken(len(raw)):
-                        request = parsed(kind, raw)
-                        async with self.pool.client_for(caller_of(context)) as client:
-                            return (await handle(client, request)).SerializeToString()
+                with requests.taken():
+                    request = parsed(kind, first_of(call))
+                    async with pool.client_for(caller_of(call)) as client:
+                        response = await handle(client, request)
+                    await call.answer(response.SerializeToString())
             except (QueueberError, Problem) as error:
                 status, text = status_of(error)
             except Exception as error:  # noqa: BLE001  one call fails, and the log says why
-                status, text = grpc.StatusCode.INTERNAL, OUR_FAULT
+                status, text = Status.INTERNAL, OUR_FAULT
                 log.error("request_failed", path=name, exc_info=error)
             except asyncio.CancelledError:
-                status = grpc.StatusCode.CANCELLED
+                status = Status.CANCELLED
                 raise
             finally:
-                self.measures.observe(name, status, loop.time() - begun)
-            await refuse(context, status, text)
+                observe(name, status, time() - begun)
+                call.finish(status, text)
 
-        # Without (de)serializers: the bytes are counted, and a wrong message is the caller's fault.
-        return grpc.stream_unary_rpc_method_handler(answer)
+        return answer
 
 
-async def refuse(
-    context: Context, status: grpc.StatusCode, text: str, seconds: float | None = None
-) -> NoReturn:
-    """End a call with a status. A caller that does not read is not told after so many seconds: its
-    call is reset, and what it did not read is let go."""
-    try:
-        async with asyncio.timeout(seconds):
-            await context.abort(status, text)
-    except TimeoutError:
-        reset_call()
-        raise asyncio.CancelledError from None
-    raise AssertionError("`abort` raises")
+def first_of(call: Call) -> bytes:
+    """The first message of a call, which is there when its handler begins."""
+    raw = call.read_nowait()
+    if raw is None:
+        raise InvalidArgument("request: there is none; send one message")
+    return raw
 
 
 def parsed(kind: type[Request], raw: bytes) -> Request:
@@ -97,9 +86,7 @@ def parsed(kind: type[Request], raw: bytes) -> Request:
         raise InvalidArgument(f"request: it is no {kind.__name__} of sluice.v1") from None
 
 
-def caller_of(context: Context) -> Credential | None:
+def caller_of(call: Call) -> Credential | None:
     """The credential in the metadata of a call, under the rules of the HTTP door."""
-    for name, value in context.invocation_metadata():
-        if name == "authorization":
-            return credential_of({b"authorization": value.encode("utf-8", "replace")})
-    return credential_of(_NO_HEADERS)
+    given = call.head.get(_AUTHORIZATION)
+    return credential_of(_NO_HEADERS if given is None else {_AUTHORIZATION: given})

@@ -1,4 +1,4 @@
-"""The services beside Sluice: health (`grpc.health.v1`) and reflection.
+"""The service `grpc.health.v1`.
 
 The health of the process is that it answers; that of `sluice.v1.Sluice` is what `/readyz` says:
 whether the server answers and takes writes.
@@ -8,14 +8,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
 from grpc_health.v1 import health_pb2
-from grpc_reflection.v1alpha import reflection_pb2
-from grpc_reflection.v1alpha._async import ReflectionServicer
 
 from queueber.errors import QueueberError
 from queueber.gateway.app import Gateway
-from queueber.gateway.grpc.calls import Context
+from queueber.gateway.grpc.calls import first_of, parsed
+from queueber.gateway.grpc.http2.call import Call
+from queueber.gateway.grpc.http2.shared import Handler
+from queueber.gateway.grpc.statuses import Status, status_of
 from queueber.gateway.grpc.streams import Streams
 from queueber.gateway.health import check_ready
 from queueber.gateway.problems import Problem
@@ -35,33 +35,30 @@ class Health:
         self._statuses = {_PROCESS: _Answer.SERVING, service: _Answer.UNKNOWN}
         self._changed = asyncio.Event()
 
-    def add_to(self, server: grpc.aio.Server, streams: Streams) -> None:
-        asked = health_pb2.HealthCheckRequest.FromString
-        handlers = {
-            "Check": grpc.unary_unary_rpc_method_handler(
-                self._check, asked, _Answer.SerializeToString
-            ),
-            "Watch": grpc.unary_stream_rpc_method_handler(
-                streams.counted(self._watch), asked, _Answer.SerializeToString
-            ),
+    def handlers(self, streams: Streams) -> dict[bytes, Handler]:
+        return {
+            b"/grpc.health.v1.Health/Check": self._check,
+            b"/grpc.health.v1.Health/Watch": streams.counted(self._watch, "Watch"),
         }
-        server.add_registered_method_handlers("grpc.health.v1.Health", handlers)
 
-    async def _check(self, request: health_pb2.HealthCheckRequest, context: Context) -> Any:
-        status = self._statuses.get(request.service)
+    async def _check(self, call: Call) -> None:
+        try:
+            status = self._statuses.get(_asked(first_of(call)).service)
+        except QueueberError as error:
+            call.finish(*status_of(error))
+            return
         if status is None:
-            await context.abort(grpc.StatusCode.NOT_FOUND, "service: there is none of that name")
-        return _Answer(status=status)
+            call.finish(Status.NOT_FOUND, "service: there is none of that name")
+        else:
+            await call.answer(_Answer(status=status).SerializeToString())
 
-    async def _watch(
-        self, request: health_pb2.HealthCheckRequest, _: Context
-    ) -> AsyncIterator[Any]:
-        told = None
+    async def _watch(self, said: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        asked, told = _asked(await anext(said, b"")), None
         while True:
             changed = self._changed
-            status = self._statuses.get(request.service, _Answer.SERVICE_UNKNOWN)
+            status = self._statuses.get(asked.service, _Answer.SERVICE_UNKNOWN)
             if status != told:
-                yield _Answer(status=status)
+                yield _Answer(status=status).SerializeToString()
                 told = status
             await changed.wait()
 
@@ -88,20 +85,5 @@ class Health:
             changed.set()
 
 
-def add_reflection(server: grpc.aio.Server, streams: Streams, service: str) -> None:
-    names = [
-        service,
-        health_pb2.DESCRIPTOR.services_by_name["Health"].full_name,
-        reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full_name,
-    ]
-    servicer = ReflectionServicer(service_names=names)
-    handler = grpc.stream_stream_rpc_method_handler(
-        streams.counted(servicer.ServerReflectionInfo),
-        reflection_pb2.ServerReflectionRequest.FromString,
-        reflection_pb2.ServerReflectionResponse.SerializeToString,
-    )
-    # Both versions have the same messages, and tools ask for the newer one first.
-    for version in ("v1", "v1alpha"):
-        server.add_registered_method_handlers(
-            f"grpc.reflection.{version}.ServerReflection", {"ServerReflectionInfo": handler}
-        )
+def _asked(raw: bytes) -> health_pb2.HealthCheckRequest:
+    return parsed(health_pb2.HealthCheckRequest, raw)

@@ -2,10 +2,10 @@
 
 import os
 
-import grpc
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from queueber.gateway.bounds import Bound
+from queueber.gateway.grpc.statuses import Status
 from queueber.gateway.metrics import PREFIX
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -36,20 +36,20 @@ class GrpcMeasures:
         Gauge(
             f"{PREFIX}_grpc_streams", "Open streams.", ("process",), registry=registry
         ).labels(self._process).set_function(lambda: streams.used)  # fmt: skip
-        self._counted: dict[tuple[str, grpc.StatusCode], tuple[Counter, Histogram]] = {}
+        self._counted: dict[tuple[str, Status], tuple[Counter, Histogram]] = {}
 
-    def observe(self, method: str, status: grpc.StatusCode, seconds: float) -> None:
+    def observe(self, method: str, status: Status, seconds: float) -> None:
         counted = self._of(method, status)
         counted[0].inc()
         counted[1].observe(seconds)
 
-    def stream_ended(self, method: str, status: grpc.StatusCode) -> None:
+    def stream_ended(self, method: str, status: Status) -> None:
         self._of(method, status)[0].inc()
 
     def delivered(self, count: int) -> None:
         self._delivered.inc(count)
 
-    def _of(self, method: str, status: grpc.StatusCode) -> tuple[Counter, Histogram]:
+    def _of(self, method: str, status: Status) -> tuple[Counter, Histogram]:
         counted = self._counted.get((method, status))
         if counted is None:
             counted = self._counted[method, status] = (

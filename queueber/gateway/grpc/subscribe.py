@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import grpc
-
 from queueber.client import AsyncClient, AsyncTopic, Message
 from queueber.clock import SystemClock
 from queueber.errors import (
@@ -22,16 +20,15 @@ from queueber.errors import (
 )
 from queueber.gateway.bounds import Bounds
 from queueber.gateway.grpc import sluice_pb2 as wire
-from queueber.gateway.grpc.calls import Context, parsed
+from queueber.gateway.grpc.calls import parsed
 from queueber.gateway.grpc.consumer import Consumer, delivery_of
+from queueber.gateway.grpc.http2.call import Call
 from queueber.gateway.grpc.measures import GrpcMeasures
 from queueber.gateway.grpc.names import DEFAULT_GROUP, check_topic_name
 from queueber.limits import ITEM_WIRE_BYTES, KIB, SECOND_MS
 
 _LARGE_BYTES = 128 * KIB
 """Messages of so many bytes take a millisecond to encode, and are encoded one at a time."""
-_COPIES = 2
-"""A message that is being sent is here, and in the core of gRPC."""
 
 
 class Place(NamedTuple):
@@ -83,9 +80,9 @@ class Stream:
     """One stream with its consumer. `run` it; it returns when the stream ends with OK."""
 
     def __init__(
-        self, context: Context, bounds: Bounds, measures: GrpcMeasures, heartbeat_ms: int
+        self, call: Call, bounds: Bounds, measures: GrpcMeasures, heartbeat_ms: int
     ) -> None:
-        self._context = context
+        self._call = call
         self._bounds = bounds
         self._unread = bounds.unread
         self._measures = measures
@@ -149,7 +146,7 @@ class Stream:
             await consumer.grant(credits)
 
     async def _upstream(self) -> AsyncIterator[bytes]:
-        while (raw := await self._context.read()) is not grpc.aio.EOF:
+        while (raw := await self._call.read()) is not None:
             yield raw
 
     # --- our side ---------------------------------------------------------------------------------
@@ -162,14 +159,14 @@ class Stream:
             elif consumer.is_over or self._heartbeat is None:
                 return
             else:
-                await self._context.write(await _heartbeat(topic))
+                await self._call.write(await _heartbeat(topic))
 
     async def _send_all(self, messages: list[Message]) -> None:
         """The list is empty afterwards: what was sent is not kept for the sake of the others."""
         self._is_sending = True
         self._measures.delivered(len(messages))
         sizes = [len(each.payload) + ITEM_WIRE_BYTES for each in messages]
-        self._unread.change(self, _COPIES * sum(sizes))
+        self._unread.change(self, sum(sizes))
         messages.reverse()
         for size in sizes:
             if size < _LARGE_BYTES:
@@ -178,8 +175,8 @@ class Stream:
                 async with self._bounds.large_answers:
                     raw = delivery_of(messages.pop())
                     await asyncio.sleep(0)  # others get a turn
-            await self._context.write(raw)
-            self._unread.change(self, -_COPIES * size)
+            await self._call.write(raw)
+            self._unread.change(self, -size)
         self._is_sending = False
 
     # --- ended by the gateway ---------------------------------------------------------------------
@@ -187,6 +184,7 @@ class Stream:
     def hang_up(self) -> None:
         """Its caller does not read, and others need the memory: it is reset, and not told why."""
         self.is_cut = True
+        self._call.reset()
         self._cancel()
 
     def end(self, error: QueueberError) -> None:

@@ -1,0 +1,258 @@
+"""One call: the messages that its caller sends, and the answer."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from queueber.gateway.grpc.http2.frames import (
+    CANCEL,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    FLOW_CONTROL_ERROR,
+    FRAME_BYTES,
+    HEAD_BYTES,
+    HEADERS,
+    NO_ERROR,
+    StreamFault,
+    frame,
+    frame_head,
+    reset,
+    window_update,
+)
+from queueber.gateway.grpc.http2.heads import ANSWER, TRAILERS_OK, Head, trailers
+from queueber.gateway.grpc.http2.messages import (
+    PREFIX_BYTES,
+    CompressedMessage,
+    LargeMessage,
+    Messages,
+    prefix,
+)
+from queueber.gateway.grpc.statuses import Status, status_of
+from queueber.gateway.problems import Problem
+from queueber.limits import KIB
+
+if TYPE_CHECKING:
+    from queueber.gateway.grpc.http2.connection import Connection
+
+STREAM_WINDOW = 256 * KIB
+"""What a caller may send of a call before it is told to go on."""
+_UNREAD_BYTES_MAX = 64 * KIB
+"""Whole messages that nobody has read: above it the caller is not told to go on."""
+_ANSWER_HEAD = frame(HEADERS, END_HEADERS, 0, ANSWER)[HEAD_BYTES:]
+_END = END_HEADERS | END_STREAM
+
+
+class Call:
+    """Made by its connection. A handler reads and writes messages, and ends it with `finish`."""
+
+    __slots__ = (
+        "_connection", "_has_begun", "_held", "_lent", "_messages", "_owed", "_reading",
+        "_receive_window", "_room", "head", "is_closed", "is_over", "stream", "task", "window",
+    )  # fmt: skip
+
+    def __init__(self, connection: "Connection", stream: int, head: Head, window: int) -> None:
+        self._connection = connection
+        self.stream = stream
+        self.head = head
+        self.window = window
+        """What the caller takes before it says that we may go on."""
+        self.task: asyncio.Task[None] | None = None
+        """The handler, once the first message has come."""
+        self.is_closed = False
+        """Whether the caller has closed its side."""
+        self.is_over = False
+        """Whether the call has ended, by whichever side."""
+        self._messages = Messages(connection.shared.message_bytes_max)
+        self._held = 0
+        """Bytes of messages that count as those of bodies."""
+        self._lent = 0
+        """Of these, those of the message that the handler has read last."""
+        self._receive_window = STREAM_WINDOW
+        self._owed = 0
+        """Bytes that came since the caller was told to go on."""
+        self._has_begun = False
+        self._reading: asyncio.Future[None] | None = None
+        self._room: asyncio.Future[None] | None = None
+
+    # --- what the caller sends --------------------------------------------------------------------
+
+    def receive(self, data: bytes, size: int, *, is_last: bool) -> None:
+        """Called by the connection, with what a frame of `size` bytes carried."""
+        self._receive_window -= size
+        if self._receive_window < 0:
+            raise StreamFault(self.stream, FLOW_CONTROL_ERROR, "more was sent than allowed")
+        try:
+            self._connection.shared.bodies.take(len(data))
+            self._held += len(data)
+            self._messages.add(data)
+        except CompressedMessage:
+            self.finish(Status.UNIMPLEMENTED, "request: it is compressed; send it plain")
+            return
+        except LargeMessage as error:
+            limit = self._connection.shared.message_bytes_max
+            text = f"request: it has {error.size} bytes; the limit is {limit}"
+            self.finish(Status.RESOURCE_EXHAUSTED, text)
+            return
+        except Problem as problem:
+            self.finish(*status_of(problem))
+            return
+        if is_last:
+            self.close()
+            return
+        self._owed += size
+        self._replenish()
+        if self._messages.whole:
+            self._wake_reader()
+
+    def close(self) -> None:
+        """The caller has said all."""
+        self.is_closed = True
+        if not self._messages.is_between:
+            self.finish(Status.INTERNAL, "request: its last message has no end")
+            return
+        self._wake_reader()
+
+    def _wake_reader(self) -> None:
+        if self.task is None:
+            self._connection.begin(self)
+        elif self._reading is not None and not self._reading.done():
+            self._reading.set_result(None)
+
+    def _replenish(self) -> None:
+        """Tell the caller to go on, unless what it has sent is not read."""
+        if self._owed < STREAM_WINDOW // 2 or self.is_closed:
+            return
+        if self._messages.whole and self._held - self._lent > _UNREAD_BYTES_MAX:
+            return
+        self._receive_window += self._owed
+        self._connection.send(window_update(self.stream, self._owed))
+        self._owed = 0
+
+    async def read(self) -> bytes | None:
+        """The next message; None when the caller has closed its side."""
+        while (message := self.read_nowait()) is None and not self.is_closed:
+            self._reading = self._connection.loop.create_future()
+            await self._reading
+        return message
+
+    def read_nowait(self) -> bytes | None:
+        """The next message if it is there."""
+        self._let_go(self._lent)
+        self._lent = 0
+        if not self._messages.whole:
+            return None
+        message = self._messages.whole.popleft()
+        self._lent = len(message) + PREFIX_BYTES
+        if self._owed:
+            self._replenish()
+        return message
+
+    def _let_go(self, size: int) -> None:
+        self._held -= size
+        self._connection.shared.bodies.give_back(size)
+
+    # --- the answer -------------------------------------------------------------------------------
+
+    async def answer(self, raw: bytes) -> None:
+        """The only message, and the end of the call."""
+        size, connection, stream = len(raw) + PREFIX_BYTES, self._connection, self.stream
+        if self.is_over or self._has_begun or not self._has_room(size):
+            await self.write(raw)
+            self.finish(Status.OK)
+            return
+        self.window -= size
+        connection.window -= size
+        connection.send(
+            b"".join(
+                (
+                    frame_head(len(_ANSWER_HEAD), HEADERS, END_HEADERS, stream),
+                    _ANSWER_HEAD,
+                    frame_head(size, DATA, 0, stream),
+                    prefix(size - PREFIX_BYTES),
+                    raw,
+                    frame_head(len(TRAILERS_OK), HEADERS, _END, stream),
+                    TRAILERS_OK,
+                )
+            )
+        )
+        self._ended()
+
+    def _has_room(self, size: int) -> bool:
+        connection = self._connection
+        return size <= min(self.window, connection.window, FRAME_BYTES) and not connection.is_full
+
+    async def write(self, raw: bytes) -> None:
+        """Send a message; returns when the connection has taken it."""
+        if self.is_over:
+            return
+        self._begin()
+        size, connection, stream = len(raw) + PREFIX_BYTES, self._connection, self.stream
+        view, before, at = memoryview(raw), prefix(len(raw)), 0
+        while at < size:
+            room = min(self.window, connection.window, FRAME_BYTES, size - at)
+            if room <= 0 or connection.is_full:
+                await self._wait_for_room()
+                if self.is_over:
+                    return
+                continue
+            piece = view[max(0, at - PREFIX_BYTES) : max(0, at + room - PREFIX_BYTES)]
+            head = frame_head(room, DATA, 0, stream)
+            connection.send(b"".join((head, before[at : at + room], piece)))
+            self.window -= room
+            connection.window -= room
+            at += room
+
+    async def _wait_for_room(self) -> None:
+        self._room = self._connection.loop.create_future()
+        try:
+            await self._room
+        finally:
+            self._room = None
+
+    def wake_writer(self) -> None:
+        """There may be room."""
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+
+    def _begin(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            head = frame_head(len(_ANSWER_HEAD), HEADERS, END_HEADERS, self.stream)
+            self._connection.send(head + _ANSWER_HEAD)
+
+    def finish(self, status: Status, text: str = "") -> None:
+        """End the call with a status. Does nothing if it has ended."""
+        if self.is_over:
+            return
+        block = trailers(status, text)
+        if not self._has_begun:
+            block = ANSWER + block
+        sent = frame(HEADERS, _END, self.stream, block)
+        if not self.is_closed:
+            sent += reset(self.stream, NO_ERROR)  # what else the caller says is not read
+        self._connection.send(sent)
+        self._ended()
+
+    def reset(self, code: int = CANCEL) -> None:
+        """End the call without telling why, and without what was not sent yet."""
+        if not self.is_over:
+            self._connection.send(reset(self.stream, code))
+            self._ended()
+
+    def abandon(self) -> None:
+        """The caller has gone: so does the handler."""
+        self._ended()
+        if self.task is not None:
+            self.task.cancel()
+
+    def _ended(self) -> None:
+        if self.is_over:
+            return
+        self.is_over = True
+        self._let_go(self._held)
+        self._messages.clear()
+        self.wake_writer()
+        if self._reading is not None and not self._reading.done():
+            self.is_closed = True
+            self._reading.set_result(None)
+        self._connection.ended(self)

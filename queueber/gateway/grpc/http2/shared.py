@@ -1,0 +1,33 @@
+"""What all connections of one process share: their bounds, and who handles their calls."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from queueber.gateway.bounds import Bound
+from queueber.gateway.grpc.http2.call import Call
+
+if TYPE_CHECKING:
+    from queueber.gateway.grpc.http2.connection import Connection
+
+Handler = Callable[[Call], Coroutine[Any, Any, None]]
+"""Handles a call from its first message on, and ends it."""
+
+
+@dataclass(slots=True)
+class Shared:
+    handlers: dict[bytes, Handler]
+    """By the path of their method."""
+    bodies: Bound
+    """Bytes of messages that have come and are not handled."""
+    message_bytes_max: int
+    header_bytes_max: int
+    connections_max: int
+    header_timeout: float
+    answer_timeout: float
+    idle_timeout: float
+    """All times in seconds."""
+    is_stopping: bool = False
+    connections: "set[Connection]" = field(default_factory=set)
+    waiting: dict[Call, float] = field(default_factory=dict)
+    """Calls whose first message has not come, and when they began, in that order."""
