@@ -16,6 +16,12 @@ these, over the connection to the server that they share."""
 _READS = 4
 """Reads of what is in streams that are asked for at a time, of up to some megabytes each."""
 
+_OPENINGS = 4
+"""Streams of gRPC that are opened at a time: each asks the server several times."""
+
+_FIRST_DELIVERIES = 2
+"""Of these, those that wait for their first messages, of which one may have megabytes."""
+
 STOPPING = "the gateway is stopping; retry"
 
 
@@ -58,6 +64,8 @@ class Bounds:
         self.unread = UnreadAnswers(answers_bytes_max)
         self.large_answers = asyncio.Semaphore(_LARGE_ANSWERS)
         self.reads = asyncio.Semaphore(_READS)
+        self.openings = asyncio.Semaphore(_OPENINGS)
+        self.first_deliveries = asyncio.Semaphore(_FIRST_DELIVERIES)
         self._waiting: set[asyncio.Future[Any]] = set()
         self.is_stopping = False
 

@@ -20,7 +20,6 @@ from queueber.gateway.grpc.receiving import cut_late_calls
 from queueber.gateway.grpc.reflection import reflection_handlers
 from queueber.gateway.grpc.streams import METHOD, Streams
 from queueber.gateway.log import log
-from queueber.gateway.settings import GatewaySettings
 from queueber.limits import MIB, PAYLOAD_BYTES_MAX, SECOND_MS
 
 SERVICE = wire.DESCRIPTOR.services_by_name["Sluice"].full_name

@@ -29,6 +29,8 @@ from queueber.limits import ITEM_WIRE_BYTES, KIB, SECOND_MS
 
 _LARGE_BYTES = 128 * KIB
 """Messages of so many bytes take a millisecond to encode, and are encoded one at a time."""
+_COPIES = 2
+"""A message that is being sent is here, and another one is on its way from the server."""
 
 
 class Place(NamedTuple):
@@ -50,13 +52,13 @@ async def place_of(topic: AsyncTopic, init: wire.SubscriptionInit, group: str) -
             "has one order; subscribe with the client of Queueber, or to a topic of one partition"
         )
     (log,) = info.partitions
-    has_messages = log.next_offset > log.first_offset
     match init.initial_position:
         case wire.InitialPosition.EARLIEST:
-            return Place({}, is_behind=has_messages)
+            return Place({}, is_behind=await _cursor(topic, group) < log.next_offset)
         case wire.InitialPosition.LATEST:
-            if await _has_acknowledged(topic, group):
-                return Place({}, is_behind=has_messages)
+            cursor = await _cursor(topic, group)
+            if cursor:
+                return Place({}, is_behind=cursor < log.next_offset)
             return Place({"start": "latest"})
         case wire.InitialPosition.OFFSET:
             if not init.offset:
@@ -64,16 +66,17 @@ async def place_of(topic: AsyncTopic, init: wire.SubscriptionInit, group: str) -
             found = await topic.find(sequence=init.offset + 1)
             # None has such a sequence yet. Where the topic ended before it was asked for one.
             at = log.next_offset if found is None else found[1]
-            return Place({"start": at, "moves": True}, init.offset, has_messages)
+            return Place({"start": at, "moves": True}, init.offset, at < log.next_offset)
         case other:
             raise InvalidArgument(f"initial_position: {other} is none; the highest is 2")
 
 
-async def _has_acknowledged(topic: AsyncTopic, group: str) -> bool:
+async def _cursor(topic: AsyncTopic, group: str) -> int:
+    """The offset of the next message of the group; 0 if it has acknowledged nothing."""
     try:
-        return any((await topic.describe_group(group)).cursors)
+        return max((await topic.describe_group(group)).cursors, default=0)
     except NotFound:
-        return False
+        return 0
 
 
 class Stream:
@@ -101,8 +104,12 @@ class Stream:
         topic = client.topic(check_topic_name(init.topic), must_exist=True)
         group = init.consumer_group or DEFAULT_GROUP
         name = init.consumer_id or f"sluice-{uuid4().hex[:12]}"
-        place = await place_of(topic, init, group)
-        async with topic.deliveries(group, consumer=name, **place.start) as deliveries:
+        async with contextlib.AsyncExitStack() as opened:
+            async with self._bounds.openings:
+                place = await place_of(topic, init, group)
+                deliveries = await opened.enter_async_context(
+                    topic.deliveries(group, consumer=name, **place.start)
+                )
             consumer = Consumer(topic, group, deliveries, place.after_sequence)
             self._waits_for_turn = place.is_behind
             async with _both(self._read(consumer), self._send(topic, consumer)) as (said, sent):
@@ -141,7 +148,7 @@ class Stream:
     async def _grant(self, consumer: Consumer, credits: int) -> None:
         if credits and self._waits_for_turn:
             self._waits_for_turn = False
-            await consumer.grant_first(credits, self._bounds.reads)
+            await consumer.grant_first(credits, self._bounds.first_deliveries)
         else:
             await consumer.grant(credits)
 
@@ -166,7 +173,7 @@ class Stream:
         self._is_sending = True
         self._measures.delivered(len(messages))
         sizes = [len(each.payload) + ITEM_WIRE_BYTES for each in messages]
-        self._unread.change(self, sum(sizes))
+        self._unread.change(self, _COPIES * sum(sizes))
         messages.reverse()
         for size in sizes:
             if size < _LARGE_BYTES:
@@ -176,7 +183,7 @@ class Stream:
                     raw = delivery_of(messages.pop())
                     await asyncio.sleep(0)  # others get a turn
             await self._call.write(raw)
-            self._unread.change(self, -size)
+            self._unread.change(self, -_COPIES * size)
         self._is_sending = False
 
     # --- ended by the gateway ---------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """One call: the messages that its caller sends, and the answer."""
 
 import asyncio
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from queueber.gateway.grpc.http2.frames import (
@@ -13,13 +14,14 @@ from queueber.gateway.grpc.http2.frames import (
     HEAD_BYTES,
     HEADERS,
     NO_ERROR,
+    PROTOCOL_ERROR,
     StreamFault,
     frame,
     frame_head,
     reset,
     window_update,
 )
-from queueber.gateway.grpc.http2.heads import ANSWER, TRAILERS_OK, Head, trailers
+from queueber.gateway.grpc.http2.heads import ANSWER, TRAILERS_OK, Head, plain_answer, trailers
 from queueber.gateway.grpc.http2.messages import (
     PREFIX_BYTES,
     CompressedMessage,
@@ -39,6 +41,7 @@ STREAM_WINDOW = 256 * KIB
 _UNREAD_BYTES_MAX = 64 * KIB
 """Whole messages that nobody has read: above it the caller is not told to go on."""
 _ANSWER_HEAD = frame(HEADERS, END_HEADERS, 0, ANSWER)[HEAD_BYTES:]
+_NO_GRPC = b"this port speaks gRPC\n"
 _END = END_HEADERS | END_STREAM
 
 
@@ -46,8 +49,9 @@ class Call:
     """Made by its connection. A handler reads and writes messages, and ends it with `finish`."""
 
     __slots__ = (
-        "_connection", "_has_begun", "_held", "_lent", "_messages", "_owed", "_reading",
-        "_receive_window", "_room", "head", "is_closed", "is_over", "stream", "task", "window",
+        "_connection", "_has_begun", "_held", "_length", "_lent", "_messages", "_owed", "_reading",
+        "_receive_window", "_room", "head", "is_closed", "is_over", "refusal", "stream", "task",
+        "window",
     )  # fmt: skip
 
     def __init__(self, connection: "Connection", stream: int, head: Head, window: int) -> None:
@@ -63,6 +67,10 @@ class Call:
         self.is_over = False
         """Whether the call has ended, by whichever side."""
         self._messages = Messages(connection.shared.message_bytes_max)
+        self.refusal = _refusal(head)
+        """The status of HTTP for what is no call of gRPC."""
+        self._length = _length(head)
+        """The bytes that are still to come, if the caller has said how many."""
         self._held = 0
         """Bytes of messages that count as those of bodies."""
         self._lent = 0
@@ -81,7 +89,11 @@ class Call:
         self._receive_window -= size
         if self._receive_window < 0:
             raise StreamFault(self.stream, FLOW_CONTROL_ERROR, "more was sent than allowed")
+        if self._length is not None:
+            self._length -= len(data)
         try:
+            if self.refusal:
+                data = b""
             self._connection.shared.bodies.take(len(data))
             self._held += len(data)
             self._messages.add(data)
@@ -107,6 +119,12 @@ class Call:
     def close(self) -> None:
         """The caller has said all."""
         self.is_closed = True
+        if self._length:
+            raise StreamFault(self.stream, PROTOCOL_ERROR, "content-length is wrong")
+        if self.refusal:
+            self._connection.shared.waiting.pop(self, None)
+            self.task = self._connection.loop.create_task(self._refuse(self.refusal))
+            return
         if not self._messages.is_between:
             self.finish(Status.INTERNAL, "request: its last message has no end")
             return
@@ -162,7 +180,7 @@ class Call:
             return
         self.window -= size
         connection.window -= size
-        connection.send(
+        connection.answer(
             b"".join(
                 (
                     frame_head(len(_ANSWER_HEAD), HEADERS, END_HEADERS, stream),
@@ -186,8 +204,21 @@ class Call:
         if self.is_over:
             return
         self._begin()
-        size, connection, stream = len(raw) + PREFIX_BYTES, self._connection, self.stream
-        view, before, at = memoryview(raw), prefix(len(raw)), 0
+        await self._send(prefix(len(raw)), raw)
+
+    async def _refuse(self, status: int) -> None:
+        """Answer what is no call of gRPC."""
+        head = frame(HEADERS, END_HEADERS, self.stream, plain_answer(status))
+        self._connection.answer(head)
+        await self._send(b"", _NO_GRPC)
+        self._connection.answer(frame(DATA, END_STREAM, self.stream))
+        self._ended()
+
+    async def _send(self, before: bytes, raw: bytes) -> None:
+        """Send bytes in frames, as fast as the peer allows."""
+        connection, stream = self._connection, self.stream
+        view, first, at = memoryview(raw), len(before), 0
+        size = first + len(raw)
         while at < size:
             room = min(self.window, connection.window, FRAME_BYTES, size - at)
             if room <= 0 or connection.is_full:
@@ -195,9 +226,9 @@ class Call:
                 if self.is_over:
                     return
                 continue
-            piece = view[max(0, at - PREFIX_BYTES) : max(0, at + room - PREFIX_BYTES)]
+            piece = view[max(0, at - first) : max(0, at + room - first)]
             head = frame_head(room, DATA, 0, stream)
-            connection.send(b"".join((head, before[at : at + room], piece)))
+            connection.answer(b"".join((head, before[at : at + room], piece)))
             self.window -= room
             connection.window -= room
             at += room
@@ -218,7 +249,7 @@ class Call:
         if not self._has_begun:
             self._has_begun = True
             head = frame_head(len(_ANSWER_HEAD), HEADERS, END_HEADERS, self.stream)
-            self._connection.send(head + _ANSWER_HEAD)
+            self._connection.answer(head + _ANSWER_HEAD)
 
     def finish(self, status: Status, text: str = "") -> None:
         """End the call with a status. Does nothing if it has ended."""
@@ -230,7 +261,7 @@ class Call:
         sent = frame(HEADERS, _END, self.stream, block)
         if not self.is_closed:
             sent += reset(self.stream, NO_ERROR)  # what else the caller says is not read
-        self._connection.send(sent)
+        self._connection.answer(sent)
         self._ended()
 
     def reset(self, code: int = CANCEL) -> None:
@@ -256,3 +287,16 @@ class Call:
             self.is_closed = True
             self._reading.set_result(None)
         self._connection.ended(self)
+
+
+def _refusal(head: Head) -> int:
+    if head[b":method"] != b"POST":
+        return HTTPStatus.METHOD_NOT_ALLOWED
+    if not head.get(b"content-type", b"").startswith(b"application/grpc"):
+        return HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    return 0
+
+
+def _length(head: Head) -> int | None:
+    given = head.get(b"content-length")
+    return int(given) if given is not None and given.isdigit() else None

@@ -18,12 +18,17 @@ PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 5, 6, 7, 8, 9
 
 END_STREAM, ACK, END_HEADERS, PADDED, HAS_PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 
-HEADER_TABLE_SIZE, ENABLE_PUSH, CONCURRENT_STREAMS_MAX = 1, 2, 3
+ENABLE_PUSH, CONCURRENT_STREAMS_MAX = 2, 3
 INITIAL_WINDOW_SIZE, FRAME_SIZE_MAX, HEADER_LIST_SIZE_MAX = 4, 5, 6
 
 NO_ERROR, PROTOCOL_ERROR, FLOW_CONTROL_ERROR = 0x0, 0x1, 0x3
 STREAM_CLOSED, FRAME_SIZE_ERROR, REFUSED_STREAM, CANCEL = 0x5, 0x6, 0x7, 0x8
 COMPRESSION_ERROR, ENHANCE_YOUR_CALM = 0x9, 0xB
+
+PRIORITY_BYTES: Final = 5
+_SIZES = {PRIORITY: PRIORITY_BYTES, RST_STREAM: 4, PING: 8, WINDOW_UPDATE: 4}
+_OF_CONNECTIONS = frozenset((SETTINGS, PING, GOAWAY))
+_OF_STREAMS = frozenset((DATA, HEADERS, PRIORITY, RST_STREAM, PUSH_PROMISE, CONTINUATION))
 
 
 class ConnectionFault(Exception):
@@ -86,3 +91,18 @@ def without_padding(flags: int, payload: bytes, skipped: int = 0) -> bytes:
         code = PROTOCOL_ERROR if flags & PADDED else FRAME_SIZE_ERROR
         raise ConnectionFault(code, "the padding is longer than the frame")
     return payload[begin:end]
+
+
+def check_frame(kind: int, stream: int, size: int) -> None:
+    """Whether a frame of this kind may be on the stream (0: on none), and may have the size."""
+    if kind in (_OF_CONNECTIONS if stream else _OF_STREAMS):
+        raise ConnectionFault(PROTOCOL_ERROR, f"a frame of kind {kind} on stream {stream}")
+    if _SIZES.get(kind, size) != size:
+        raise ConnectionFault(FRAME_SIZE_ERROR, f"a frame of kind {kind} has {size} bytes")
+
+
+def check_priority(stream: int, payload: bytes) -> None:
+    if len(payload) != PRIORITY_BYTES:
+        raise ConnectionFault(FRAME_SIZE_ERROR, "a priority has five bytes")
+    if int.from_bytes(payload[:4]) & WINDOW_MAX == stream:
+        raise StreamFault(stream, PROTOCOL_ERROR, "a stream depends on itself")

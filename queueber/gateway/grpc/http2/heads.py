@@ -13,7 +13,6 @@ from hpack.table import HeaderTable
 from queueber.gateway.grpc.http2.frames import (
     COMPRESSION_ERROR,
     ENHANCE_YOUR_CALM,
-    PROTOCOL_ERROR,
     ConnectionFault,
 )
 
@@ -147,6 +146,8 @@ def plain_answer(status: int) -> bytes:
 
 def _quoted(text: str) -> bytes:
     """As gRPC writes texts into a field."""
+    if text.isascii() and text.isprintable() and "%" not in text:
+        return text.encode()
     return b"".join(
         b"%c" % byte if 0x20 <= byte <= 0x7E and byte != 0x25 else b"%%%02X" % byte
         for byte in text.encode("utf-8", "replace")

@@ -9,14 +9,25 @@ ANSWER_SECONDS = 20.0
 CALLER_PING_SECONDS = 10.0
 """How often a peer may ping while nothing is sent."""
 _STRIKES_MAX = 2
+_END_SECONDS = 1.0
 
 
 class Liveness:
     """Times are those of the loop, in seconds; the connection says what happens."""
 
     __slots__ = (
-        "_idle_since", "_pinged_at", "_shared", "_strikes", "_their_ping_at", "has_greeted",
-        "has_sent", "head_began_at", "is_full_since", "made_at", "received_at",
+        "_idle_since",
+        "_pinged_at",
+        "_shared",
+        "_strikes",
+        "_their_ping_at",
+        "ended_at",
+        "has_answered",
+        "has_greeted",
+        "head_began_at",
+        "is_full_since",
+        "made_at",
+        "received_at",
     )  # fmt: skip
 
     def __init__(self, shared: Shared, now: float) -> None:
@@ -25,8 +36,10 @@ class Liveness:
         self.has_greeted = False
         self.head_began_at: float | None = None
         self.is_full_since: float | None = None
-        self.has_sent = False
-        """Whether anything was sent since the peer's last ping."""
+        self.ended_at: float | None = None
+        """When we have hung up: what was sent before may take a moment."""
+        self.has_answered = False
+        """Whether a call was sent anything since the peer's last ping."""
         self._idle_since: float | None = now
         self._pinged_at: float | None = None
         self._their_ping_at = 0.0
@@ -41,6 +54,8 @@ class Liveness:
     def is_dead(self, now: float) -> bool:
         """Whether the peer has missed a deadline."""
         shared = self._shared
+        if self.ended_at is not None:
+            return now - self.ended_at > _END_SECONDS
         if not self.has_greeted:
             return now - self.made_at > shared.header_timeout
         if self.head_began_at is not None and now - self.head_began_at > shared.header_timeout:
@@ -63,11 +78,11 @@ class Liveness:
         self._pinged_at = now
         return True
 
-    def is_pinged_too_often(self, now: float, *, has_calls: bool) -> bool:
-        """The peer pings. It may do so now and then, or when it was sent something."""
+    def is_pinged_too_often(self, now: float) -> bool:
+        """The peer pings. It may do so now and then, or when a call of it was sent something."""
         since, self._their_ping_at = now - self._their_ping_at, now
-        was_sent, self.has_sent = self.has_sent, False
-        if since >= CALLER_PING_SECONDS or (was_sent and has_calls):
+        was_answered, self.has_answered = self.has_answered, False
+        if since >= CALLER_PING_SECONDS or was_answered:
             self._strikes = 0
             return False
         self._strikes += 1

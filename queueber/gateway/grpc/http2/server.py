@@ -1,6 +1,7 @@
 """Listens, watches all connections, and takes them down in order."""
 
 import asyncio
+import contextlib
 import ssl
 
 from queueber.gateway.grpc.http2.connection import Connection
@@ -8,7 +9,6 @@ from queueber.gateway.grpc.http2.shared import Shared
 from queueber.sockets import BACKLOG
 
 _WATCH_SECONDS = 1.0
-_LOOK_SECONDS = 0.02
 
 
 class Http2Server:
@@ -45,9 +45,8 @@ class Http2Server:
         self.shared.is_stopping = True
         for each in list(self.shared.connections):
             each.stop()
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + seconds
-        while self.shared.connections and loop.time() < give_up_at:
-            await asyncio.sleep(_LOOK_SECONDS)
+        if self.shared.connections:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.shared.are_gone.wait(), seconds)
         for each in list(self.shared.connections):
             each.abort()
