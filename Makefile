@@ -11,7 +11,7 @@ CONFORMANCE_READY := conformance/node_modules/.ready
 # Tests start hundreds of processes: each would compile every module that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance conformance-http2 screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,6 +87,9 @@ $(CONFORMANCE_READY): conformance/package.json
 
 conformance: setup $(CONFORMANCE_READY)  ## Run the public suite of Durable Streams, in a minute (needs node 20)
 	$(BIN)/python -m conformance
+
+conformance-http2: setup  ## Run h2spec, the public suite of HTTP/2, against the gRPC port, in a minute (needs Go)
+	$(BIN)/python -m conformance.http2
 
 screenshots: setup  ## Take the pictures of docs/dashboard.md, in five minutes
 	$(BIN)/python -m scripts.screenshots

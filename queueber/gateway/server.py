@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import signal
 import socket
 import ssl
@@ -93,8 +92,6 @@ async def run_gateway(
 def _grpc_door(app: Gateway) -> Door | None:
     if app.settings.grpc is None:
         return None
-    # Its core writes a line of its own for every wrong request; what matters is in our log.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from queueber.gateway.grpc.server import GrpcDoor  # needs packages that HTTP does not
 
     return GrpcDoor(app)

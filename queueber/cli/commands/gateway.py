@@ -143,8 +143,8 @@ def gateway(
     try:
         from queueber.gateway.processes import run
 
-        if settings.grpc is not None and find_spec("grpc") is None:
-            raise ModuleNotFoundError(name="grpcio")
+        if settings.grpc is not None and find_spec("hpack") is None:
+            raise ModuleNotFoundError(name="hpack")
     except ModuleNotFoundError as error:
         extras = "http" if settings.grpc is None else "http,grpc"
         raise Failure(

@@ -43,7 +43,7 @@ class GrpcDoor:
         self._server = Http2Server(self._shared(gateway))
         self._tasks: list[asyncio.Task[Any]] = []
         self.ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        """Done when the server has ended, by itself or because it was stopped."""
+        """Done when it was stopped, or cannot go on."""
 
     def _shared(self, gateway: Gateway) -> Shared:
         settings = self._settings
@@ -86,6 +86,8 @@ class GrpcDoor:
         self._tasks = [
             asyncio.ensure_future(each) for each in (self._server.run(), late, self._health.run())
         ]
+        for task in self._tasks:
+            task.add_done_callback(self._end)
         log.info("grpc_listening", address=self._address)
 
     def reload(self) -> None:
@@ -99,5 +101,9 @@ class GrpcDoor:
         self._health.stop()
         self._streams.stop()
         await self._server.stop(self._settings.shutdown_timeout_ms / SECOND_MS)
+
+    def _end(self, _: "asyncio.Task[Any]") -> None:
+        """One of the tasks that watch connections and calls has ended, which none does by itself:
+        without it there are no bounds."""
         if not self.ended.done():
             self.ended.set_result(True)

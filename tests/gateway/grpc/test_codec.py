@@ -20,7 +20,7 @@ from queueber.gateway.grpc.names import (
     message_id_of,
     message_id_text,
 )
-from queueber.gateway.grpc.statuses import OWN_STATUSES, status_of
+from queueber.gateway.grpc.statuses import OWN_STATUSES, Status, status_of
 from queueber.gateway.problems import too_busy
 from queueber.ids import shifted
 from queueber.wire.pages import Piece
@@ -96,7 +96,10 @@ def test_every_code_has_a_status() -> None:
         status, text = status_of(made("why"))
         assert text == "why"
         assert status.name == code or OWN_STATUSES[code] is status
-    assert status_of(too_busy("busy")) == (grpc.StatusCode.UNAVAILABLE, "busy")
+    assert {each.name: each.value[0] for each in grpc.StatusCode} == {
+        each.name: each.value for each in Status
+    }
+    assert status_of(too_busy("busy")) == (Status.UNAVAILABLE, "busy")
 
 
 def _errors(of: type[errors.QueueberError]) -> list[type[errors.QueueberError]]:

@@ -31,7 +31,7 @@ async def _run_with_a_door_that_dies(monkeypatch: pytest.MonkeyPatch, address: s
         server.run_gateway(settings, listen("127.0.0.1", 0), asyncio.Event())
     )
     await is_started.wait()
-    await doors[0]._server.stop(None)
+    doors[0]._tasks[0].cancel()
     async with asyncio.timeout(30):
         await running
 

@@ -1,0 +1,1 @@
+"""HTTP/2 as gRPC needs it."""
