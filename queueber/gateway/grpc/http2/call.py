@@ -2,8 +2,9 @@
 
 import asyncio
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from queueber.gateway.bounds import Bound
 from queueber.gateway.grpc.http2.frames import (
     CANCEL,
     DATA,
@@ -33,9 +34,6 @@ from queueber.gateway.grpc.statuses import Status, status_of
 from queueber.gateway.problems import Problem
 from queueber.limits import KIB
 
-if TYPE_CHECKING:
-    from queueber.gateway.grpc.http2.connection import Connection
-
 STREAM_WINDOW = 256 * KIB
 """What a caller may send of a call before it is told to go on."""
 _UNREAD_BYTES_MAX = 64 * KIB
@@ -43,6 +41,21 @@ _UNREAD_BYTES_MAX = 64 * KIB
 _ANSWER_HEAD = frame(HEADERS, END_HEADERS, 0, ANSWER)[HEAD_BYTES:]
 _NO_GRPC = b"this port speaks gRPC\n"
 _END = END_HEADERS | END_STREAM
+
+
+class Carrier(Protocol):
+    """What a call needs of its connection."""
+
+    window: int
+    is_full: bool
+    loop: asyncio.AbstractEventLoop
+    bodies: Bound
+    message_bytes_max: int
+
+    def send(self, data: bytes) -> None: ...
+    def answer(self, data: bytes) -> None: ...
+    def begin(self, call: "Call") -> None: ...
+    def ended(self, call: "Call") -> None: ...
 
 
 class Call:
@@ -54,7 +67,7 @@ class Call:
         "window",
     )  # fmt: skip
 
-    def __init__(self, connection: "Connection", stream: int, head: Head, window: int) -> None:
+    def __init__(self, connection: Carrier, stream: int, head: Head, window: int) -> None:
         self._connection = connection
         self.stream = stream
         self.head = head
@@ -66,7 +79,7 @@ class Call:
         """Whether the caller has closed its side."""
         self.is_over = False
         """Whether the call has ended, by whichever side."""
-        self._messages = Messages(connection.shared.message_bytes_max)
+        self._messages = Messages(connection.message_bytes_max)
         self.refusal = _refusal(head)
         """The status of HTTP for what is no call of gRPC."""
         self._length = _length(head)
@@ -94,14 +107,14 @@ class Call:
         try:
             if self.refusal:
                 data = b""
-            self._connection.shared.bodies.take(len(data))
+            self._connection.bodies.take(len(data))
             self._held += len(data)
             self._messages.add(data)
         except CompressedMessage:
             self.finish(Status.UNIMPLEMENTED, "request: it is compressed; send it plain")
             return
         except LargeMessage as error:
-            limit = self._connection.shared.message_bytes_max
+            limit = self._connection.message_bytes_max
             text = f"request: it has {error.size} bytes; the limit is {limit}"
             self.finish(Status.RESOURCE_EXHAUSTED, text)
             return
@@ -122,8 +135,7 @@ class Call:
         if self._length:
             raise StreamFault(self.stream, PROTOCOL_ERROR, "content-length is wrong")
         if self.refusal:
-            self._connection.shared.waiting.pop(self, None)
-            self.task = self._connection.loop.create_task(self._refuse(self.refusal))
+            self._connection.begin(self)
             return
         if not self._messages.is_between:
             self.finish(Status.INTERNAL, "request: its last message has no end")
@@ -167,7 +179,7 @@ class Call:
 
     def _let_go(self, size: int) -> None:
         self._held -= size
-        self._connection.shared.bodies.give_back(size)
+        self._connection.bodies.give_back(size)
 
     # --- the answer -------------------------------------------------------------------------------
 
@@ -206,9 +218,9 @@ class Call:
         self._begin()
         await self._send(prefix(len(raw)), raw)
 
-    async def _refuse(self, status: int) -> None:
+    async def refuse(self) -> None:
         """Answer what is no call of gRPC."""
-        head = frame(HEADERS, END_HEADERS, self.stream, plain_answer(status))
+        head = frame(HEADERS, END_HEADERS, self.stream, plain_answer(self.refusal))
         self._connection.answer(head)
         await self._send(b"", _NO_GRPC)
         self._connection.answer(frame(DATA, END_STREAM, self.stream))

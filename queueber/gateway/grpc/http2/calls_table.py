@@ -1,8 +1,6 @@
 """The calls of one connection: which are open, which have ended, what comes for each."""
 
-from typing import TYPE_CHECKING
-
-from queueber.gateway.grpc.http2.call import Call
+from queueber.gateway.grpc.http2.call import Call, Carrier
 from queueber.gateway.grpc.http2.frames import (
     END_STREAM,
     FLOW_CONTROL_ERROR,
@@ -16,10 +14,9 @@ from queueber.gateway.grpc.http2.frames import (
     reset,
 )
 from queueber.gateway.grpc.http2.heads import Head, Heads, MalformedHead
+from queueber.gateway.grpc.http2.liveness import Liveness
+from queueber.gateway.grpc.http2.shared import Shared
 from queueber.gateway.grpc.statuses import Status
-
-if TYPE_CHECKING:
-    from queueber.gateway.grpc.http2.connection import Connection
 
 CALLS_MAX = 100
 """Of a connection at a time; clients wait with others by themselves."""
@@ -28,10 +25,11 @@ _RECENT_MAX = 2 * CALLS_MAX
 
 
 class CallsTable:
-    def __init__(self, connection: "Connection") -> None:
+    def __init__(self, connection: Carrier, shared: Shared, liveness: Liveness) -> None:
         self._connection = connection
-        self._shared = connection.shared
-        self._heads = Heads(connection.shared.header_bytes_max)
+        self._shared = shared
+        self._liveness = liveness
+        self._heads = Heads(shared.header_bytes_max)
         self._call_window = WINDOW
         """What the peer takes of a new call before it says that we may go on."""
         self._ended_recently: dict[int, bool] = {}
@@ -90,13 +88,12 @@ class CallsTable:
             self.reset(stream, REFUSED_STREAM)
             return
         call = self.open[stream] = Call(self._connection, stream, head, self._call_window)
-        liveness = self._connection.liveness
-        liveness.has_calls()
+        self._liveness.has_calls()
         if not call.refusal and head[b":path"] not in self._shared.handlers:
             call.is_closed = is_closed
             call.finish(Status.UNIMPLEMENTED, "there is no such method")
             return
-        self._shared.waiting[call] = liveness.received_at
+        self._shared.waiting[call] = self._liveness.received_at
         if is_closed:
             call.close()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from queueber.gateway.grpc.http2.call import STREAM_WINDOW, Call
@@ -77,7 +77,8 @@ class Connection(asyncio.Protocol):
         self.is_full = False
         """Whether the peer has to read before more is sent."""
         self.liveness = Liveness(shared, self.loop.time())
-        self.calls = CallsTable(self)
+        self.bodies, self.message_bytes_max = shared.bodies, shared.message_bytes_max
+        self.calls = CallsTable(self, shared, self.liveness)
         self._transport: Any = None
         self._receive_window, self._owed = _WINDOW, 0
         self._received = b""
@@ -319,8 +320,11 @@ class Connection(asyncio.Protocol):
     def begin(self, call: Call) -> None:
         """Its first message is there, or there will be none."""
         self.shared.waiting.pop(call, None)
-        handler = self.shared.handlers[call.head[b":path"]]
-        call.task = self.loop.create_task(handler(call))
+        handling = call.refuse() if call.refusal else self._handler(call)
+        call.task = self.loop.create_task(handling)
+
+    def _handler(self, call: Call) -> Coroutine[Any, Any, None]:
+        return self.shared.handlers[call.head[b":path"]](call)
 
     def ended(self, call: Call) -> None:
         self.calls.ended(call)

@@ -3,17 +3,22 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from queueber.gateway.bounds import Bound
 from queueber.gateway.grpc.http2.call import Call
-from queueber.gateway.grpc.http2.turns import Turns
-
-if TYPE_CHECKING:
-    from queueber.gateway.grpc.http2.connection import Connection
+from queueber.gateway.grpc.http2.fair_turns import FairTurns
 
 Handler = Callable[[Call], Coroutine[Any, Any, None]]
 """Handles a call from its first message on, and ends it."""
+
+
+class Watched(Protocol):
+    """A connection."""
+
+    def look(self, now: float) -> None: ...
+    def stop(self) -> None: ...
+    def abort(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -30,14 +35,14 @@ class Shared:
     idle_timeout: float
     """All times in seconds."""
     is_stopping: bool = False
-    turns: Turns = field(default_factory=Turns)
-    connections: "set[Connection]" = field(default_factory=set)
+    turns: FairTurns = field(default_factory=FairTurns)
+    connections: set[Watched] = field(default_factory=set)
     are_gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops, and the last connection has gone."""
     waiting: dict[Call, float] = field(default_factory=dict)
     """Calls whose first message has not come, and when they began, in that order."""
 
-    def left(self, connection: "Connection") -> None:
+    def left(self, connection: Watched) -> None:
         self.connections.discard(connection)
         if self.is_stopping and not self.connections:
             self.are_gone.set()

@@ -1,4 +1,4 @@
-"""Turns: connections that send much, or are new, are handled one after the other.
+"""FairTurns: connections that send much, or are new, are handled one after the other.
 
 A connection that sends a few calls is handled when they come. One that sends more, and one that
 has just been made, waits here; in a turn of the loop few of those are handled, whatever their
@@ -16,7 +16,7 @@ class Waiting(Protocol):
     def take_turn(self) -> None: ...
 
 
-class Turns:
+class FairTurns:
     def __init__(self) -> None:
         self._waiting: deque[Waiting] = deque()
 
