@@ -44,6 +44,7 @@ RULES: Mapping[str, Rule] = {
     "sums": receipts.sums,
     "receipt": receipts.bounds,
     "receipt went back": receipts.went_back,
+    "forgotten too early": receipts.forgotten_too_early,
     "key": additions.keys,
     "duplicate": additions.duplicates,
     "repeat": additions.repeats,

@@ -138,7 +138,7 @@ _event("info", "backup_ended", "Nothing is kept for it any more.", "backup reaso
 
 for _name in (
     "added", "extended", "removed", "completed", "failed", "released", "part_finished",
-    "acknowledged", "reader_dropped",
+    "acknowledged", "reader_dropped", "batch_forgotten", "batches_forgotten",
 ):  # fmt: skip
     _event("debug", _name, "What was asked and answered.", "queue ids answer")
 _event("debug", "polled", "The leases, and the ids of each.", "queue leases")

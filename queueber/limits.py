@@ -86,10 +86,15 @@ RESULT_AGE_MS_MAX = 366 * DAY_MS
 FORGOTTEN_TOGETHER_MAX = 256
 """Keys that one entry of the family `forget` names: a slice of a sweep looks at a few entries."""
 
-BATCHES_MAX = 100_000
-"""Batches that a queue remembers. It forgets a complete batch after `BATCH_KEEP_MS`."""
-BATCH_NUMBER_MAX = (1 << 32) - 1
+BATCHES_MAX = 10_000_000
+"""The default of `batches_max`, a setting of queues: some 2 GB on disk, and nothing in memory."""
 BATCH_KEEP_MS = 7 * DAY_MS
+"""The default of `batch_keep_ms`: when a queue forgets a complete batch."""
+BATCH_KEEP_MS_MAX = 366 * DAY_MS
+BATCH_NUMBER_MAX = (1 << 32) - 1
+"""Batches that a queue ever has: a million a day for eleven years."""
+FORGET_BATCHES_MAX = 1000
+"""Batches that one slice of a call that forgets old ones looks at: a few milliseconds."""
 
 PRODUCER_ANSWERS_KEPT = 8
 """Answers that are kept for each producer, for its retries. A producer may have as many calls under

@@ -286,6 +286,8 @@ def test_every_method_of_a_queue_on_the_wire_has_its_word_in_engine_and_service(
         "listLoads": "list_loads",
         "listLeases": "list_leases",
         "listBatches": "list_batches",
+        "forgetBatch": "forget_batch",
+        "forgetBatches": "forget_batches",
     }
 
     operations = {bulk.get(method, method) for method in methods - set(elsewhere)}

@@ -39,7 +39,10 @@ def bounds(facts: Facts) -> Iterator[Violation]:
         calls = () if call is None else (call,)
         before_ms = inf if call is None else call.began_ms
         after_ms = inf if call is None else call.ended_ms
+        # A batch that was forgotten begins anew: what was counted before does not count.
+        is_new = bool(_forgets(facts, batch, until_ms=after_ms))
         added = sum(facts.origins[item].call.ended_ms < before_ms for item in of_batch)
+        added = 0 if is_new else added
         tried = sum(facts.origins[item].began_ms <= after_ms for item in of_batch)
         tried += sum(
             len(add.given("contents"))
@@ -50,7 +53,7 @@ def bounds(facts: Facts) -> Iterator[Violation]:
             text = f"{found}, but {added} to {tried} were added"
             yield Violation("receipt", batch, text, calls)
         done = sum(_is_done(facts, item, before_ms) for item in of_batch)
-        if found.done < done:
+        if found.done < done and not is_new:
             yield Violation("receipt", batch, f"{found}, but {done} were done", calls)
     yield from _forgotten(facts)
 
@@ -65,9 +68,39 @@ def _forgotten(facts: Facts) -> Iterator[Violation]:
     for batch, call in told:
         first.setdefault(batch, call)
     for batch in facts.final.unknown_batches:
-        if batch in first:
+        if batch in first and not _forgets(facts, batch):
             text = "was there, and nothing is known of it at the end"
             yield Violation("receipt", batch, text, (first[batch],))
+
+
+def _forgets(
+    facts: Facts, batch: str, *, since_ms: float = -inf, until_ms: float = inf
+) -> list[Call]:
+    """The calls that may have forgotten the batch in that time."""
+    return [
+        call
+        for call in facts.by_operation["forget_batch"]
+        if call.arguments["batch"] == batch
+        and call.answer.get("forgotten", True)
+        and call.ended_ms >= since_ms
+        and call.began_ms <= until_ms
+    ]
+
+
+def forgotten_too_early(facts: Facts) -> Iterator[Violation]:
+    """A batch is forgotten only when none of its items is live."""
+    if facts.by_operation["redrive"]:
+        return  # an item that was dead may be polled again, in no batch
+    for call in facts.by_operation["forget_batch"]:
+        if not call.answer.get("forgotten"):
+            continue
+        for item, origin in facts.origins.items():
+            if origin.batch != call.arguments["batch"] or origin.call.ended_ms >= call.began_ms:
+                continue
+            later = [hold.poll for hold in facts.holds[item] if hold.poll.began_ms > call.ended_ms]
+            if later:
+                text = f"was live when its batch {origin.batch!r} was forgotten"
+                yield Violation("forgotten too early", item, text, (call, later[0]))
 
 
 def _is_done(facts: Facts, item: str, before_ms: float) -> bool:
@@ -88,6 +121,9 @@ def went_back(facts: Facts) -> Iterator[Violation]:
             if first is None or (second is not None and first.ended_ms >= second.began_ms):
                 continue
             calls = (first,) if second is None else (first, second)
+            until_ms = inf if second is None else second.ended_ms
+            if _forgets(facts, batch, since_ms=first.began_ms, until_ms=until_ms):
+                continue
             if other.added < one.added or other.done < one.done:
                 yield Violation("receipt went back", batch, f"from {one} to {other}", calls)
             if other.dead < one.dead and not _may_be_redriven(facts, first, second):

@@ -159,6 +159,14 @@ class Caller(Contact):
             records.receipt,
         )
 
+    async def forget_batch(self, batch: str) -> None:
+        await self.call(
+            "forget_batch",
+            {"batch": batch},
+            lambda service, queue: service.results.forget_batch(queue, batch),
+            lambda forgotten: {"forgotten": forgotten},
+        )
+
     async def wait_batch(self, batch: str, wait_ms: int) -> None:
         await self.call(
             "wait_batch",

@@ -12,7 +12,9 @@ from faults.simulation.caller import Caller
 from faults.simulation.network import ConnectionLost
 from queueber.model import ItemState, NewItems, Polled, Producer
 
-BATCHES = ("one", "two")
+BATCHES = ("one", "two", "three")
+FORGOTTEN_BATCH = "three"
+"""The one that operators forget: the rules know more of the others."""
 LEASES_MS = (15, 40, 120)
 DELAYS_MS = (0, 0, 5, 30)
 
@@ -138,7 +140,9 @@ async def operate(caller: Caller) -> None:
         await caller.sleep_ms(random.choice([5, 25]))
         some = random.sample(items, min(len(items), random.randint(1, 3)))
         try:
-            match random.choice(["cancel", "purge", "redrive", "redrive", "pause", "receipt"]):
+            match random.choice(
+                ["cancel", "purge", "redrive", "redrive", "pause", "receipt", "forget"]
+            ):
                 case "cancel" if some:
                     await caller.cancel(some)
                 case "purge":
@@ -149,6 +153,8 @@ async def operate(caller: Caller) -> None:
                     await caller.pause(random.choice([0, 20, 60]))
                     await caller.sleep_ms(random.choice([10, 40]))
                     await caller.resume()
+                case "forget":
+                    await caller.forget_batch(FORGOTTEN_BATCH)
                 case _:
                     await caller.receipt(random.choice(BATCHES))
         except ConnectionLost:

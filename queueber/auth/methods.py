@@ -49,7 +49,11 @@ _QUEUE = (
         "closeSnapshot splitSnapshot listLeases listBatches",
         Action.READ,
     )
-    | _rules(Scope.OWN, "dropReader cancel purge redrive pause resume", Action.OPERATE)
+    | _rules(
+        Scope.OWN,
+        "dropReader cancel purge redrive pause resume forgetBatch forgetBatches",
+        Action.OPERATE,
+    )
     | _rules(Scope.OWN, "beginLoad stageFile finishPart commitLoad abortLoad", Action.LOAD)
 )
 

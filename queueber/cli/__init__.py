@@ -14,6 +14,7 @@ from queueber.cli.backups.import_original import import_original
 from queueber.cli.backups.restore import restore
 from queueber.cli.commands.add import add
 from queueber.cli.commands.finish import complete, fail, release, remove
+from queueber.cli.commands.forget_batches import forget_batches
 from queueber.cli.commands.gateway import gateway
 from queueber.cli.commands.listings import batches, leases
 from queueber.cli.commands.loads import loads
@@ -90,8 +91,8 @@ def commands() -> None:
 _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
     readers, peek, cancel, purge, redrive, pause, resume, ping, top, stats, queues, leases, batches,
-    loads, topics, topic, sql, spark, token, backup, restore, verify, repair, upgrade,
-    import_original,
+    forget_batches, loads, topics, topic, sql, spark, token, backup, restore, verify, repair,
+    upgrade, import_original,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

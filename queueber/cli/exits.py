@@ -47,15 +47,19 @@ FLAGS = {
     "backoffJitter": "--backoff-jitter", "backoff.jitter": "--backoff-jitter",
     "dedupWindowMs": "--dedup-window", "resultAgeMs": "--result-age",
     "concurrencyMax": "--concurrency-max", "rateItems": "--rate", "rateMs": "--rate",
+    "batchesMax": "--batches-max", "batchKeepMs": "--batch-keep",
     "tls.ca": "--tls-ca", "tls.certificate": "--tls-certificate", "tls.key": "--tls-key",
 } | {
     f"{name}_ms": "--" + name.replace("_", "-")
-    for name in ("lease", "backoff", "backoff_base", "backoff_cap", "dedup_window", "result_age")
+    for name in (
+        "lease", "backoff", "backoff_base", "backoff_cap", "dedup_window", "result_age",
+        "batch_keep",
+    )
 } | {
     name: "--" + name.replace("_", "-")
     for name in (
         "items_max", "bytes_max", "item_bytes_max", "backoff_factor", "backoff_jitter",
-        "result_bytes_max", "concurrency_max", "rate",
+        "result_bytes_max", "concurrency_max", "rate", "batches_max", "batch_keep",
         "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
         "concurrency", "processes", "prefetch", "timeout", "middleware", "loop",
         "serializer", "deserializer",

@@ -10,12 +10,19 @@ from queueber.cli.flags import F, delay_seconds, lease_seconds, number, seconds_
 from queueber.cli.output import to_duration
 from queueber.client.arguments.queue_settings import SettingsArguments
 from queueber.errors import InvalidArgument
-from queueber.limits import DEDUP_WINDOW_MS_MAX, RATE_MS_MAX, RESULT_AGE_MS_MAX, SECOND_MS
+from queueber.limits import (
+    BATCH_KEEP_MS_MAX,
+    DEDUP_WINDOW_MS_MAX,
+    RATE_MS_MAX,
+    RESULT_AGE_MS_MAX,
+    SECOND_MS,
+)
 from queueber.model import QueueSettings
 
 _dedup_window = seconds_up_to(DEDUP_WINDOW_MS_MAX)
 _result_age = seconds_up_to(RESULT_AGE_MS_MAX)
 _rate_seconds = seconds_up_to(RATE_MS_MAX, is_zero_allowed=False)
+_batch_keep = seconds_up_to(BATCH_KEEP_MS_MAX, is_zero_allowed=False)
 
 
 def _delays(value: object) -> list[float]:
@@ -57,6 +64,8 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--result-bytes-max", whole_number, "Most bytes of results; 0: no limit."),
     ("--concurrency-max", whole_number, "Most items that are leased at once; 0: no limit."),
     ("--rate", _rate, "Most items leased in a time, as in 100/60 (seconds); 0: no limit."),
+    ("--batches-max", whole_number, "Most batches that are remembered; 0: no limit."),
+    ("--batch-keep", _batch_keep, "How long a batch is remembered after its end."),
 )
 
 
@@ -112,6 +121,8 @@ def settings_rows(settings: QueueSettings) -> list[tuple[str, str]]:
         ("result bytes, limit", _limit(s.result_bytes_max)),
         ("leased at once, limit", _limit(s.concurrency_max)),
         ("rate, limit", _rate_text(s.rate_items, s.rate_ms)),
+        ("batches, limit", _limit(s.batches_max)),
+        ("batches kept for", to_duration(s.batch_keep_ms)),
     ]
 
 

@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, answer_bytes_max
+from queueber.limits import (
+    BATCH_KEEP_MS,
+    BATCHES_MAX,
+    DAY_MS,
+    HOUR_MS,
+    MINUTE_MS,
+    SECOND_MS,
+    answer_bytes_max,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,10 @@ class QueueSettings:
     """Items that may be leased in `rate_ms`; 0: no limit."""
     rate_ms: int = 0
     """0: a second."""
+    batches_max: int = BATCHES_MAX
+    """Batches that the queue remembers."""
+    batch_keep_ms: int = BATCH_KEEP_MS
+    """How long it remembers a batch after its end."""
 
 
 @dataclass(frozen=True, slots=True)

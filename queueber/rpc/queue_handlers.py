@@ -34,6 +34,7 @@ _NOT_OF_GROUPS = (
     "add", "complete", "receipt", "waitBatch", "listBatches", "readResults", "ackResults",
     "dropReader", "listReaders", "cancel", "beginLoad", "stageFile", "finishPart", "commitLoad",
     "abortLoad", "listLoads", "openSnapshot", "scanSnapshot", "closeSnapshot", "splitSnapshot",
+    "forgetBatch", "forgetBatches",
 )  # fmt: skip
 
 

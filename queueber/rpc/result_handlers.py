@@ -1,5 +1,6 @@
 """The methods about receipts of batches and the log of results."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from queueber.rpc.calls import Answer, QueueMethods, answer_with, call, respond_with
@@ -26,6 +27,19 @@ class ResultMethods(QueueMethods):
         batches, more = self._service.results.list_batches(self._queue, params.before, params.limit)
         write_batches(context.results, batches, more)
         self._count(context)
+
+    @call
+    def forgetBatch_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        forgotten = self._service.results.forget_batch(self._queue, context.params.batch)
+        return answer_with(context, "forgotten", forgotten)
+
+    @call
+    def forgetBatches_context(self, context: Any) -> Answer:  # noqa: N802  the schema's name
+        asked = context.params
+        done = self._service.results.forget_batches(
+            self._queue, asked.unchangedForMs, asked.after, asked.limit
+        )
+        return _answer_with_slice(context, done)
 
     @call
     async def readResults_context(self, context: Any) -> None:  # noqa: N802  the schema's name
@@ -69,3 +83,7 @@ class ResultMethods(QueueMethods):
             context.results.init("log"), self._service.results.results_stats(self._queue)
         )
         self._count(context)
+
+
+async def _answer_with_slice(context: Any, done: Awaitable[tuple[int, int]]) -> None:
+    context.results.forgotten, context.results.next = await done

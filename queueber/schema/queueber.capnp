@@ -177,6 +177,15 @@ interface Queue {
   listBatches @35 (before :UInt32, limit :UInt32) -> (batches :List(BatchInfo), more :Bool);
   # The batches that are remembered, newest first, starting with the one before number `before` (0:
   # with the newest).
+
+  forgetBatch @36 (batch :Text) -> (forgotten :Bool);
+  # False if there is no such batch; an error if it has live items, or a load adds to it.
+
+  forgetBatches @37 (unchangedForMs :UInt64, after :UInt32, limit :UInt32)
+      -> (forgotten :UInt32, next :UInt32);
+  # Of up to `limit` batches (0: as many as the server allows) after number `after`, oldest first:
+  # forget those without live items that did not change for so long. Repeat it with `next` as
+  # `after`, until `next` is 0.
 }
 
 interface Service extends(Queue) {
@@ -313,6 +322,8 @@ struct QueueSettings {
   concurrencyMax @14 :UInt32;  # items that are leased at once; 0: no limit
   rateItems @15 :UInt32;       # items that may be leased in `rateMs`; 0: no limit
   rateMs @16 :UInt64;          # 0: a second
+  batchesMax @17 :UInt64 = 10000000;  # batches that the queue remembers; 0: no limit
+  batchKeepMs @18 :UInt64 = 604800000;  # how long it remembers a batch after its end
 }
 
 struct QueueStats {

@@ -32,6 +32,8 @@ struct QueueRecord {
   concurrencyMax @17 :UInt32;
   rateItems @18 :UInt32;       # in rateMs; 0: no limit
   rateMs @19 :UInt64;          # 0: a second
+  batchesMax @20 :UInt64 = 10000000;
+  batchKeepMs @21 :UInt64 = 604800000;
 }
 
 struct QueueCounters {

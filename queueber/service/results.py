@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
 from queueber.engine.log import reader_offset
-from queueber.engine.queue.queue_state import live_view
+from queueber.engine.queue.queue_state import QueueTx, live_view
 from queueber.engine.queue.results import ack_results, drop_reader, results_of, results_stats
-from queueber.limits import BATCHES_LIST_MAX, READ_ITEMS_MAX
+from queueber.limits import BATCHES_LIST_MAX, FORGET_BATCHES_MAX, READ_ITEMS_MAX
 from queueber.model import ALL_COLUMNS, BatchInfo, Column, LogStats, Receipt
 from queueber.model import Results as FoundResults
 from queueber.service.session import QueueHandle
@@ -16,6 +16,14 @@ from queueber.service.validate.items import check_batch, check_reader
 from queueber.service.waiting import Look, keep_looking
 
 T = TypeVar("T")
+
+
+def _forget(tx: QueueTx, batch: str) -> bool:
+    return tx.queue.batches.forget(tx, batch)
+
+
+def _forget_some(tx: QueueTx, unchanged_for_ms: int, after: int, limit: int) -> tuple[int, int]:
+    return tx.queue.batches.forget_some(tx, unchanged_for_ms, after, limit)
 
 
 class Results:
@@ -48,6 +56,19 @@ class Results:
             return found, found.complete
 
         return self._wait_for(queue, batch, look, wait_ms)
+
+    def forget_batch(self, queue: QueueHandle, batch: str) -> Awaitable[bool]:
+        """Whether there was such a batch; it is forgotten now."""
+        check_batch(batch)
+        return self._shell.write(queue, _forget, batch, event="batch_forgotten")
+
+    def forget_batches(
+        self, queue: QueueHandle, unchanged_for_ms: int, after: int, limit: int
+    ) -> Awaitable[tuple[int, int]]:
+        """A slice of the batches that ended so long ago: how many, and after which one to go on."""
+        limit = min(limit, FORGET_BATCHES_MAX) or FORGET_BATCHES_MAX
+        asked = (unchanged_for_ms, after, limit)
+        return self._shell.write(queue, _forget_some, *asked, event="batches_forgotten")
 
     # --- the log ----------------------------------------------------------------------------------
 

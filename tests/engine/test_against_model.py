@@ -19,7 +19,7 @@ from queueber.engine.open import open_engine
 from queueber.engine.queue.peek import look
 from queueber.engine.queue.queue_state import QueueState, View
 from queueber.engine.queue.results import results_of
-from queueber.errors import Aborted, NotFound
+from queueber.errors import Aborted, FailedPrecondition, NotFound
 from queueber.ids import IdSource, made_at_ms
 from queueber.limits import MIB
 from queueber.model import (
@@ -51,6 +51,8 @@ from tests.support.operations import (
     drop_reader,
     extend,
     fail,
+    forget_batch,
+    forget_batches,
     held_by,
     live_view,
     pause,
@@ -74,7 +76,12 @@ from tests.support.reference_model import TOTALS, ModelQueue
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = QueueSettings(attempts_max=3, backoff_ms=(20, 60), dedup_window_ms=300)
+SETTINGS = QueueSettings(
+    attempts_max=3,
+    backoff_ms=(20, 60),
+    dedup_window_ms=300,
+    batch_keep_ms=model_module.BATCH_KEEP_MS,
+)
 LENIENT = replace(SETTINGS, attempts_max=0, isolation=False)
 NAMES = ("default", "other")
 BATCHES = ("red", "green")
@@ -89,6 +96,7 @@ OUTCOMES = ("remove", "remove_whole", "complete", "complete_whole", "fail", "fai
 OPERATIONS = (
     "connection_is_lost", "connection_is_lost", "answer_is_not_delivered", "cancel", "purge",
     "redrive_chosen", "redrive_slice", "pause_or_resume", "acknowledge_or_drop", "set_caps",
+    "forget_batch",
 )  # fmt: skip
 name_of_queue = st.sampled_from(NAMES)
 few = st.integers(1, 6)
@@ -138,7 +146,6 @@ class EngineAgainstModel(RouteRules):
         )
         kept = "queueber.engine.records."
         self.patch.setattr(kept + "producers.PRODUCER_KEEP_MS", model_module.PRODUCER_KEEP_MS)
-        self.patch.setattr(kept + "batches.BATCH_KEEP_MS", model_module.BATCH_KEEP_MS)
         for module in ("records.producers", "integrity.records"):
             name = f"queueber.engine.{module}.PRODUCER_ANSWERS_KEPT"
             self.patch.setattr(name, model_module.ANSWERS_KEPT)
@@ -402,6 +409,28 @@ class EngineAgainstModel(RouteRules):
         assert (purged, more) == (len(expected), len(of_state) > len(expected))
         if expected:
             model.cancel(expected, self.now_ms, "purged")
+
+    def forget_batch(self, name: str, data: st.DataObject) -> None:
+        model, queue = self.models[name], self.queue(name)
+        if data.draw(st.booleans()):
+            unchanged_for_ms = data.draw(st.sampled_from([0, 30]))
+            after, forgotten = 0, 0
+            while True:
+                some, after = forget_batches(
+                    self.engine, queue, unchanged_for_ms, after, 1, self.now_ms
+                )
+                forgotten += some
+                if not after:
+                    break
+            assert forgotten == model.forget_batches(unchanged_for_ms, self.now_ms)
+            return
+        batch = data.draw(st.sampled_from(BATCHES))
+        expected = model.forget_batch(batch)
+        if expected is None:
+            with pytest.raises(FailedPrecondition, match="it can be forgotten when it has neither"):
+                forget_batch(self.engine, queue, batch, self.now_ms)
+        else:
+            assert forget_batch(self.engine, queue, batch, self.now_ms) == expected
 
     def redrive_chosen(self, name: str, data: st.DataObject) -> None:
         model = self.models[name]

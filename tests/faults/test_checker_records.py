@@ -82,6 +82,36 @@ def test_batch_whose_receipt_was_read_is_known(teller: Teller) -> None:
     assert teller.rules(FinalState(unknown_batches=["x"])) == {"receipt"}
 
 
+def test_batch_that_was_forgotten_begins_anew(batch: Teller) -> None:
+    final = replace(receipts(RECEIPT), receipts={}, unknown_batches=["x"])
+    batch.call(8, "forget_batch", {"batch": "x"}, {"forgotten": False})
+    assert batch.rules(final) == {"receipt"}
+    batch.call(9, "forget_batch", {"batch": "x"}, {"forgotten": True})
+    assert batch.rules(final) == set()
+
+
+def test_receipt_may_be_lower_after_the_batch_was_forgotten(teller: Teller) -> None:
+    teller.add(0, "a", batch="x")
+    receipt_call(teller, 5, FoundReceipt(1, 1, 0, 0, complete=True))
+    receipt_call(teller, 10, FoundReceipt(0, 0, 0, 0, complete=True))
+    rules = teller.rules(FinalState())
+    assert {"receipt", "receipt went back"} <= rules
+
+    teller.call(7, "forget_batch", {"batch": "x"}, {"forgotten": True})
+
+    assert not {"receipt", "receipt went back"} & teller.rules(FinalState())
+
+
+def test_batch_with_a_live_item_is_not_forgotten(teller: Teller) -> None:
+    teller.add(0, "a", batch="x")
+    teller.call(7, "forget_batch", {"batch": "x"}, {"forgotten": True})
+    assert "forgotten too early" not in teller.rules(FinalState())
+
+    teller.poll(10, "lease", "a")
+
+    assert "forgotten too early" in teller.rules(FinalState())
+
+
 def receipt_call(teller: Teller, at_ms: float, found: FoundReceipt) -> None:
     told = {name: getattr(found, name) for name in ("added", "done", "dead", "live", "complete")}
     teller.call(at_ms, "receipt", {"batch": "x"}, told)

@@ -13,7 +13,9 @@ from queueber.limits import (
     ATTRIBUTES_BYTES_MAX,
     ATTRIBUTES_MAX,
     BACKOFF_STEPS_MAX,
+    BATCH_KEEP_MS_MAX,
     BATCH_NAME_BYTES_MAX,
+    BATCH_NUMBER_MAX,
     CAP_ITEMS_MAX,
     CLIENT_NAME_BYTES_MAX,
     CONTENT_TYPE_BYTES_MAX,
@@ -153,6 +155,8 @@ settings: dict[str, Rule] = {
     "settings.concurrencyMax": upto(CAP_ITEMS_MAX),
     "settings.rateItems": upto(CAP_ITEMS_MAX),
     "settings.rateMs": upto(RATE_MS_MAX),
+    "settings.batchesMax": upto(BATCH_NUMBER_MAX),
+    "settings.batchKeepMs": upto(BATCH_KEEP_MS_MAX),
 }
 new_item = {
     "contents": b"x",
@@ -388,6 +392,11 @@ METHODS: dict[str, Method] = {
     "listLoads": Method(),
     "listLeases": Method({}, {"after": Limit(ID, bytes(17)), "limit": a_page}),
     "listBatches": Method({}, {"before": Any_(U32), "limit": a_page}),
+    "forgetBatch": Method({"batch": "b"}, {"batch": a_batch}),
+    "forgetBatches": Method(
+        {"unchangedForMs": U64},
+        {"unchangedForMs": Any_(U64), "after": Any_(U32), "limit": a_page},
+    ),
     "openSnapshot": Method(),
     "scanSnapshot": Method(
         {"req": {"snapshot": ID}},

@@ -224,6 +224,17 @@ def purge(
     return run(engine, queue, now_ms, purge_module.purge, state, limit)
 
 
+def forget_batch(engine: Engine, queue: QueueState, name: str, now_ms: int) -> bool:
+    return run(engine, queue, now_ms, queue.batches.forget, name)
+
+
+def forget_batches(
+    engine: Engine, queue: QueueState, unchanged_for_ms: int, after: int, limit: int, now_ms: int
+) -> tuple[int, int]:
+    asked = (unchanged_for_ms, after, limit)
+    return run(engine, queue, now_ms, queue.batches.forget_some, *asked)
+
+
 def redrive(engine: Engine, queue: QueueState, ids: Sequence[bytes], now_ms: int) -> int:
     return run(engine, queue, now_ms, redrive_module.redrive, ids)
 

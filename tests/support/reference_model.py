@@ -487,6 +487,35 @@ class ModelQueue:
         if not batch.live and not batch.loads and not batch.forget_at_ms:
             batch.forget_at_ms = now_ms + BATCH_KEEP_MS
 
+    def forget_batch(self, name: str) -> bool | None:
+        """None: it is refused, because the batch has live items or a load adds to it."""
+        batch = self.batches.get(name)
+        if batch is None:
+            return False
+        if batch.live or batch.loads:
+            return None
+        self._drop_batch(name)
+        return True
+
+    def forget_batches(self, unchanged_for_ms: int, now_ms: int) -> int:
+        old = [
+            name
+            for name, batch in self.batches.items()
+            if not batch.live
+            and not batch.loads
+            and now_ms - batch.changed_at_ms >= unchanged_for_ms
+        ]
+        for name in old:
+            self._drop_batch(name)
+        return len(old)
+
+    def _drop_batch(self, name: str) -> None:
+        """Its dead letters belong to no batch, also not to a later one of the same name."""
+        del self.batches[name]
+        for item in self.items.values():
+            if item.batch == name:
+                item.batch = ""
+
     # --- operating --------------------------------------------------------------------------------
 
     def cancel(self, ids: Sequence[bytes], now_ms: int, change: str = "cancelled") -> list[bool]:
@@ -572,7 +601,7 @@ class ModelQueue:
         else:
             batch.forget_at_ms = batch.changed_at_ms + BATCH_KEEP_MS
             if batch.forget_at_ms <= now_ms:
-                del self.batches[name]
+                self._drop_batch(name)
 
     def _look_at_load(self, name: str, now_ms: int) -> None:
         load = self.loads[name]

@@ -72,8 +72,9 @@ def batches(target: Target, limit: int) -> None:
       queueber batches -q images
       queueber batches -q images --json | jq 'select(.complete | not).batch'
 
-    For each: how many items were added, are done, dead and live. A batch is remembered for 7 days
-    after its end. With --json each batch is an object with the fields of 'receipt' and "number".
+    For each: how many items were added, are done, dead and live. A batch is remembered for a while
+    after its end: 7 days, unless 'queues configure --batch-keep' says otherwise. With --json each
+    batch is an object with the fields of 'receipt' and "number".
     """
     with target.open_queue() as queue:
         listed = list(_batches(queue, limit))

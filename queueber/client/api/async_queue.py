@@ -231,6 +231,15 @@ class AsyncQueue:
         """The batches that the queue remembers with their receipts, newest first."""
         return await wait_for_async(self._calls.results.list_batches(limit, before))
 
+    async def forget_batch(self, batch: str) -> bool:
+        """Forget a complete batch now, with its receipt; False if the queue knows none of that
+        name. `FailedPrecondition` while it has live items."""
+        return await wait_for_async(self._calls.results.forget_batch(batch))
+
+    async def forget_batches(self, *, unchanged_for: Seconds) -> int:
+        """Forget all complete batches that did not change for so long; returns how many."""
+        return await wait_for_async(self._calls.results.forget_batches(unchanged_for))
+
     async def open_snapshot(self) -> AsyncSnapshot:
         """The queue as it is now, to be read while others go on; see `AsyncSnapshot`."""
         return AsyncSnapshot(self._calls, await wait_for_async(self._calls.snapshots.open()))

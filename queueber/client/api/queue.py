@@ -228,6 +228,15 @@ class Queue:
         """The batches that the queue remembers with their receipts, newest first."""
         return wait_for(self._calls.results.list_batches(limit, before))
 
+    def forget_batch(self, batch: str) -> bool:
+        """Forget a complete batch now, with its receipt; False if the queue knows none of that
+        name. `FailedPrecondition` while it has live items."""
+        return wait_for(self._calls.results.forget_batch(batch))
+
+    def forget_batches(self, *, unchanged_for: Seconds) -> int:
+        """Forget all complete batches that did not change for so long; returns how many."""
+        return wait_for(self._calls.results.forget_batches(unchanged_for))
+
     def open_snapshot(self) -> Snapshot:
         """The queue as it is now, to be read while others go on; see `Snapshot`."""
         return Snapshot(self._calls, wait_for(self._calls.snapshots.open()))

@@ -9,6 +9,8 @@ from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTEMPTS_CEILING,
     BACKOFF_STEPS_MAX,
+    BATCH_KEEP_MS_MAX,
+    BATCH_NUMBER_MAX,
     CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
@@ -63,6 +65,10 @@ class SettingsArguments(TypedDict, total=False):
     """Most items that are leased at once; 0: no limit."""
     rate: Rate | None
     """So many items in so many seconds, as in `(100, 60)`; None: no limit."""
+    batches_max: int
+    """Batches that the queue remembers; 0: no limit. 10 million."""
+    batch_keep: Seconds
+    """How long it remembers a batch after its end: 7 days."""
 
 
 def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
@@ -76,12 +82,10 @@ def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
         elif field in _DURATIONS:
             wire_field, limit_ms = _DURATIONS[field]
             changed[wire_field] = to_ms(field, value, limit_ms)
-        elif field == "lease":
-            changed["lease_ms"] = to_some_ms(field, value, LEASE_MS_MAX)
-        elif field == "attempts_max":
-            changed[field] = to_number(field, value, limit=ATTEMPTS_CEILING)
-        elif field == "concurrency_max":
-            changed[field] = to_number(field, value, limit=CAP_ITEMS_MAX)
+        elif field in _SOME_TIME:
+            changed[f"{field}_ms"] = to_some_ms(field, value, _SOME_TIME[field])
+        elif field in _LIMITED:
+            changed[field] = to_number(field, value, limit=_LIMITED[field])
         elif field == "rate":
             changed["rate_items"], changed["rate_ms"] = _to_rate(field, value)
         elif field == "isolation":
@@ -96,6 +100,12 @@ def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
 
 
 _NUMBERS = ("items_max", "bytes_max", "item_bytes_max", "result_bytes_max")
+_LIMITED = {
+    "attempts_max": ATTEMPTS_CEILING,
+    "batches_max": BATCH_NUMBER_MAX,
+    "concurrency_max": CAP_ITEMS_MAX,
+}
+_SOME_TIME = {"lease": LEASE_MS_MAX, "batch_keep": BATCH_KEEP_MS_MAX}
 _DURATIONS = {
     "dedup_window": ("dedup_window_ms", DEDUP_WINDOW_MS_MAX),
     "result_age": ("result_age_ms", RESULT_AGE_MS_MAX),

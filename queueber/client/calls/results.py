@@ -11,7 +11,13 @@ from queueber.client.arguments import values
 from queueber.client.arguments.values import Columns, Seconds
 from queueber.client.transport.remote_queue import RemoteQueue
 from queueber.errors import InvalidArgument
-from queueber.limits import BATCH_NUMBER_MAX, BATCHES_LIST_MAX, READ_ITEMS_MAX, SECOND_MS
+from queueber.limits import (
+    BATCH_KEEP_MS_MAX,
+    BATCH_NUMBER_MAX,
+    BATCHES_LIST_MAX,
+    READ_ITEMS_MAX,
+    SECOND_MS,
+)
 from queueber.model import BatchInfo, LogStats, Receipt, ResultColumns
 from queueber.wire.results import read_batches, read_log_stats, read_receipt, read_results
 
@@ -62,7 +68,7 @@ class BatchPage:
 
 
 class ResultCalls:
-    """All but `drop_reader` are safe to repeat."""
+    """All but `drop_reader` and `forget_batch` are safe to repeat."""
 
     def __init__(self, queue: RemoteQueue) -> None:
         self._queue = queue
@@ -80,6 +86,29 @@ class ResultCalls:
             values.to_number("limit", limit, least=1, limit=BATCHES_LIST_MAX),
         )
         return self._queue.ask(send, _read_batches)
+
+    def forget_batch(self, batch: str) -> "Future[bool]":
+        # Not safe to repeat: the second time the answer would be False.
+        return self._queue.ask(
+            methodcaller("forgetBatch", values.to_batch(batch)),
+            lambda response: bool(response.forgotten),
+            is_repeatable=False,
+        )
+
+    def forget_batches(self, unchanged_for: Seconds) -> "Future[int]":
+        unchanged_ms = values.to_ms("unchanged_for", unchanged_for, BATCH_KEEP_MS_MAX)
+        return self._queue.connection.submit(partial(self._forget_batches, unchanged_ms))
+
+    async def _forget_batches(self, unchanged_ms: int) -> int:
+        """Slice by slice from the oldest on. One that was forgotten is not counted twice, but one
+        whose answer was lost is not counted."""
+        forgotten = after = 0
+        while True:
+            send = methodcaller("forgetBatches", unchanged_ms, after, 0)
+            response = await self._call(send, 0)
+            forgotten, after = forgotten + int(response.forgotten), int(response.next)
+            if not after:
+                return forgotten
 
     def wait_for_batch(self, batch: str, timeout: Seconds | None) -> "Future[Receipt]":
         timeout_ms = None if timeout is None else values.to_ms("timeout", timeout)

@@ -151,12 +151,33 @@ class BatchRecord:
     def live(self) -> int:
         return self.added - self.done - self.dead
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has no live items, and no load brings some."""
+        return self.live == 0 and not self.loads
+
 
 _BATCH = struct.Struct(f">3Q {DIGEST_BYTES}s {DIGEST_BYTES}s {DIGEST_BYTES}s 3Q")
+_ALL_DONE = struct.Struct(f">Q {DIGEST_BYTES}s 2Q")
+_IS_ALL_DONE = 1 << 63
+"""A bit of the first number, which counts the added items and never gets that large."""
 BATCH_NUMBER_BYTES = 4
 
 
 def encode_batch(record: BatchRecord) -> bytes:
+    """A batch whose items are all done has a short form: most batches are that for days."""
+    if (
+        record.done == record.added
+        and record.done_digest == record.added_digest
+        and not (record.dead or record.dead_digest or record.loads)
+    ):
+        short = _ALL_DONE.pack(
+            record.added | _IS_ALL_DONE,
+            record.added_digest.to_bytes(DIGEST_BYTES),
+            record.changed_at_ms,
+            record.forget_at_ms,
+        )
+        return short + record.name.encode()
     fixed = _BATCH.pack(
         record.added,
         record.done,
@@ -172,6 +193,12 @@ def encode_batch(record: BatchRecord) -> bytes:
 
 
 def decode_batch(value: bytes) -> BatchRecord:
+    """Raises `struct.error` if the value is too short."""
+    if value[:1] >= b"\x80":
+        marked, digest, changed, forget = _ALL_DONE.unpack_from(value)
+        name, added = value[_ALL_DONE.size :].decode(), marked ^ _IS_ALL_DONE
+        sum_of_ids = int.from_bytes(digest)
+        return BatchRecord(name, added, added, 0, sum_of_ids, sum_of_ids, 0, changed, forget)
     added, done, dead, added_d, done_d, dead_d, changed, forget, loads = _BATCH.unpack_from(value)
     return BatchRecord(
         value[_BATCH.size :].decode(),

@@ -10,15 +10,15 @@ from typing import Any
 
 from queueber.db.families import Family
 from queueber.db.records import remembered as codec
-from queueber.db.records.keys import DIGEST_BYTES, text_digest
+from queueber.db.records.keys import DIGEST_BYTES, prefix_end, text_digest
 from queueber.db.records.remembered import BatchRecord
 from queueber.db.records.runs import Run, mark_batch
 from queueber.db.store.contract import Entries, Reads
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.records.retention import Retention
-from queueber.errors import NotFound, ResourceExhausted, invariant
+from queueber.errors import FailedPrecondition, NotFound, ResourceExhausted, invariant
 from queueber.ids import ItemId
-from queueber.limits import BATCH_KEEP_MS, BATCHES_MAX, ID_BYTES
+from queueber.limits import BATCH_NUMBER_MAX, ID_BYTES
 from queueber.model import BatchInfo, Receipt
 
 Changed = dict[int, BatchRecord | None]
@@ -92,11 +92,18 @@ class Batches:
         number = self._number_in(tx, name)
         if number is not None:
             return number
-        counters = tx.counters
-        if counters.batches >= BATCHES_MAX:
+        counters, settings = tx.counters, tx.queue.settings
+        if settings.batches_max and counters.batches >= settings.batches_max:
             raise ResourceExhausted(
-                f"queue {self._queue_name!r} remembers {BATCHES_MAX} batches, the limit; complete "
-                f"ones are forgotten {BATCH_KEEP_MS // 1000} s after their end"
+                f"queue {self._queue_name!r} remembers {counters.batches} batches, and the limit "
+                f"(batches_max) is {settings.batches_max}; complete ones are forgotten "
+                f"{settings.batch_keep_ms // 1000} s after their end (batch_keep), or by "
+                "forget_batches"
+            )
+        if counters.last_batch >= BATCH_NUMBER_MAX:
+            raise ResourceExhausted(
+                f"queue {self._queue_name!r} has had {BATCH_NUMBER_MAX} batches, and has no number "
+                "for another; use a new queue"
             )
         counters.batches += 1
         counters.last_batch += 1
@@ -105,6 +112,45 @@ class Batches:
         tx.batch.put(Family.BATCH_NAMES, name_key, codec.batch_number_part(number))
         self._changed_in(tx)[number] = BatchRecord(name)
         return number
+
+    def forget(self, tx: Transaction[Any], name: str) -> bool:
+        """Forget a batch that has ended; False if there is none of that name."""
+        number = self._number_in(tx, name)
+        if number is None:
+            return False
+        record = self._record(tx, number)
+        if not record.has_ended:
+            raise FailedPrecondition(
+                f"batch: {name!r} of queue {self._queue_name!r} has {record.live} live items and "
+                f"{record.loads} loads under way; it can be forgotten when it has neither"
+            )
+        self._forget_now(tx, number, record)
+        return True
+
+    def forget_some(
+        self, tx: Transaction[Any], unchanged_for_ms: int, after: int, limit: int
+    ) -> tuple[int, int]:
+        """Look at up to `limit` batches after number `after`, and forget those that have ended and
+        did not change for so long. How many they were, and after which number to go on; 0: none is
+        left."""
+        if after >= tx.counters.last_batch:
+            return 0, 0
+        start = self._prefix + codec.batch_number_part(after + 1)
+        entries = self._reads.scan(Family.BATCHES, start, prefix_end(self._prefix), limit)
+        forgotten = 0
+        for key, stored in entries:
+            record = codec.decode_batch(stored)
+            if record.has_ended and tx.now_ms - record.changed_at_ms >= unchanged_for_ms:
+                self._forget_now(tx, int.from_bytes(key[len(self._prefix) :]), record)
+                forgotten += 1
+        last = int.from_bytes(entries[-1][0][len(self._prefix) :]) if entries else 0
+        return forgotten, last if len(entries) == limit else 0
+
+    def _forget_now(self, tx: Transaction[Any], number: int, record: BatchRecord) -> None:
+        """Forget a batch that has ended before its time has come."""
+        self._retention.cancel(tx, record.forget_at_ms, batch_reference(number))
+        self._changed_in(tx)[number] = record
+        self._drop(tx, number)
 
     def hold(self, tx: Transaction[Any], name: str) -> int:
         """As `open`, for a load: the batch is not complete before `let_go`."""
@@ -195,14 +241,14 @@ class Batches:
 
     def _note_finished(self, records: Changed) -> None:
         for record in records.values():
-            if record is not None and record.live == 0 and not record.loads:
+            if record is not None and record.has_ended:
                 self.finished.add(record.name)
 
     def _touch(self, tx: Transaction[Any], number: int, record: BatchRecord) -> None:
         """Set the time of the last change, and schedule a batch that has ended to be forgotten."""
         record.changed_at_ms = tx.now_ms
-        if record.live == 0 and not record.loads and not record.forget_at_ms:
-            record.forget_at_ms = tx.now_ms + BATCH_KEEP_MS
+        if record.has_ended and not record.forget_at_ms:
+            record.forget_at_ms = tx.now_ms + tx.queue.settings.batch_keep_ms
             reference = batch_reference(number)
             self._retention.remember(tx, record.forget_at_ms, reference, codec.FORGET_BATCH)
 
@@ -219,8 +265,8 @@ class Batches:
         number = int.from_bytes(reference[: codec.BATCH_NUMBER_BYTES])
         # With the changes of this transaction: it may just have dropped a load that held the batch.
         record = self._record(tx, number)
-        keep_until_ms = record.changed_at_ms + BATCH_KEEP_MS
-        if record.live or record.loads:
+        keep_until_ms = record.changed_at_ms + tx.queue.settings.batch_keep_ms
+        if not record.has_ended:
             # Items were added after its end. When it ends again, it gets a new entry.
             record.forget_at_ms = 0
         elif keep_until_ms > tx.now_ms:
@@ -236,7 +282,7 @@ class Batches:
         if number is None:
             raise NotFound(
                 f"batch: queue {self._queue_name!r} knows no batch {name!r}; it begins with its "
-                f"first add, and is forgotten {BATCH_KEEP_MS // 1000} s after its end"
+                "first add, and is forgotten a while after its end (batch_keep), or by a call"
             )
         stored = self._reads.get(Family.BATCHES, self._prefix + codec.batch_number_part(number))
         return _receipt(codec.decode_batch(stored or b""))
@@ -285,7 +331,7 @@ def _receipt(record: BatchRecord) -> Receipt:
         added_digest=record.added_digest.to_bytes(DIGEST_BYTES),
         done_digest=record.done_digest.to_bytes(DIGEST_BYTES),
         dead_digest=record.dead_digest.to_bytes(DIGEST_BYTES),
-        complete=record.live == 0 and not record.loads and record.added_digest == ended_digest,
+        complete=record.has_ended and record.added_digest == ended_digest,
     )
 
 

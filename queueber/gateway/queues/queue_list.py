@@ -15,6 +15,8 @@ from queueber.gateway.routes import Answer, NoQuery, Route
 from queueber.limits import (
     ATTEMPTS_CEILING,
     BACKOFF_STEPS_MAX,
+    BATCH_KEEP_MS_MAX,
+    BATCH_NUMBER_MAX,
     CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
@@ -38,6 +40,8 @@ _Factor = Annotated[float, Meta(ge=1, le=100)]
 _Jitter = Annotated[float, Meta(ge=0, le=1)]
 _Window = Annotated[int, Meta(ge=0, le=DEDUP_WINDOW_MS_MAX)]
 _ResultAge = Annotated[int, Meta(ge=0, le=RESULT_AGE_MS_MAX)]
+_Batches = Annotated[int, Meta(ge=0, le=BATCH_NUMBER_MAX)]
+_BatchKeep = Annotated[int, Meta(ge=1, le=BATCH_KEEP_MS_MAX)]
 _ItemBytes = Annotated[
     int, Meta(ge=0, le=MESSAGE_BYTES_CEILING - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES)
 ]
@@ -66,6 +70,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     concurrency_max: _CapItems = 0
     rate_items: _CapItems = 0
     rate_ms: _RateMs = 0
+    batches_max: _Batches = _DEFAULTS.batches_max
+    batch_keep_ms: _BatchKeep = _DEFAULTS.batch_keep_ms
 
 
 class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,6 +94,8 @@ class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
     concurrency_max: _CapItems | UnsetType = UNSET
     rate_items: _CapItems | UnsetType = UNSET
     rate_ms: _RateMs | UnsetType = UNSET
+    batches_max: _Batches | UnsetType = UNSET
+    batch_keep_ms: _BatchKeep | UnsetType = UNSET
 
 
 class QueueAnswer(msgspec.Struct):

@@ -6,6 +6,8 @@ from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTEMPTS_CEILING,
     BACKOFF_STEPS_MAX,
+    BATCH_KEEP_MS_MAX,
+    BATCH_NUMBER_MAX,
     CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
@@ -28,6 +30,8 @@ def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
     check_range("attemptsMax", s.attempts_max, 0, ATTEMPTS_CEILING)
     check_range("dedupWindowMs", s.dedup_window_ms, 0, DEDUP_WINDOW_MS_MAX)
     check_range("resultAgeMs", s.result_age_ms, 0, RESULT_AGE_MS_MAX)
+    check_range("batchesMax", s.batches_max, 0, BATCH_NUMBER_MAX)
+    check_range("batchKeepMs", s.batch_keep_ms, 1, BATCH_KEEP_MS_MAX)
     _check_backoff(s)
     check_range("concurrencyMax", s.concurrency_max, 0, CAP_ITEMS_MAX)
     check_range("rateItems", s.rate_items, 0, CAP_ITEMS_MAX)

@@ -198,6 +198,8 @@ def test_queues_show_tells_the_settings(cli: Cli, client: queueber.Client) -> No
         "result bytes, limit": "none",
         "leased at once, limit": "none",
         "rate, limit": "none",
+        "batches, limit": "10,000,000",
+        "batches kept for": "7 d",
     }
     assert json.loads(as_json.stdout)["leaseMs"] == 90_000
     assert (unknown.code, unknown.stdout) == (4, "")

@@ -5,6 +5,7 @@ with the upgrade.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from queueber.db.records.blocks import (
     Block,
@@ -30,6 +31,7 @@ from queueber.db.records.runs import (
     make_run,
 )
 from queueber.ids import ItemId
+from queueber.limits import BATCH_KEEP_MS, BATCHES_MAX
 from queueber.model import QueueSettings
 from tests.support.entries import PLAIN_MARK, plain_run
 
@@ -83,12 +85,20 @@ GOLDEN_QUEUE_WITHOUT_CAPS = """
     0700000000000000
 """
 # The same with caps.
-GOLDEN_QUEUE = """
+GOLDEN_QUEUE_WITH_CAPS = """
     0000000016000000 0000000010000200 0068e5cf8b010000 0100000000000000 0200000000000000
     0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
     0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
     6052e6cf8b010000 0d0000000e000000 0f00000000000000 050000003a000000 0500000015000000
     6f72646572730000 0600000000000000 0700000000000000
+"""
+# The same with limits of batches.
+GOLDEN_QUEUE = """
+    0000000018000000 0000000012000200 0068e5cf8b010000 0100000000000000 0200000000000000
+    0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
+    0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
+    6052e6cf8b010000 0d0000000e000000 0f00000000000000 9096980000000000 11840c2400000000
+    050000003a000000 0500000015000000 6f72646572730000 0600000000000000 0700000000000000
 """
 GOLDEN_ATTRIBUTES = "0001 61 0000 0002 c3b6 0003 78797a"
 
@@ -99,6 +109,7 @@ SINGLE = plain_run(ID_1, 13)
 RUN = make_run(ID_2, 0x0102, 3, 0x0200, 0x01020304, encode_mark(MARK))
 LEFTOVER = Leftover(0x01020304, 0x05060708, 0x8005)
 LEASE = (NOW_MS + 60_000, GOLDEN_HELD)
+WITHOUT_BATCHES: dict[str, Any] = {"batches_max": BATCHES_MAX, "batch_keep_ms": BATCH_KEEP_MS}
 RECORD = (
     "orders",
     1_700_000_000_000,
@@ -119,6 +130,8 @@ RECORD = (
         concurrency_max=13,
         rate_items=14,
         rate_ms=15,
+        batches_max=16,
+        batch_keep_ms=17,
     ),
     1_700_000_060_000,
 )
@@ -175,5 +188,7 @@ def test_leases_and_queues_have_their_golden_bytes() -> None:
     assert decode_queue(bytes.fromhex(GOLDEN_QUEUE)) == RECORD
     without = replace(RECORD[2], concurrency_max=0, rate_items=0, rate_ms=0)
     assert decode_queue(bytes.fromhex(GOLDEN_QUEUE_WITHOUT_CAPS)) == (
-        *RECORD[:2], without, RECORD[3],
+        *RECORD[:2], replace(without, **WITHOUT_BATCHES), RECORD[3],
     )  # fmt: skip
+    earlier = replace(RECORD[2], **WITHOUT_BATCHES)
+    assert decode_queue(bytes.fromhex(GOLDEN_QUEUE_WITH_CAPS)) == (*RECORD[:2], earlier, RECORD[3])

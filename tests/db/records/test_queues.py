@@ -38,6 +38,8 @@ settings_of_any_kind = st.builds(
     concurrency_max=st.integers(0, (1 << 32) - 1),
     rate_items=st.integers(0, (1 << 32) - 1),
     rate_ms=numbers,
+    batches_max=numbers,
+    batch_keep_ms=numbers,
 )
 
 

@@ -189,11 +189,22 @@ def test_batch_has_its_golden_bytes() -> None:
     assert batch_number_part(0x01020304) == bytes.fromhex("01020304")
 
 
+def test_batch_whose_items_are_all_done_has_its_golden_bytes() -> None:
+    record = BatchRecord("nä", 6, 6, 0, 0xABC, 0xABC, 0, NOW_MS, NOW_MS + 1)
+    golden = bytes.fromhex(
+        "8000000000000006 00000000000000000000000000000abc"  # added, the digest of both
+        "0000018bcfe56800 0000018bcfe56801 6ec3a4"
+    )
+
+    assert encode_batch(record) == golden
+    assert decode_batch(golden) == record
+
+
 @given(
     record=st.builds(
         BatchRecord,
         name=texts,
-        added=numbers,
+        added=st.integers(0, (1 << 63) - 1),  # the highest bit says that all are done
         done=numbers,
         dead=numbers,
         added_digest=digests,

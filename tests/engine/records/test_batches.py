@@ -8,14 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queueber.db.families import Family
-from queueber.db.records.remembered import DIGEST_MODULUS, ids_digest
+from queueber.db.records.remembered import (
+    DIGEST_MODULUS,
+    BatchRecord,
+    decode_batch,
+    encode_batch,
+    ids_digest,
+)
 from queueber.engine.records.batches import batch_reference
-from queueber.errors import InvariantViolation, NotFound, ResourceExhausted
+from queueber.errors import FailedPrecondition, InvariantViolation, NotFound, ResourceExhausted
 from queueber.ids import ids_up_to, shifted
-from queueber.limits import BATCH_KEEP_MS
-from queueber.model import NewItems, Receipt
+from queueber.limits import BATCH_KEEP_MS, BATCH_NUMBER_MAX
+from queueber.model import NewItems, QueueSettings, Receipt
 from tests.engine.making import make_dead
-from tests.support.operations import batch_name, cancel, receipt
+from tests.support.operations import (
+    batch_name,
+    cancel,
+    configure_queue,
+    forget_batch,
+    forget_batches,
+    receipt,
+    redrive_first,
+)
 from tests.support.rig import Rig
 
 
@@ -201,20 +215,159 @@ def test_numbers_of_batches_are_never_used_again(rig: Rig) -> None:
     rig.assert_sound()
 
 
-def test_batches_past_the_limit_are_refused_and_change_nothing(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("queueber.engine.records.batches.BATCHES_MAX", 2)
+def test_batches_past_the_limit_are_refused_and_change_nothing(rig: Rig) -> None:
+    configure_queue(rig.engine, rig.queue.name, QueueSettings(batches_max=2), rig.now_ms)
     add_to(rig, "a")
     add_to(rig, "b")
     disk, memory = rig.dump(), rig.memory()
 
-    with pytest.raises(ResourceExhausted, match=r"'q' remembers 2 batches, the limit"):
+    with pytest.raises(ResourceExhausted, match=r"'q' remembers 2 batches, and the limit"):
         add_to(rig, "c")
 
     assert rig.dump() == disk
     assert rig.memory() == memory
     add_to(rig, "a")
+
+
+def test_queue_without_a_limit_of_batches_has_one_of_numbers(rig: Rig) -> None:
+    configure_queue(rig.engine, rig.queue.name, QueueSettings(batches_max=0), rig.now_ms)
+    rig.queue.counters.last_batch = BATCH_NUMBER_MAX - 1
+    add_to(rig, "last")
+    disk = rig.dump()
+
+    with pytest.raises(ResourceExhausted, match="has no number for another"):
+        add_to(rig, "one more")
+
+    assert rig.dump() == disk
+    assert add_to(rig, "last", 2)
+
+
+def test_batch_is_kept_as_long_as_the_setting_says(rig: Rig) -> None:
+    configure_queue(rig.engine, rig.queue.name, QueueSettings(batch_keep_ms=50), rig.now_ms)
+    finish(rig, "b", 2)
+
+    rig.now_ms += 49
+    rig.sweep_all()
+    assert rig.stats().batches == 1
+    configure_queue(rig.engine, rig.queue.name, QueueSettings(batch_keep_ms=80), rig.now_ms)
+    rig.now_ms += 1
+    rig.sweep_all()  # it is kept for longer
+    assert rig.stats().batches == 1
+    rig.now_ms += 30
+    rig.sweep_all()
+
+    assert rig.stats().batches == 0
+    rig.assert_sound()
+
+
+# --- the short form -------------------------------------------------------------------------------
+
+
+def test_batch_whose_items_are_all_done_is_stored_shortly(rig: Rig) -> None:
+    finish(rig, "b", 3)
+    told = receipt(rig.engine, rig.queue, "b")
+
+    (key,) = rig.keys(Family.BATCHES)
+    stored = rig.store.get(Family.BATCHES, key)
+    assert stored is not None
+    assert len(stored) == 40 + len("b")
+    assert (told.added, told.done, told.dead, told.complete) == (3, 3, 0, True)
+    assert told.added_digest == told.done_digest != bytes(16)
+    rig.assert_sound()
+
+    add_to(rig, "b")  # it goes on
+    assert receipt(rig.engine, rig.queue, "b").live == 1
+    rig.assert_sound()
+
+
+@given(
+    added=st.integers(0, 1 << 62),
+    dead=st.integers(0, 2),
+    loads=st.integers(0, 1),
+    sums=st.integers(0, DIGEST_MODULUS - 1),
+    at_ms=st.integers(0, 1 << 48),
+)
+def test_both_forms_are_read_as_they_were_written(
+    added: int, dead: int, loads: int, sums: int, at_ms: int
+) -> None:
+    done = max(0, added - dead)
+    record = BatchRecord(
+        "größe", done + dead, done, dead, sums, sums if not dead else 7, dead, at_ms, at_ms, loads
+    )
+
+    assert decode_batch(encode_batch(record)) == record
+
+
+# --- forgetting by a call -------------------------------------------------------------------------
+
+
+def finish(rig: Rig, batch: str, count: int = 1) -> None:
+    add_to(rig, batch, count)
+    polled = rig.poll(count)
+    assert all(rig.remove(polled.ids, polled.lease_id))
+
+
+def test_complete_batch_is_forgotten_when_told(rig: Rig) -> None:
+    finish(rig, "b")
+    finish(rig, "other")
+
+    assert forget_batch(rig.engine, rig.queue, "b", rig.now_ms)
+    assert not forget_batch(rig.engine, rig.queue, "b", rig.now_ms)
+
+    with pytest.raises(NotFound, match="knows no batch 'b'"):
+        receipt(rig.engine, rig.queue, "b")
+    assert rig.stats().batches == 1
+    rig.assert_sound()
+    add_to(rig, "b")
+    assert receipt(rig.engine, rig.queue, "b").added == 1
+    rig.now_ms += BATCH_KEEP_MS
+    rig.sweep_all()  # its old entry in `forget` is gone, too
+    assert receipt(rig.engine, rig.queue, "b").added == 1
+    rig.assert_sound()
+
+
+def test_batch_with_live_items_is_not_forgotten(rig: Rig) -> None:
+    add_to(rig, "b", 2)
+    disk, memory = rig.dump(), rig.memory()
+
+    with pytest.raises(FailedPrecondition, match="'b' of queue 'q' has 2 live items and 0 loads"):
+        forget_batch(rig.engine, rig.queue, "b", rig.now_ms)
+
+    assert rig.dump() == disk
+    assert rig.memory() == memory
+
+
+def test_dead_letter_of_a_forgotten_batch_belongs_to_no_later_one(rig: Rig) -> None:
+    make_dead(rig, NewItems([b"x"], batch="b"))
+    assert forget_batch(rig.engine, rig.queue, "b", rig.now_ms)
+    add_to(rig, "b")
+
+    assert redrive_first(rig.engine, rig.queue, 10, rig.now_ms) == (1, False)
+
+    told = receipt(rig.engine, rig.queue, "b")
+    assert (told.added, told.live) == (1, 1)
+    rig.assert_sound()
+
+
+def test_old_batches_are_forgotten_slice_by_slice(rig: Rig) -> None:
+    for name in "abc":
+        finish(rig, name)
+    add_to(rig, "live")
+    rig.now_ms += 100
+    finish(rig, "new")
+
+    forgotten, after, looked_at = 0, 0, 0
+    while True:
+        some, after = forget_batches(rig.engine, rig.queue, 100, after, 2, rig.now_ms)
+        forgotten, looked_at = forgotten + some, looked_at + 1
+        if not after:
+            break
+
+    assert (forgotten, looked_at) == (3, 3)
+    listed, _ = rig.queue.batches.page(100, 10)
+    assert [each.receipt.batch for each in listed] == ["new", "live"]
+    assert forget_batches(rig.engine, rig.queue, 0, BATCH_NUMBER_MAX, 2, rig.now_ms) == (0, 0)
+    rig.assert_sound()
 
 
 def test_item_of_a_batch_that_is_lost_is_a_broken_rule(rig: Rig) -> None:

@@ -16,6 +16,8 @@ const NUMBERS = [
   ["concurrency_max", "Leased at once, 0: no limit", 1],
   ["rate_items", "Rate, items, 0: no limit", 1],
   ["rate_ms", "Rate, in seconds, 0: one", 1000],
+  ["batches_max", "Most batches, 0: no limit", 1],
+  ["batch_keep_ms", "Complete batches are kept, seconds", 1000],
 ];
 
 export function settingsFields(settings) {

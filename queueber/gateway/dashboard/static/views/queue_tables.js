@@ -111,6 +111,8 @@ const SETTINGS = [
   ["dedup_window_ms", "Keys are remembered", duration],
   ["result_age_ms", "Results are kept", (ms) => (ms ? duration(ms) : "for good")],
   ["result_bytes_max", "Bytes of results, limit", (number) => (number ? bytes(number) : "none")],
+  ["batches_max", "Batches, limit", limit],
+  ["batch_keep_ms", "Complete batches are kept", duration],
   ["isolation", "Isolation", (is) => (is ? "on" : "off")],
   ["concurrency_max", "Leased at once, limit", limit],
   ["rate_items", "Rate, items", limit],
