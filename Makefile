@@ -4,14 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := dev,spark,http,grpc,auth,otel,backup,sql
+EXTRAS := dev,docs,spark,http,grpc,auth,otel,backup,sql
 BENCH_READY := $(VENV)/.bench-ready
 CONFORMANCE_READY := conformance/node_modules/.ready
 
 # Tests start hundreds of processes: each would compile every module that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance conformance-http2 screenshots audit check format lint types bench bench-quick bench-parts bench-spark clean
+.PHONY: help setup demo test test-long simulate faults faults-long faults-soak faults-crashes schemathesis conformance conformance-http2 screenshots docs docs-build audit check format lint types bench bench-quick bench-parts bench-spark clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +94,15 @@ conformance-http2: setup  ## Run h2spec, the public suite of HTTP/2, against the
 screenshots: setup  ## Take the pictures of docs/dashboard.md, in five minutes
 	$(BIN)/python -m scripts.screenshots
 
+# MkDocs would tell of its next version at every start.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
+
+docs: setup  ## Serve the documentation at http://127.0.0.1:8000, and show what you edit
+	$(MKDOCS) serve --strict --dev-addr 127.0.0.1:8000
+
+docs-build: setup  ## Build the documentation into site/; a broken link is an error
+	$(MKDOCS) build --strict
+
 audit: setup  ## Look up known vulnerabilities of the dependencies (needs the network)
 	@scripts/install-packages $(EXTRAS),audit
 	@$(BIN)/python scripts/audit.py
@@ -140,4 +149,4 @@ bench-spark: $(BENCH_READY)  ## Measure loads from Spark beside PostgreSQL's COP
 	$(BIN)/python -m bench.spark
 
 clean:  ## Remove the environment and all caches
-	rm -rf $(VENV) conformance/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .bench *.egg-info
+	rm -rf $(VENV) site conformance/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .bench *.egg-info

@@ -7,6 +7,8 @@ MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 
+# --- Queues and items -----------------------------------------------------------------------------
+
 ID_BYTES = 16
 
 QUEUE_NAME_CHARS_MAX = 128
@@ -47,6 +49,8 @@ that it gets no item that comes after the quarantined one."""
 OLDEST_FIRST_EVERY = 8
 """One lease in this many takes the items that have been ready longest, whatever their priority."""
 
+# --- What items carry, and names ------------------------------------------------------------------
+
 KEY_BYTES_MAX = 512
 ATTRIBUTES_MAX = 32
 """Most attributes of one item."""
@@ -70,6 +74,8 @@ TOKEN_BYTES_MAX = 16 * KIB
 PASSWORD_BYTES_MAX = 1024
 ERROR_BYTES_MAX = 16 * KIB
 """The error text of one failure; an item keeps only the last."""
+
+# --- Attempts, keys, batches, producers -----------------------------------------------------------
 
 ATTEMPTS_CEILING = 1000
 """Upper limit of `attempts_max`: an item keeps the times of all its attempts."""
@@ -102,6 +108,8 @@ way."""
 PRODUCER_KEEP_MS = 7 * DAY_MS
 """How long the server remembers a producer that sends nothing."""
 
+# --- Bulk loads -----------------------------------------------------------------------------------
+
 PARTITIONS_MAX = 1 << 24
 """Partitions of one load: an id has 3 bytes for the partition."""
 ROWS_MAX = 1 << 32
@@ -124,6 +132,8 @@ LOAD_TIMEOUT_MS = HOUR_MS
 LOAD_TIMEOUT_MS_MAX = 7 * DAY_MS
 LOAD_KEEP_MS = 30 * DAY_MS
 """How long the server remembers a committed load, so that a client can retry the commit."""
+
+# --- Topics ---------------------------------------------------------------------------------------
 
 TOPIC_NAME_BYTES_MAX = 255
 TOPIC_PARTITIONS_MAX = 256
@@ -178,6 +188,8 @@ AGENDA_SLACK_MS = MINUTE_MS
 """The agenda on disk says to within this time when to look at a topic. Memory says it exactly, as
 long as the topic is there."""
 
+# --- Routes and filters ---------------------------------------------------------------------------
+
 ROUTES_OF_TOPIC_MAX = 100
 ROUTES_OF_QUEUE_MAX = 16
 """Each is looked at for every change of the queue's items, and all are in memory."""
@@ -197,6 +209,8 @@ millisecond. Larger ones have no fields for it."""
 FILTER_LIKE_CHARS_MAX = 4096
 """A text that LIKE looks at; whether a longer one matches is unknown."""
 
+# --- Subscriptions --------------------------------------------------------------------------------
+
 CREDITS_MAX = 1_000_000
 """Messages that a subscriber may grant and has not got yet."""
 DELIVERY_MESSAGES_MAX = 1000
@@ -208,6 +222,8 @@ DELIVERY_BYTES_MAX = MIB
 """With so many bytes of them unanswered, no further one is sent."""
 SUBSCRIPTIONS_OF_CONNECTION_MAX = 1000
 HEARTBEAT_MS_MIN = 100
+
+# --- Reading, lists and snapshots -----------------------------------------------------------------
 
 LOG_READERS_MAX = 100
 READ_ITEMS_MAX = 10_000
@@ -240,6 +256,8 @@ SNAPSHOT_YIELDS_MS = 2 * SECOND_MS
 """At the limit, a new snapshot ends the one unread for longest, if nobody read it for this long. An
 active reader asks for its next page within milliseconds."""
 
+# --- Backups --------------------------------------------------------------------------------------
+
 BACKUPS_MAX = 4
 """Backups that the server keeps. Each keeps files on disk that compactions have replaced."""
 BACKUP_KEEP_MS = 5 * MINUTE_MS
@@ -250,6 +268,8 @@ BACKUP_WAIT_MS_MAX = MINUTE_MS
 """How long a new backup waits for the commits of loads that are under way."""
 BACKUP_FILES_MAX = 1_000_000
 """Files of one backup that a client takes in: 64 TB, in files of the usual size."""
+
+# --- SELECT ---------------------------------------------------------------------------------------
 
 SELECT_TEXT_BYTES_MAX = 64 * KIB
 """A SELECT, and its parameters."""
@@ -274,6 +294,8 @@ SELECT_WAITS_MAX = 32
 SELECT_IDLE_MS = MINUTE_MS
 """How long a process that runs SELECT is kept without one. It takes half a second to start."""
 
+# --- Messages of the wire -------------------------------------------------------------------------
+
 MESSAGE_BYTES_CEILING = 56 * MIB
 """Upper limit of `message_bytes_max`: by default, Cap'n Proto clients refuse 64 MiB messages."""
 
@@ -296,6 +318,8 @@ def answer_bytes_max(*, item_bytes_max: int, message_bytes_max: int) -> int:
     return min(message_bytes_max, ANSWER_BYTES + item_bytes_max) - MESSAGE_OVERHEAD_BYTES
 
 
+# --- SQL ------------------------------------------------------------------------------------------
+
 SQL_CHARS_MAX = 64 * KIB
 """Of the text of one call, which takes about 100 ms to parse."""
 SQL_STATEMENTS_MAX = 100
@@ -306,6 +330,8 @@ SQL_ANSWER_BYTES_MAX = 16 * MIB
 """Of the values in all rows that one call answers with."""
 SQL_SECONDS_MAX = 30.0
 """How long the statements of one call may take together."""
+
+# --- Inside the server ----------------------------------------------------------------------------
 
 READY_WINDOW_ENTRIES = 1024
 """Ready entries that each queue reads ahead into memory, so that a poll seldom seeks."""

@@ -44,7 +44,7 @@ from tests.test_docs_output import PAGES as PAGES_WITH_OUTPUT
 from tests.test_docs_output import beside_workers
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ALONE = [page for page in PAGES if str(page.relative_to(ROOT)) not in PAGES_WITH_OUTPUT]
 """Of the other pages `test_docs_output.py` runs the examples and compares what they print."""
 RUN_BY_TEST_PAGE = {code for code, _ in SHOWN}

@@ -2,7 +2,7 @@
 
 Each page has a server of its own, and its examples run in order, as a reader would run them. Ids,
 times, durations and sequences differ from run to run and are masked; a line `...` stands for any
-lines.
+lines. An example with a title, such as `title="mails.py"`, is written to a file of that name.
 """
 
 import os
@@ -23,6 +23,14 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     "README.md",
     "docs/cli.md",
+    "docs/tutorial.md",
+    "docs/how-to/web-app.md",
+    "docs/how-to/idempotent-handlers.md",
+    "docs/how-to/rate-limited-api.md",
+    "docs/how-to/from-celery.md",
+    "docs/how-to/from-sqs.md",
+    "docs/how-to/from-river.md",
+    "docs/loads.md",
     "docs/security.md",
     "docs/routes.md",
     "docs/topics.md",
@@ -41,7 +49,11 @@ PAGES = [
 HTTP = "127.0.0.1:9091"
 """In examples, the address of a gateway."""
 GRPC = "127.0.0.1:50051"
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.M | re.S)
+BLOCK = re.compile(
+    r"^```(console|python)(?: title=\"([\w.]+)\")?\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?",
+    re.M | re.S,
+)
+"""An example. One with a title is a file that the reader writes, for the examples below it."""
 WORKER_LINE = re.compile(
     r"\[(info|warning) *\] (worker_(started|ended)|handler_failed|handlers_stuck) "
 )
@@ -139,11 +151,13 @@ def test_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
             wait_listening(address)
         if HTTP in text:
             text = text.replace(HTTP, written(http_file))
-        for language, code, shown in BLOCK.findall(text):
-            if language == "console":
+        for language, file, code, shown in BLOCK.findall(text):
+            here = code.replace("127.0.0.1:9090", server.address)
+            if file:
+                (tmp_path / file).write_text(here)
+            elif language == "console":
                 for command, expected, printed in console_outputs(code, server.address, tmp_path):
                     assert agree(expected, printed), f"{command} prints\n{printed}"
             else:
-                here = code.replace("127.0.0.1:9090", server.address)
                 printed = run([sys.executable, "-c", here], server.address, tmp_path)
                 assert agree(shown, printed), f"{code}prints\n{printed}"
