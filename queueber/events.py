@@ -93,6 +93,11 @@ _event("info", "redriven", "Dead letters are ready again.", "queue items", who=T
 _event("info", "load_begun", "Files may be staged.", "queue load epoch", who=True)
 _event("info", "load_committed", "Its items are in the queue.", "queue load rows", who=True)
 _event("info", "load_aborted", "Nothing of it is left.", "queue load", who=True)
+_event("info", "schedule_stored", "Created or changed.", "queue schedule stored", who=True)
+_event("info", "schedule_paused", "It does not run.", "queue schedule", who=True)
+_event("info", "schedule_resumed", "It runs at its next time.", "queue schedule", who=True)
+_event("info", "schedule_run", "Somebody had its item added.", "queue schedule item", who=True)
+_event("info", "schedule_removed", "Its items stay.", "queue schedule", who=True)
 
 # --- topics ---------------------------------------------------------------------------------------
 

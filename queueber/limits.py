@@ -209,6 +209,30 @@ millisecond. Larger ones have no fields for it."""
 FILTER_LIKE_CHARS_MAX = 4096
 """A text that LIKE looks at; whether a longer one matches is unknown."""
 
+# --- Schedules ------------------------------------------------------------------------------------
+
+SCHEDULES_MAX = 10_000
+"""Schedules of the server: when each is due is in memory."""
+SCHEDULE_NAME_CHARS_MAX = 128
+SCHEDULE_BYTES_MAX = 64 * KIB
+"""Contents and attributes of the items of a schedule: every run writes its record again."""
+SCHEDULES_LIST_MAX = 250
+"""Schedules in a page of their list."""
+WHEN_CHARS_MAX = 256
+EVERY_MS_MIN = SECOND_MS
+EVERY_MS_MAX = 366 * DAY_MS
+SCHEDULE_YEARS_MAX = 40
+"""How far a date of a schedule is searched for: a given weekday on the 29th of February comes after
+40 years at most."""
+MISSED_AFTER_MS = MINUTE_MS
+"""A run that is so late is a missed one."""
+MISSED_MADE_UP_MS = 7 * DAY_MS
+"""Older missed runs are not made up for: a schedule of every minute has 10,080 of them by then."""
+SCHEDULE_RUNS_TOGETHER = 100
+"""Missed runs that one write makes up for."""
+SCHEDULE_RETRY_MS = SECOND_MS
+"""When a schedule whose queue had no room tries again."""
+
 # --- Subscriptions --------------------------------------------------------------------------------
 
 CREDITS_MAX = 1_000_000

@@ -61,6 +61,12 @@ _SERVICE = (
     _rules(Scope.ANYBODY, "hello authenticate")
     | _rules(Scope.ANY_CALLER, "describe whoAmI issueTokens")
     | _rules(Scope.EACH, "queue topic listQueues listTopics publish together histories")
+    # A schedule belongs to a queue, which its call does not name.
+    | _rules(
+        Scope.EACH,
+        "putSchedule listSchedules describeSchedule pauseSchedule resumeSchedule runSchedule "
+        "removeSchedule",
+    )
     | _rules(Scope.QUEUE, "createQueue configureQueue deleteQueue", Action.ADMINISTER)
     | _rules(Scope.TOPIC, "createTopic configureTopic deleteTopic", Action.ADMINISTER)
     | _rules(Scope.TOPIC, "describeTopic", Action.READ)

@@ -22,10 +22,13 @@ SERVER_ACTIONS = frozenset({Action.OBSERVE, Action.BACKUP})
 ACTION_MEANINGS: dict[Action, str] = {
     Action.ADD: "add items, publish messages",
     Action.WORK: "poll, extend, complete, fail and release items; consume and acknowledge messages",
-    Action.READ: "statistics, peek, receipts, results, snapshots, messages, groups, leases",
-    Action.OPERATE: "pause, resume, cancel, purge, redrive, trim, reset and delete groups",
+    Action.READ: "statistics, peek, receipts, results, snapshots, messages, groups, leases, "
+    "schedules",
+    Action.OPERATE: "pause, resume, cancel, purge, redrive, trim, reset and delete groups; pause, "
+    "resume and run schedules",
     Action.LOAD: "load items in bulk, as Spark does",
-    Action.ADMINISTER: "create, configure, close, fork and delete queues and topics",
+    Action.ADMINISTER: "create, configure, close, fork and delete queues and topics; create, "
+    "change and remove schedules",
     Action.OBSERVE: "metrics of the server",
     Action.BACKUP: "back up the store",
 }

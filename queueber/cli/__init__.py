@@ -25,6 +25,7 @@ from queueber.cli.commands.poll import extend, poll
 from queueber.cli.commands.queues import queues
 from queueber.cli.commands.receipt import receipt
 from queueber.cli.commands.results import readers, results
+from queueber.cli.commands.schedule import schedule
 from queueber.cli.commands.serve import serve
 from queueber.cli.commands.stats import stats
 from queueber.cli.commands.store import repair, verify
@@ -91,8 +92,8 @@ def commands() -> None:
 _COMMANDS = (
     serve, gateway, work, add, poll, extend, remove, complete, fail, release, receipt, results,
     readers, peek, cancel, purge, redrive, pause, resume, ping, top, stats, queues, leases, batches,
-    forget_batches, loads, topics, topic, sql, spark, token, backup, restore, verify, repair,
-    upgrade, import_original,
+    forget_batches, schedule, loads, topics, topic, sql, spark, token, backup, restore, verify,
+    repair, upgrade, import_original,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from enum import Enum
 from typing import Any
 
@@ -13,7 +13,7 @@ import click
 
 from queueber import Item
 from queueber.limits import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
-from queueber.model import ItemInfo, Result
+from queueber.model import ItemInfo, Result, ScheduleInfo
 
 # --- JSON: one object a line, with the field names of the wire ------------------------------------
 
@@ -33,8 +33,8 @@ def to_json(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def item_to_json(item: Item | ItemInfo | Result) -> dict[str, object]:
-    """An item or a result: its bytes as text and in base64; null for what it does not have."""
+def item_to_json(item: Item | ItemInfo | Result | ScheduleInfo) -> dict[str, object]:
+    """An item, a result or a schedule: its bytes as text and in base64; null for what it does not have."""
     found: dict[str, object] = {}
     for name in (f.name for f in fields(item)):
         value = getattr(item, name)
@@ -143,6 +143,11 @@ def to_duration(ms: float) -> str:
 
 def to_time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / SECOND_MS, UTC).isoformat(" ", "milliseconds")[:-6] + "Z"
+
+
+def to_time_in(zone: tzinfo, at_ms: int) -> str:
+    """`2026-11-19 03:00:00+01:00`: the time of a clock in a time zone."""
+    return datetime.fromtimestamp(at_ms / SECOND_MS, zone).isoformat(" ", "seconds")
 
 
 def number_rows(found: object, *names: str) -> list[tuple[str, str]]:

@@ -109,6 +109,12 @@ class Family(Enum):
         "RouteRecord: which of these changes of the queue's items the topic gets",
         _RECORDS,
     )
+    SCHEDULES = (
+        "schedules",
+        "queue, name of the schedule",
+        "ScheduleRecord: what is added to the queue, and when next",
+        _RECORDS,
+    )
     POSITIONS = (
         "positions",
         "group, partition (2 bytes)",

@@ -9,16 +9,24 @@ from queueber.engine.loads.loads import AllLoads
 from queueber.engine.queue.queues import Queues
 from queueber.engine.queue.sweep import first_due_ms
 from queueber.engine.routes.routes import Routes
+from queueber.engine.schedules.schedules import Schedules
 from queueber.engine.topics.sweep import schedule
 from queueber.engine.topics.topics import Topics
 from queueber.ids import IdSource
 
 
 class Engine:
-    """An open store, its queues, loads, topics and routes. Only transactions change it."""
+    """An open store, its queues, loads, topics, routes and schedules. Only transactions change
+    it."""
 
     def __init__(
-        self, kernel: Kernel, queues: Queues, loads: AllLoads, topics: Topics, routes: Routes
+        self,
+        kernel: Kernel,
+        queues: Queues,
+        loads: AllLoads,
+        topics: Topics,
+        routes: Routes,
+        schedules: Schedules,
     ) -> None:
         self.kernel = kernel
         self.store, self.ids, self.agenda = kernel.store, kernel.ids, kernel.agenda
@@ -26,6 +34,7 @@ class Engine:
         self.loads = loads
         self.topics = topics
         self.routes = routes
+        self.schedules = schedules
 
 
 def open_engine(store: Store, ids: IdSource) -> Engine:
@@ -41,4 +50,6 @@ def open_engine(store: Store, ids: IdSource) -> Engine:
     topics.when_loaded = partial(schedule, kernel)
     routes = Routes(queues, topics, loads)
     routes.read(store)
-    return Engine(kernel, queues, loads, topics, routes)
+    schedules = Schedules(kernel, queues)
+    schedules.read(store)
+    return Engine(kernel, queues, loads, topics, routes, schedules)

@@ -14,6 +14,7 @@ from queueber.model.packed import *  # noqa: F403
 from queueber.model.queues import *  # noqa: F403
 from queueber.model.results import *  # noqa: F403
 from queueber.model.routes import *  # noqa: F403
+from queueber.model.schedules import *  # noqa: F403
 from queueber.model.sql_answers import *  # noqa: F403
 from queueber.model.subscriptions import *  # noqa: F403
 from queueber.model.together import *  # noqa: F403

@@ -17,6 +17,7 @@ from queueber.rpc.calls import Answer, answer_with, call, check_may_hold
 from queueber.rpc.measure_handlers import MeasureMethods
 from queueber.rpc.queue_handlers import AllQueueMethods, QueueHandler
 from queueber.rpc.rights import rights_of
+from queueber.rpc.schedule_handlers import ScheduleMethods
 from queueber.rpc.topic_handlers import TopicsMethods
 from queueber.schema import wire
 from queueber.service.queues import DEFAULT_QUEUE
@@ -43,6 +44,7 @@ class ServiceHandler(
     TopicsMethods,
     BackupMethods,
     MeasureMethods,
+    ScheduleMethods,
     wire.Service.Server,  # type: ignore[misc]  # capnp is untyped
 ):
     """The bootstrap object of one connection. Used as a queue, it is the default one."""

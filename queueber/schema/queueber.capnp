@@ -263,6 +263,26 @@ interface Service extends(Queue) {
   issueTokens @22 () -> (tokens :SessionTokens);
   # For a caller that has authenticated with a password, or with a refresh token: tokens that stand
   # for the password. A new password ends them.
+
+  # A schedule adds an item to a queue at given times. Its name is its own in the whole server.
+
+  putSchedule @23 (schedule :Schedule) -> (stored :Text);
+  # Create the schedule, or change it: "created", "changed", or "unchanged" if it is the same. With
+  # the same expression and zone its next time stays.
+
+  listSchedules @24 (after :Text, limit :UInt32) -> (schedules :List(ScheduleInfo), more :Bool);
+  # Without contents, sorted by name, starting after `after`; a limit of 0 means as many as the
+  # server allows.
+
+  describeSchedule @25 (name :Text) -> (schedule :ScheduleInfo);
+  pauseSchedule @26 (name :Text) -> (paused :Bool);
+  resumeSchedule @27 (name :Text) -> (resumed :Bool);
+  # False if it was so already. Times that come during a pause are not made up for.
+
+  runSchedule @28 (name :Text) -> (id :Data);
+  # Add its item now; its next time stays.
+
+  removeSchedule @29 (name :Text) -> (removed :Bool);
 }
 
 struct RemoveManyRequest {
@@ -1146,4 +1166,32 @@ struct SessionTokens {
   accessExpiresAtMs @1 :UInt64;
   refresh @2 :Text;            # a token for `issueTokens` alone
   refreshExpiresAtMs @3 :UInt64;
+}
+
+struct Schedule {
+  name @0 :Text;
+  when @1 :Text;               # five fields of cron, @daily and the like, or @every 90s
+  queue @2 :Text;
+  contents @3 :Data;           # of its items, like `priority` and `attributes`
+  zone @4 :Text;               # of the IANA database; empty: UTC
+  missed @5 :Missed;
+  priority @6 :UInt8 = 5;
+  attributes @7 :List(Attribute);
+
+  enum Missed {
+    once @0;                   # one item for all runs that were missed
+    skip @1;
+    all @2;                    # an item for each, of the last seven days
+  }
+}
+
+struct ScheduleInfo {
+  schedule @0 :Schedule;
+  contentsBytes @1 :UInt64;
+  createdAtMs @2 :UInt64;
+  nextAtMs @3 :UInt64;         # 0: it is paused, or there is no further time
+  lastAtMs @4 :UInt64;         # 0: there was no run
+  runs @5 :UInt64;
+  isPaused @6 :Bool;
+  problem @7 :Text;            # why the queue did not take the item that is due
 }

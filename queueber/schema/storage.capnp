@@ -159,6 +159,20 @@ struct RouteRecord {
   payload @2 :UInt8;           # 0: key, 1: full, 2: diff
 }
 
+struct ScheduleRecord {
+  when @0 :Text;               # an expression, see docs/schedules.md
+  zone @1 :Text;
+  missed @2 :UInt8;            # 0: once, 1: skip, 2: all
+  priority @3 :UInt8;          # of its items, like the next two
+  contents @4 :Data;
+  attributes @5 :Data;         # as in a block of items
+  createdAtMs @6 :UInt64;
+  nextAtMs @7 :UInt64;         # 0: it is paused, or has no further time
+  lastAtMs @8 :UInt64;         # the time of the last run, as the expression has it; 0: none
+  runs @9 :UInt64;
+  isPaused @10 :Bool;
+}
+
 struct GroupRecord {
   number @0 :UInt32;
   kind @1 :UInt8;              # 0: ordered, 1: shared, 2: bridge into a queue

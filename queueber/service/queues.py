@@ -46,11 +46,16 @@ class Queues:
         shell = self._shell
         if must_exist or name in shell.engine.queues:
             return _at_once(self.handle(name, session))
+        self.create_missing(name, session)
+        return shell.durable(self.handle(name, session))
+
+    def create_missing(self, name: str, session: Session) -> None:
+        """Create a queue that a call about something else needs; the caller waits for the disk."""
         check_may_create(session, "queue", name, self._count)
+        shell = self._shell
         shell.run(None, shell.engine.queues.create, name, QueueSettings())
         shell.log(session, "queue_created", name, {})
         audit_creation(session, "queue", name)
-        return shell.durable(self.handle(name, session))
 
     def create_queue(self, name: str, settings: QueueSettings, session: Session) -> Awaitable[bool]:
         check_queue_name(name)

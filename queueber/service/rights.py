@@ -54,8 +54,13 @@ def check_may_create(
 
 def audit_creation(session: Session, kind: str, name: str) -> None:
     """A call that is about something else has created a queue or topic."""
+    audit(session, "create", kind, name)
+
+
+def audit(session: Session, act: str, kind: str, name: str) -> None:
+    """Tell the audit log of an act whose rights the service has checked."""
     if session.audit is not None:
-        session.audit.act(dict(session.who), "create", {kind: name}, "ok")
+        session.audit.act(dict(session.who), act, {kind: name}, "ok")
 
 
 def sees(session: Session, kind: str) -> Callable[[str], bool] | None:

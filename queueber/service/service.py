@@ -23,6 +23,7 @@ from queueber.service.reads import Reads
 from queueber.service.result_topics import ResultTopics
 from queueber.service.results import Results
 from queueber.service.routes import Routes
+from queueber.service.schedules import Schedules
 from queueber.service.schemas import Schemas
 from queueber.service.shell import Shell
 from queueber.service.snapshots import Snapshots
@@ -49,6 +50,7 @@ class Service:
         self.loads = Loads(shell, commit_hold)
         self.backups = Backups(shell, commit_hold)
         self.queues = Queues(shell, self.polls, self.snapshots)
+        self.schedules = Schedules(shell, self.queues)
         ends = DurableEnds(shell, self._messages_came)
         self.publishing = Publishing(shell, ends)
         self.topics = Topics(

@@ -5,6 +5,7 @@ from typing import Any, Self, Unpack
 
 from queueber.client.api.async_backup import AsyncBackup
 from queueber.client.api.async_queue import AsyncQueue
+from queueber.client.api.async_schedules import AsyncSchedules
 from queueber.client.api.async_together import AsyncTogether
 from queueber.client.api.async_topic import AsyncTopic
 from queueber.client.arguments.new_messages import AnyMessages
@@ -34,7 +35,7 @@ from queueber.model import (
 from queueber.tls import TlsOptions, to_tls
 
 
-class AsyncClient:
+class AsyncClient(AsyncSchedules):
     """A connection to a server; `connect_async` makes one.
 
     Share it between the threads or tasks of a program: concurrent calls are sent together. A lost

@@ -6,6 +6,7 @@ from typing import Self, Unpack
 
 from queueber.client.api.backup import Backup
 from queueber.client.api.queue import Queue
+from queueber.client.api.schedules import Schedules
 from queueber.client.api.together import Together
 from queueber.client.api.topic import Topic
 from queueber.client.arguments.new_messages import AnyMessages
@@ -35,7 +36,7 @@ from queueber.model import (
 from queueber.tls import TlsOptions, to_tls
 
 
-class Client:
+class Client(Schedules):
     """A connection to a server; `connect` makes one.
 
     Share it between the threads or tasks of a program: concurrent calls are sent together. A lost

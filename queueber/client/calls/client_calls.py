@@ -14,6 +14,7 @@ from queueber.client.calls.consumes import ConsumeCalls
 from queueber.client.calls.measures import MeasureCalls
 from queueber.client.calls.publishes import Publishes
 from queueber.client.calls.queue_calls import QueueCalls
+from queueber.client.calls.schedules import ScheduleCalls
 from queueber.client.calls.topics import TopicCalls, TopicList
 from queueber.client.transport.connection import Connection
 from queueber.client.transport.link import GroupRef, Link, QueueRef, TopicRef
@@ -35,6 +36,7 @@ class ClientCalls:
         self.consumes = ConsumeCalls(connection)
         self.backups = BackupCalls(connection)
         self.measures = MeasureCalls(connection)
+        self.schedules = ScheduleCalls(connection)
         connection.senders.append(self)
         self._lock = Lock()
 

@@ -14,6 +14,7 @@ from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.check_items import ItemsCheck
 from queueber.engine.integrity.check_routes import check_routes
+from queueber.engine.integrity.check_schedules import check_schedules
 from queueber.engine.integrity.check_topics import TopicsCheck
 from queueber.engine.integrity.logs import check_log, check_results
 from queueber.engine.integrity.owners import LAST_KEY, Owners
@@ -34,6 +35,7 @@ def _check_store(store: Store) -> Iterator[Violation]:
     yield from _check_queues(store)
     yield from TopicsCheck(store, owners).run()
     yield from check_routes(store)
+    yield from check_schedules(store)
 
 
 def _check_queues(store: Store) -> Iterator[Violation]:

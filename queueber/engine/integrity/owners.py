@@ -21,7 +21,12 @@ from queueber.db.records.schemas import SCHEMA_KEY_BYTES
 from queueber.db.records.topics import decode_group, decode_topic
 from queueber.db.store.contract import Store
 from queueber.engine.integrity.queue_entries import Violation, readable
-from queueber.limits import GROUP_NAME_BYTES_MAX, ID_BYTES, READER_NAME_BYTES_MAX
+from queueber.limits import (
+    GROUP_NAME_BYTES_MAX,
+    ID_BYTES,
+    READER_NAME_BYTES_MAX,
+    SCHEDULE_NAME_CHARS_MAX,
+)
 from queueber.model import GroupKind
 
 LAST_KEY = b"\xff" * 300
@@ -57,6 +62,7 @@ KEY_WIDTHS = {
     Family.GROUPS: range(1, GROUP_NAME_BYTES_MAX + 1),
     Family.SCHEMAS: _exactly(SCHEMA_KEY_BYTES),
     Family.ROUTES: _exactly(ROUTE_KEY_BYTES),
+    Family.SCHEDULES: range(1, SCHEDULE_NAME_CHARS_MAX + 1),
     Family.POSITIONS: _exactly(2),
     Family.LAST_OF_KEY: _exactly(keys.DIGEST_BYTES),
     Family.REPLACED: _exactly(8),
@@ -88,7 +94,14 @@ FAMILIES_OF = {
     Kind.TOPIC: frozenset(TOPIC_FAMILIES),
     Kind.LOG: frozenset(LOG_FAMILIES),
     Kind.SHARED: frozenset(GROUP_FAMILIES)
-    - {Family.QUEUES, Family.ITEMS, Family.LEFTOVERS, Family.LOADS, Family.ROUTES},
+    - {
+        Family.QUEUES,
+        Family.ITEMS,
+        Family.LEFTOVERS,
+        Family.LOADS,
+        Family.ROUTES,
+        Family.SCHEDULES,
+    },
 }
 
 

@@ -19,6 +19,7 @@ from queueber.db.records.queues import (
 )
 from queueber.db.store.contract import Store
 from queueber.db.store.format import check_format
+from queueber.engine.integrity.check_schedules import rebuild_schedules
 from queueber.engine.integrity.check_store import check_store
 from queueber.engine.integrity.logs import completed_items, rebuild_log
 from queueber.engine.integrity.lost_records import drop_odd_keys, recover_topics
@@ -50,6 +51,7 @@ def rebuild_store(store: Store) -> Iterator[str]:
     yield from _rebuild_queues(store, prefixes, broken)
     topics = TopicsRebuild(store)
     yield from topics.run(broken)
+    yield from rebuild_schedules(store)
     rebuild_default(store, topics.records)
     rebuild_agenda(store, topics.records)
 

@@ -101,4 +101,6 @@ INVARIANTS: dict[str, str] = {
     "has an id or a sequence after the last known one",
     "I20": "a route leads from a queue, without loads if it is about items that are added, to a "
     "topic that is open and refuses no message; the record of a topic counts its routes",
+    "I21": "a schedule has a name of its own in the store, an expression and a zone; it has a next "
+    "time, later than its last run, unless it is paused or has no further time",
 }

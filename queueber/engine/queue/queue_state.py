@@ -27,6 +27,7 @@ from queueber.engine.queue.fronts import Undelivered
 from queueber.engine.queue.leases import Leases
 from queueber.engine.queue.ready_index import ReadyIndex
 from queueber.engine.queue.recent_blocks import RecentBlocks
+from queueber.engine.queue.scheduled import Scheduled
 from queueber.engine.records.batches import Batches, BatchNames
 from queueber.engine.records.dedup_keys import DedupKeys
 from queueber.engine.records.producers import Producers
@@ -45,7 +46,7 @@ class QueueState:
     __slots__ = (
         "__weakref__", "batches", "blocks", "caps", "changes", "counters", "created_at_ms",
         "dead_letters", "is_deleted", "keys", "leases", "name", "noted", "paused_until_ms",
-        "prefix", "producers", "queue_id", "ready", "results", "retention", "settings",
+        "prefix", "producers", "queue_id", "ready", "results", "retention", "schedules", "settings",
         "undelivered",
     )  # fmt: skip
 
@@ -76,6 +77,8 @@ class QueueState:
         """Of a queue whose changes go to a topic: who publishes them."""
         self.caps = queue_caps(settings)
         """Of a queue with caps: how many items polls may lease now."""
+        self.schedules: Scheduled | None = None
+        """Of a queue that some schedule adds items to: who adds them."""
         self.blocks = blocks
         self.ready = ReadyIndex(store, self.prefix, counters.levels, self.blocks.left_ready)
         self.blocks.when_recent_dropped = self.ready.cut_windows

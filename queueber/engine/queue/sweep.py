@@ -46,6 +46,14 @@ def _drop_lost(tx: QueueTx, items_max: int) -> Done:
     return Done(0) if undelivered is None else undelivered.drop_lost(tx, items_max)
 
 
+def _schedules_due_ms(queue: QueueState, _: int) -> int:
+    return NEVER_MS if queue.schedules is None else queue.schedules.due_ms()
+
+
+def _run_schedule(tx: QueueTx, _: int) -> Done:
+    return Done(0) if tx.queue.schedules is None else tx.queue.schedules.run_due(tx)
+
+
 DUTIES = [
     Duty("expire", lambda queue, _: queue.counters.lease_due_ms, expire),
     Duty("drop lost", _lost_due_ms, _drop_lost),
@@ -56,6 +64,7 @@ DUTIES = [
         lambda tx, entries_max: tx.queue.retention.forget(tx, entries_max),
     ),
     Duty("resume", lambda queue, _: queue.paused_until_ms or NEVER_MS, resume_due),
+    Duty("schedules", _schedules_due_ms, _run_schedule),
     Duty("trim", QueueState.results_due_ms, _trim),
     # Nothing is to be done then: the look itself has waiting polls served.
     Duty("allow by rate", QueueState.rate_due_ms, lambda _tx, _max: Done(0)),

@@ -1,0 +1,19 @@
+"""Schedules, as a queue knows them: something may have to be added to it at some time.
+
+A queue without schedules has None in their place, and pays for it with one comparison a sweep.
+"""
+
+from typing import Any, Protocol
+
+from queueber.engine.kernel.due_scan import Done
+from queueber.engine.kernel.transaction import Transaction
+
+
+class Scheduled(Protocol):
+    """The schedules of one queue."""
+
+    def due_ms(self) -> int:
+        """When one of them is due next; `NEVER_MS`: none is."""
+
+    def run_due(self, tx: Transaction[Any]) -> Done:
+        """Add what the first one that is due says, and move it on, in the same transaction."""

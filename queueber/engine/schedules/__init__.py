@@ -1,0 +1,1 @@
+"""Schedules: items that the server adds to queues at given times."""
