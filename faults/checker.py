@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from faults.facts import Facts, Violation
 from faults.final_state import FinalState
-from faults.history import TOPICS, History
+from faults.history import SCHEDULES, TOPICS, History
 from faults.rules import (
     additions,
     caps,
@@ -67,7 +67,7 @@ def check(
 
     `slack_ms` is how much the clocks of server and recorders may differ over a lease.
     """
-    if unread := set(history.queues()) - set(final) - {TOPICS}:
+    if unread := set(history.queues()) - set(final) - {TOPICS, SCHEDULES}:
         raise ValueError(f"the final state of {sorted(unread)} is missing")
     violations: list[Violation] = []
     for queue, state in final.items():

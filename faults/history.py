@@ -69,6 +69,8 @@ from typing import Any
 
 TOPICS = "topics"
 """The queue of calls about topics."""
+SCHEDULES = "schedules"
+"""The queue of calls about schedules."""
 
 _SHOWN_BYTES_MAX = 24
 

@@ -16,6 +16,7 @@ from queueber.engine.integrity import (
     check_groups,
     check_items,
     check_routes,
+    check_schedules,
     check_store,
     check_topics,
     message_logs,
@@ -44,6 +45,7 @@ TESTED_AS = {
     "engine/integrity/rebuild_groups": "engine/integrity/test_rebuild_topics",
     "engine/integrity/rebuild_messages": "engine/integrity/test_rebuild_topics",
     "engine/queue/changes": "engine/routes/test_events",
+    "engine/queue/scheduled": "engine/schedules/test_queue_schedules",
     "engine/queue/settle": "engine/topics/test_together",
     "engine/routes/circles": "engine/routes/test_routes",
     "engine/routes/queue_routes": "engine/routes/test_events",
@@ -97,6 +99,7 @@ CHECKERS = (
     check_agenda,
     check_groups,
     check_routes,
+    check_schedules,
     message_logs,
 )
 

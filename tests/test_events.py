@@ -23,6 +23,7 @@ from queueber.model import (
     Position,
     Publication,
     QueueSettings,
+    Schedule,
     Source,
     TopicConfig,
 )
@@ -208,6 +209,11 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
         await service.items.redrive(rig.queue, [], 10)
         await service.queues.pause(rig.queue, MINUTE_MS)
         await service.queues.resume(rig.queue)
+        await service.schedules.put(Schedule("s", "@daily", "q"), session)
+        await service.schedules.pause("s", session)
+        await service.schedules.resume("s", session)
+        await service.schedules.run_now("s", session)
+        await service.schedules.remove("s", session)
         await service.queues.delete_queue("q", session)
         await service.topics.create_topic("t", TopicConfig(), session)
         topic = await service.topics.open_topic("t", session, must_exist=True)
@@ -233,7 +239,8 @@ async def test_whatever_a_caller_does_is_logged_as_the_table_says(rig: ServiceRi
     assert {line["event"] for line in lines} >= {
         "queue_created", "queue_configured", "queue_deleted", "paused", "resumed", "cancelled",
         "purged", "topic_created", "topic_configured", "topic_schema_set", "topic_closed",
-        "topic_source_added", "topic_source_dropped",
+        "schedule_stored", "schedule_paused", "schedule_resumed", "schedule_run",
+        "schedule_removed", "topic_source_added", "topic_source_dropped",
         "topic_trimmed", "topic_forked", "topic_deleted", "group_created", "group_paused",
         "group_resumed", "group_reset", "group_deleted", "added", "polled",
     }  # fmt: skip

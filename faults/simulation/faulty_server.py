@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -33,6 +33,7 @@ from queueber.model import (
     GroupSettings,
     Position,
     QueueSettings,
+    Schedule,
     Source,
     TopicConfig,
 )
@@ -86,6 +87,7 @@ class FaultyServer:
         settings: QueueSettings,
         topics: Mapping[str, TopicConfig] | None = None,
         caps: Mapping[str, int] | None = None,
+        schedules: Sequence[Schedule] = (),
     ) -> None:
         self._begin_life(no_families())
         queues, session = self.now.service.queues, self.now.session
@@ -97,6 +99,8 @@ class FaultyServer:
         if topics:
             await self._create_queues_of_topics()
             await self._create_routes()
+        for schedule in schedules:
+            await self.now.service.schedules.put(schedule, session)
         self._choose_crash()
         for chance, fault in ((0.2, self._fill_disk), (0.1, self._break_disk), (0.1, self._stop)):
             if self._random.random() < chance:

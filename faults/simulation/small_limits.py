@@ -19,6 +19,9 @@ _LOW = {
     "queueber.engine.topics.schemas.SCHEMAS_MAX": 8,
     "queueber.engine.topics.bridge.BRIDGE_RETRY_MS": 20,
     "queueber.engine.topics.message_blocks.TRIM_ACKNOWLEDGED_MS": 20,
+    "queueber.cron.expression.EVERY_MS_MIN": 1,
+    "queueber.engine.schedules.due_runs.MISSED_AFTER_MS": 30,
+    "queueber.engine.schedules.due_runs.SCHEDULE_RUNS_TOGETHER": 2,
     "queueber.engine.kernel.noted_times.AGENDA_SLACK_MS": 50,
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from faults.checker import check
 from faults.final_state import FinalState
-from faults.history import TOPICS, History
+from faults.history import SCHEDULES, TOPICS, History
 from faults.recorder import Recorder
 from faults.routes.stored import check_routed
 from faults.simulation.caller import Caller
@@ -21,6 +21,8 @@ from faults.simulation.network import ConnectionLost, Network
 from faults.simulation.reading import final_state
 from faults.simulation.roles import LEASES_MS, ROLES
 from faults.simulation.route_roles import ROUTED, reroute
+from faults.simulation.schedule_reading import look_at_schedules
+from faults.simulation.schedule_roles import STEADY, TICKING, ScheduleCaller, Touched, reschedule
 from faults.simulation.server import Server
 from faults.simulation.subscriber import Subscriber
 from faults.simulation.topic_caller import GroupCaller, TopicCaller
@@ -46,6 +48,7 @@ _QUIET_MS = 10 * max(LEASES_MS)
 """After this time without callers, every lease, delay and pause has ended."""
 _TOPICS_CHANCE = 0.5
 """Of a history that has topics beside its queues."""
+_SCHEDULES_CHANCE = 0.3
 _QUIET_OF_TOPICS_MS = 3000
 """After this time topics that nobody uses have been looked at, even if their clock was set back."""
 _BRIDGES = {BRIDGED: PLAIN, REBORN_QUEUE: REBORN}
@@ -72,6 +75,9 @@ class World:
         self.told = Told(seed)
         self._random = random = Random(seed)
         self._topics = topics_to_create(random) if random.random() < _TOPICS_CHANCE else {}
+        of_schedules = Random(f"schedules of {seed}")  # the other callers stay as they are
+        self._has_schedules = of_schedules.random() < _SCHEDULES_CHANCE
+        self._touched = Touched()
         self._clock = clock
         self._loop = loop
         self._recorder = Recorder(clock.observed_ms)
@@ -111,6 +117,7 @@ class World:
             ),
             self._topics,
             _caps_of(self.told.seed),
+            [STEADY] if self._has_schedules else [],
         )
         names = ["producer", "worker", *random.choices(list(ROLES), k=random.randint(1, 5))]
         queues = QUEUES if random.random() < 0.3 else QUEUES[:1]
@@ -121,6 +128,8 @@ class World:
         if self._topics:
             callers += self._callers_of_topics()
             callers += self._callers_of_routes()
+        if self._has_schedules:
+            callers.append(reschedule(self._schedule_caller(), self._touched))
         self._loop.call_later(random.uniform(*_STORY_MS) / 1000, self._end_story)
         await asyncio.gather(*callers)
         await self._server.make_peace()
@@ -170,6 +179,12 @@ class World:
         )  # fmt: skip
         return [reroute(caller, random.choice(QUEUES))]
 
+    def _schedule_caller(self) -> ScheduleCaller:
+        random = Random(f"rescheduler of {self.told.seed}")
+        return ScheduleCaller(
+            "rescheduler", SCHEDULES, self._network, self._recorder, self._rumours, random
+        )
+
     def _topic_caller(self, name: str) -> TopicCaller:
         random = Random(self._random.random())
         return TopicCaller(name, TOPICS, self._network, self._recorder, self._rumours, random)
@@ -208,7 +223,10 @@ class World:
         self.told.final = {
             name: final_state(server.service, engine, server.handle(name))
             for name in engine.queues.by_name
+            if name != TICKING
         }
+        if self._has_schedules:
+            self.told.wrong += look_at_schedules(server, self._touched)
         self.told.wrong += [f"store: {each}" for each in check_store(server.store)]
         if self._topics:
             self._look_at_topics(server)

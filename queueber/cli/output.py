@@ -34,7 +34,7 @@ def to_json(value: object) -> object:
 
 
 def item_to_json(item: Item | ItemInfo | Result | ScheduleInfo) -> dict[str, object]:
-    """An item, a result or a schedule: its bytes as text and in base64; null for what it does not have."""
+    """An item, a result or a schedule: bytes as text and in base64; null for what it lacks."""
     found: dict[str, object] = {}
     for name in (f.name for f in fields(item)):
         value = getattr(item, name)

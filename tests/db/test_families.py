@@ -38,6 +38,7 @@ def test_families_have_the_names_that_are_on_disk() -> None:
         "groups",
         "schemas",
         "routes",
+        "schedules",
         "positions",
         "last_of_key",
         "replaced",

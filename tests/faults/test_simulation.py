@@ -16,6 +16,7 @@ from faults.simulation.telling import lines_of
 from faults.simulation.world import simulate
 from tests.faults.planted_bugs import BUGS, Bug, answer_before_the_sync
 from tests.faults.planted_route_bugs import ROUTE_BUGS
+from tests.faults.planted_schedule_bugs import SCHEDULE_BUGS
 from tests.faults.planted_topic_bugs import TOPIC_BUGS
 
 HISTORIES = int(os.environ.get("QUEUEBER_TEST_HISTORIES", "200"))
@@ -53,7 +54,8 @@ def test_simulated_callers_make_every_call_that_the_checker_knows() -> None:
         "hang_up", "restart", "clock_step", "publish", "read", "trim", "fork", "close", "ack",
         "reset", "cursor", "create_topic", "delete_topic", "set_schema", "schemas",
         "together", "create_group", "pause_group", "resume_group", "configure", "subscribe",
-        "pushed", "grant", "unsubscribe", "ack_up_to",
+        "pushed", "grant", "unsubscribe", "ack_up_to", "put_schedule", "pause_schedule",
+        "resume_schedule", "run_schedule", "remove_schedule",
     }  # fmt: skip
 
 
@@ -89,7 +91,7 @@ SELDOM = (
     "plant",
     [
         pytest.param(bug, id=bug.__name__, marks=pytest.mark.long if bug.__name__ in SELDOM else ())
-        for bug in (*BUGS, *TOPIC_BUGS, *ROUTE_BUGS)
+        for bug in (*BUGS, *TOPIC_BUGS, *ROUTE_BUGS, *SCHEDULE_BUGS)
     ],
 )
 def test_planted_bug_is_found(plant: Bug, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ class QueueSchedules:
         invariant(value is not None, "I21", schedule=name)
         return decode_schedule(name, self._queue.name, value or b"")
 
-    def write(self, tx: Transaction[Any], record: ScheduleRecord) -> None:
+    def save(self, tx: Transaction[Any], record: ScheduleRecord) -> None:
         name, queue = record.schedule.name, self._queue
         tx.batch.put(Family.SCHEDULES, schedule_key(queue.queue_id, name), encode_schedule(record))
         tx.after_write(self.set, name, record.next_at_ms)
@@ -104,7 +104,7 @@ class QueueSchedules:
             self._look_at(name, entry)
             return Done(0)
         last_at_ms = runs.at_ms[-1] if runs.at_ms else record.last_at_ms
-        self.write(
+        self.save(
             tx,
             record._replace(
                 next_at_ms=runs.next_at_ms,
@@ -118,7 +118,7 @@ class QueueSchedules:
         """Add an item whatever the time, also of a paused one. Its next time stays."""
         record = self.read(tx, name)
         (item_id,) = add(tx, _items(record.schedule, [tx.now_ms])).ids
-        self.write(tx, record._replace(runs=record.runs + 1))
+        self.save(tx, record._replace(runs=record.runs + 1))
         return item_id
 
 

@@ -132,7 +132,7 @@ class Schedules:
         queue, schedules = self._get(name)
         record = self._record(tx.store, queue, name)
         if not record.is_paused:
-            schedules.write(tx, record._replace(is_paused=True, next_at_ms=0))
+            schedules.save(tx, record._replace(is_paused=True, next_at_ms=0))
         return not record.is_paused
 
     def resume(self, tx: Transaction[Any], name: str) -> bool:
@@ -142,7 +142,7 @@ class Schedules:
         record = self._record(tx.store, queue, name)
         if record.is_paused:
             next_at_ms = next_run_ms(record.schedule, max(tx.now_ms, record.last_at_ms))
-            schedules.write(tx, record._replace(is_paused=False, next_at_ms=next_at_ms))
+            schedules.save(tx, record._replace(is_paused=False, next_at_ms=next_at_ms))
         return record.is_paused
 
     def remove(self, tx: Transaction[Any], name: str) -> bool:
@@ -159,7 +159,7 @@ class Schedules:
 
     def _write(self, tx: Transaction[Any], queue: QueueState, record: ScheduleRecord) -> None:
         schedules = self._schedules_of(queue)
-        schedules.write(tx, record)
+        schedules.save(tx, record)
         tx.after_write(self._follow, record.schedule.name, queue, schedules)
 
     def _delete(

@@ -27,6 +27,7 @@ from tests.engine.integrity import (
     test_check_items,
     test_check_loads,
     test_check_routes,
+    test_check_schedules,
     test_check_topics,
     test_message_logs,
     test_owners,
@@ -35,7 +36,9 @@ from tests.engine.integrity import (
 from tests.support.operations import cancel, create_queue, delete_queue, redrive
 from tests.support.rig import QUEUE, Rig
 
-VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS, Family.GROUPS)
+VARIABLE_WIDTH = (Family.PRODUCERS, Family.LOADS, Family.LOGS, Family.GROUPS, Family.SCHEDULES)
+NAMED = {Family.LOGS, Family.SCHEDULES}
+"""Their keys end with the name of a reader or a schedule, which may be short."""
 
 READABLE = {
     Family.QUEUES: encode_queue("x", 0, QueueSettings()),
@@ -112,10 +115,10 @@ def test_check_store_reports_damage_under_its_rule_and_no_other(rig: Rig, case: 
 
 
 @pytest.mark.parametrize(
-    "family", [f for f in QUEUE_FAMILIES if f is not Family.LOGS], ids=lambda f: f.family_name
+    "family", [f for f in QUEUE_FAMILIES if f not in NAMED], ids=lambda f: f.family_name
 )
 def test_check_store_reports_a_key_of_another_width(rig: Rig, family: Family) -> None:
-    """What else is wrong then depends on what the key is taken for. A reader may have any name."""
+    """What else is wrong then depends on what the key is taken for."""
     damage = Damage(rig)
     put_short(damage, family)
     rig.store.write(damage.batch)
@@ -144,6 +147,7 @@ def test_every_rule_has_a_case() -> None:
         test_check_agenda,
         test_check_groups,
         test_check_routes,
+        test_check_schedules,
         test_check_topics,
         test_message_logs,
         test_owners,

@@ -1,0 +1,32 @@
+"""Reads what schedules have added at the end of a simulated history, and checks it."""
+
+from faults.rules.schedules import FoundRun, steady_runs, touched_runs, touched_state
+from faults.simulation.reading import items_of
+from faults.simulation.schedule_roles import STEADY, TICKING, TOUCHED, Touched
+from faults.simulation.server import Server
+from queueber.cron import Every, parse_when
+from queueber.engine.schedules.queue_schedules import ATTRIBUTE_AT, ATTRIBUTE_NAME
+from queueber.model import ItemState
+
+
+def look_at_schedules(server: Server, touched: Touched) -> list[str]:
+    """What is wrong with the schedules."""
+    service = server.service
+    engine = service.shell.engine
+    infos = {
+        name: engine.schedules.describe(server.store, name) for name in engine.schedules.names()
+    }
+    runs = [
+        FoundRun(each.id, each.attributes[ATTRIBUTE_NAME], int(each.attributes[ATTRIBUTE_AT]))
+        for each in items_of(service, server.handle(TICKING), ItemState.READY)
+    ]
+    if STEADY.name not in infos:
+        return ["lost: the schedule that nobody touches"]
+    every = parse_when(STEADY.when)
+    assert isinstance(every, Every)
+    now_ms = service.shell.clock.now_ms()
+    return [
+        *steady_runs(infos[STEADY.name], runs, every.ms, now_ms),
+        *touched_runs(TOUCHED, runs, touched.runs, touched.lost_runs),
+        *touched_state(TOUCHED, infos, touched.may_be),
+    ]
