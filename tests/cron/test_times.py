@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from queueber.cron import next_time_ms, parse_when, to_zone
@@ -172,6 +172,7 @@ class Reading:
         return found
 
 
+@settings(deadline=None)  # the reading takes its time
 @given(
     change=st.sampled_from(CHANGES),
     minute=_field(0, 59),
