@@ -40,6 +40,7 @@ _UNREAD_BYTES_MAX = 64 * KIB
 """Whole messages that nobody has read: above it the caller is not told to go on."""
 _ANSWER_HEAD = frame(HEADERS, END_HEADERS, 0, ANSWER)[HEAD_BYTES:]
 _NO_GRPC = b"this port speaks gRPC\n"
+_LENGTH_DIGITS_MAX = 18
 _END = END_HEADERS | END_STREAM
 
 
@@ -311,4 +312,6 @@ def _refusal(head: Head) -> int:
 
 def _length(head: Head) -> int | None:
     given = head.get(b"content-length")
-    return int(given) if given is not None and given.isdigit() else None
+    if given is None or not given.isdigit() or len(given) > _LENGTH_DIGITS_MAX:
+        return None
+    return int(given)

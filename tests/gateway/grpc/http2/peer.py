@@ -71,7 +71,7 @@ class Peer:
     def __init__(self, handler: Handler = echo, *, bodies: int = 1 << 30) -> None:
         self.shared = Shared(
             handlers={b"/s/M": handler}, bodies=Bound("bytes", bodies), message_bytes_max=1 << 20,
-            header_bytes_max=4096, connections_max=2, header_timeout=1.0, answer_timeout=1.0,
+            header_bytes_max=16_384, connections_max=2, header_timeout=1.0, answer_timeout=1.0,
             idle_timeout=10.0,
         )  # fmt: skip
         self.connection = Connection(self.shared)
