@@ -263,3 +263,25 @@ def test_backup_by_name_or_the_newest(client: Client, repository: Repository) ->
     assert repository.chosen(first.name) == first
     with pytest.raises(InvalidArgument, match=f"has no backup 'none'; it has {first.name}, "):
         repository.chosen("none")
+
+
+def test_routes_of_a_queue_go_on_in_a_restored_store(
+    client: Client, repository: Repository, tmp_path: Path
+) -> None:
+    client.create_topic("routed-events")
+    client.create_queue("routed")
+    client.topic("routed-events").add_source("routed", on="insert", payload="full")
+    client.queue("routed").add(b"before")
+
+    restore(repository, take_backup(client, repository, "here"), tmp_path / "data", check=sound)
+    with (
+        running_server(data_dir=tmp_path / "data") as restored,
+        connect(restored.address) as again,
+    ):
+        again.queue("routed").add(b"after")
+        events = again.topic("routed-events").read().messages
+        assert [each.offset for each in events] == [0, 1]
+        assert [
+            again.queue("routed").stats().ready,
+            len(again.topic("routed-events").describe().sources),
+        ] == [2, 1]
