@@ -193,6 +193,15 @@ def leave_the_dead_out_of_receipts(patch: Patch) -> None:
     patch.setattr(Batches, "count_ended", count_done)
 
 
+def forget_batches_that_are_to_be_forgotten_again(patch: Patch) -> None:
+    """The entry that says when to forget the batch stays."""
+
+    def forget_now(batches: Batches, tx: Any, number: int, _: Any) -> None:
+        batches._drop(tx, number)
+
+    patch.setattr(Batches, "_forget_now", forget_now)
+
+
 def start_ids_anew(patch: Patch) -> None:
     patch.setattr("queueber.ids.IdSource.continue_after", lambda *_: None)
 
@@ -390,6 +399,7 @@ BUGS: list[Bug] = [
     store_repeats_of_producers_again,
     pause_in_memory_only,
     leave_the_dead_out_of_receipts,
+    forget_batches_that_are_to_be_forgotten_again,
     start_ids_anew,
     wake_nobody_after_a_sweep,
     count_nothing_that_is_leased,

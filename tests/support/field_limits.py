@@ -4,7 +4,7 @@
 an entry here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from queueber.limits import (
@@ -392,7 +392,8 @@ METHODS: dict[str, Method] = {
     "listLoads": Method(),
     "listLeases": Method({}, {"after": Limit(ID, bytes(17)), "limit": a_page}),
     "listBatches": Method({}, {"before": Any_(U32), "limit": a_page}),
-    "forgetBatch": Method({"batch": "b"}, {"batch": a_batch}),
+    # There is no such batch, which is no error.
+    "forgetBatch": Method({"batch": "b"}, {"batch": replace(a_batch_that_is_missing, at_code="")}),
     "forgetBatches": Method(
         {"unchangedForMs": U64},
         {"unchangedForMs": Any_(U64), "after": Any_(U32), "limit": a_page},
