@@ -7,12 +7,14 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import datetime
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
 from queueber.cli.output import to_duration
+from queueber.cron import to_zone
 from queueber.errors import InvalidArgument
 from queueber.limits import DELAY_MS_MAX, ID_BYTES, LEASE_MS_MAX, SECOND_MS
 from queueber.model import ItemState
@@ -56,6 +58,30 @@ lease_seconds = seconds_up_to(LEASE_MS_MAX, is_zero_allowed=False)
 
 def limit_in_seconds(limit_ms: int) -> str:
     return f"the limit is {limit_ms // SECOND_MS:,} seconds ({to_duration(limit_ms)})"
+
+
+def moment(value: object) -> datetime:
+    """A time with its offset from UTC, or with a time zone behind it."""
+    text, _, zone = str(value).strip().partition(" ")
+    if zone and zone[0].isdigit():  # date and time may have a space between them
+        time_text, _, zone = zone.partition(" ")
+        text = f"{text}T{time_text}"
+    try:
+        read: datetime | None = (found := datetime.fromisoformat(text))
+        if zone:
+            read = None if found.tzinfo else found.replace(tzinfo=to_zone(zone))
+    except (ValueError, InvalidArgument):
+        read = None
+    if read is None:
+        raise click.BadParameter(
+            f"{value!r} is no time; give one such as 2026-12-24T08:00+01:00, or "
+            "'2026-12-24T08:00 Europe/Berlin'."
+        )
+    if read.tzinfo is None:
+        raise click.BadParameter(
+            f"{value!r} has no time zone; add an offset (+01:00 or Z) or a zone (Europe/Berlin)."
+        )
+    return read
 
 
 def number(value: object) -> float:

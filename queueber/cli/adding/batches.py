@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from queueber.cli.adding.jsonl_items import JsonlItem
-from queueber.client.arguments.new_items import AddOptions
+from queueber.client.arguments.new_items import AddOptions, to_delay
+from queueber.client.arguments.values import Seconds
 from queueber.limits import ITEM_WIRE_BYTES, MIB
 
 T = TypeVar("T")
@@ -25,6 +27,13 @@ class ItemDefaults:
     batch: str | None
     key: str | None = None
     """Only for a single item."""
+    at: datetime | None = None
+    """In place of a delay."""
+
+    @property
+    def delay_now(self) -> Seconds:
+        """How long items stay hidden that are sent now."""
+        return self.delay if self.at is None else to_delay(self.at, "--at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +72,14 @@ def plain_batches(
 ) -> Iterator[NewBatch]:
     """Batches of items that have contents only."""
     more_bytes = _size_of_attributes(defaults.attributes)
-    arguments = AddOptions(
-        delay=defaults.delay,
-        priority=defaults.priority,
-        attributes=defaults.attributes,
-        key=defaults.key,
-        batch=defaults.batch,
-    )
     for contents in split_batches(items, lambda item: len(item) + more_bytes, bytes_max):
+        arguments = AddOptions(
+            delay=defaults.delay_now,
+            priority=defaults.priority,
+            attributes=defaults.attributes,
+            key=defaults.key,
+            batch=defaults.batch,
+        )
         yield NewBatch(contents, arguments, sum(map(len, contents)) + len(contents))
 
 
@@ -85,8 +94,9 @@ def jsonl_batches(
         return len(item.contents) + key_bytes + _size_of_attributes(item.attributes) + more_bytes
 
     for batch in split_batches(items, size_of, bytes_max):
+        delay = defaults.delay_now
         arguments = AddOptions(
-            delay=[defaults.delay if i.delay is None else i.delay for i in batch],
+            delay=[delay if i.delay is None else i.delay for i in batch],
             priority=[defaults.priority if i.priority is None else i.priority for i in batch],
             attributes=[{**defaults.attributes, **i.attributes} for i in batch],
             key=[item.key for item in batch],

@@ -19,6 +19,7 @@ from queueber.cli.adding.batches import (
 )
 from queueber.cli.adding.jsonl_items import line_bytes_max, read_jsonl
 from queueber.cli.flags import check_exclusive
+from queueber.client.arguments.new_items import to_delay
 from queueber.errors import InvalidArgument, ResourceExhausted
 from queueber.limits import KIB
 from queueber.model import ServerInfo
@@ -41,6 +42,9 @@ class Sources:
             raise InvalidArgument(
                 "there is nothing to add; give contents, --file, --lines, --null or --jsonl"
             )
+        check_exclusive(at=defaults.at, delay=defaults.delay)
+        if defaults.at is not None:
+            to_delay(defaults.at, "--at")
         if defaults.key == "":
             raise InvalidArgument("--key is empty; leave it out to add the item without a key")
         if defaults.key is not None and (given > 1 or self.has_stream):

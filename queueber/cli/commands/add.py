@@ -11,7 +11,7 @@ from queueber import AddedIds
 from queueber.cli.adding.batches import ItemDefaults
 from queueber.cli.adding.sender import Sender
 from queueber.cli.adding.sources import Sources
-from queueber.cli.flags import count_flag, delay_seconds, gathered, pairs_flag, whole_number
+from queueber.cli.flags import count_flag, delay_seconds, gathered, moment, pairs_flag, whole_number
 from queueber.cli.output import counted, echo_json
 from queueber.cli.progress import input_bar
 from queueber.cli.target import Target, new_queue_flags
@@ -33,6 +33,11 @@ from queueber.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 )
 @click.option(
     "--delay", type=delay_seconds, default=0, help="How long the items stay hidden from polls."
+)
+@click.option(
+    "--at",
+    type=moment,
+    help="When the items become ready, with an offset from UTC or a zone: see above.",
 )
 @count_flag(
     "--priority",
@@ -72,8 +77,12 @@ def add(
       queueber add 'pay 17' --key order-17 --attribute trace=a1b2
       queueber add --lines --quiet --batch night-run < jobs.txt
       queueber add --lines --quiet --producer load-2026-11-16 < jobs.txt
+      queueber add 'good morning' --at '2026-12-24T08:00 Europe/Berlin'
       find . -name '*.png' -print0 | queueber add --null -q images --delay 60
       echo '{"contents": "pay 17", "key": "order-17"}' | queueber add --jsonl
+
+    --at takes a time as ISO 8601 writes it, with an offset (2026-12-24T08:00+01:00, or Z for UTC)
+    or followed by a time zone; a time that has passed adds the items at once.
 
     Each argument is an item. With --lines the newline is not part of the item, and empty lines are
     skipped; arguments and files are added unchanged. A queue that does not exist is created, unless

@@ -43,11 +43,13 @@ class Queue:
         """Store items, all or none, and return their ids in order.
 
         `delay` is how long they stay hidden, `priority` is from 0 to 9 (5), higher first: one for
-        all items, or one for each. An item whose `key` was used within the queue's dedup window is
-        not stored again: its id is that of the first, and `duplicates` of the returned ids says so.
-        `attributes` is a mapping of text that goes with each item, or a list of them. `batch` names
-        what all of them belong to, for `receipt` and `wait_for_batch`. `origin` says which load,
-        partition and row they come from; the load must be under way.
+        all items, or one for each. `at` in place of a delay is the moment at which all of them
+        become ready, a datetime with a time zone, by the clock of this machine. An item whose `key`
+        was used within the queue's dedup window is not stored again: its id is that of the first,
+        and `duplicates` of the returned ids says so. `attributes` is a mapping of text that goes
+        with each item, or a list of them. `batch` names what all of them belong to, for `receipt`
+        and `wait_for_batch`. `origin` says which load, partition and row they come from; the load
+        must be under way.
         """
         return wait_for(self._calls.adds.add(contents, **options))
 

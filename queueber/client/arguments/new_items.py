@@ -1,7 +1,7 @@
 """The options of an add, checked and turned into what the call sends."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
 from queueber.client.arguments import values
@@ -11,6 +11,7 @@ from queueber.errors import InvalidArgument
 from queueber.limits import (
     ATTRIBUTES_BYTES_MAX,
     ATTRIBUTES_MAX,
+    DAY_MS,
     DELAY_MS_MAX,
     KEY_BYTES_MAX,
     PARTITIONS_MAX,
@@ -30,6 +31,7 @@ class AddOptions(TypedDict, total=False):
     """The options of an add; see `Queue.add`."""
 
     delay: Delay
+    at: datetime | None
     priority: Priority
     key: Key
     attributes: Attributes
@@ -41,6 +43,7 @@ def to_new_items(
     contents: Contents,
     *,
     delay: Delay = 0,
+    at: datetime | None = None,
     priority: Priority = PRIORITY_DEFAULT,
     key: Key = None,
     attributes: Attributes = None,
@@ -51,6 +54,10 @@ def to_new_items(
     count = len(listed)
     if not count:
         raise InvalidArgument("contents: there are none; add at least one item")
+    if at is not None:
+        if delay != 0:
+            raise InvalidArgument("at: delay is given, too; give one of them")
+        delay = to_delay(at)
     return NewItems(
         listed,
         _to_delays_ms(delay, count),
@@ -60,6 +67,24 @@ def to_new_items(
         "" if batch is None else values.to_batch(batch),
         origin=None if origin is None else _to_origin(origin, count),
     )
+
+
+def to_delay(at: object, field: str = "at") -> timedelta:
+    """How long it is until a moment, by the clock of this machine; nothing if it has passed."""
+    if not isinstance(at, datetime):
+        raise InvalidArgument(f"{field}: {at!r} is not a datetime")
+    if at.utcoffset() is None:
+        raise InvalidArgument(
+            f"{field}: {at.isoformat(' ')} has no time zone; give one, such as "
+            "datetime(2026, 12, 24, 18, tzinfo=ZoneInfo('Europe/Berlin'))"
+        )
+    left = at - datetime.now(UTC)
+    if left > timedelta(milliseconds=DELAY_MS_MAX):
+        raise InvalidArgument(
+            f"{field}: {at.isoformat(' ')} is too far away; the limit is "
+            f"{DELAY_MS_MAX // DAY_MS} days from now"
+        )
+    return max(left, timedelta())
 
 
 def _to_origin(origin: object, count: int) -> Origin:

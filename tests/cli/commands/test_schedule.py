@@ -1,4 +1,5 @@
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -62,6 +63,40 @@ def test_schedules_are_listed_and_shown(cli: Cli, client: queueber.Client) -> No
 )
 def test_what_is_wrong_is_told(cli: Cli, arguments: list[str], words: str) -> None:
     outcome = cli("schedule", *arguments)
+
+    assert outcome.code != 0
+    assert words in outcome.stderr
+
+
+@pytest.mark.parametrize("at", ["2020-01-01T08:00Z", "2020-01-01 08:00 Europe/Berlin"])
+def test_add_at_a_time_that_has_passed_is_now(cli: Cli, client: queueber.Client, at: str) -> None:
+    added = cli("add", "early", "--at", at, "-q", "early")
+
+    assert (added.code, added.stderr) == (0, "")
+    assert client.queue("early").stats().delayed == 0
+
+
+def test_add_at_a_time_to_come_waits_for_it(cli: Cli, client: queueber.Client) -> None:
+    later = (datetime.now(UTC) + timedelta(days=2)).isoformat()
+
+    assert cli("add", "a", "b", "--at", later, "-q", "later").code == 0
+
+    stats = client.queue("later").stats()
+    assert (stats.ready, stats.delayed) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--at", "2030-01-01T08:00"], "has no time zone; add an offset"),
+        (["--at", "tomorrow"], "'tomorrow' is no time; give one such as"),
+        (["--at", "2030-01-01T08:00 Mars"], "is no time"),
+        (["--at", "9000-01-01T08:00Z"], "--at: 9000-01-01 08:00:00+00:00 is too far away"),
+        (["--at", "2020-01-01T08:00Z", "--delay", "5"], "--at and --delay do not go together"),
+    ],
+)
+def test_add_at_a_wrong_time_is_refused(cli: Cli, flags: list[str], words: str) -> None:
+    outcome = cli("add", "x", *flags)
 
     assert outcome.code != 0
     assert words in outcome.stderr
