@@ -195,6 +195,7 @@ class App(Kinds):
         try:
             name, item.value, timeout = self._codec.open(item.contents)
         except ValueError as error:
+            item.timeout = None
             return _not_a_job(str(error))
         kind = self._kinds.get(name)
         if kind is None:

@@ -7,18 +7,12 @@ The contents of a job's item are a JSON object: `{"job": "resize", "args": {"wid
 import inspect
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from queueber.errors import InvalidArgument
 
-
-class Opened(NamedTuple):
-    """The contents of an item, as far as all jobs have them in common."""
-
-    job: str
-    args: Any
-    """For `JobCodec.decode` alone."""
-    timeout: float | None
+Opened = tuple[str, Any, float | None]
+"""The contents of an item: the name of its job, its arguments for `JobCodec.decode`, its limit."""
 
 
 class JobCodec(Protocol):
@@ -58,7 +52,7 @@ class PlainJson:
             isinstance(timeout, bool) or not isinstance(timeout, int | float)
         ):
             raise ValueError('"timeout" is not a number')
-        return Opened(found["job"], args, timeout)
+        return found["job"], args, timeout
 
     def of_job(
         self, job: str, parameters: Mapping[str, inspect.Parameter], returns: Any

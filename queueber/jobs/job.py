@@ -2,7 +2,7 @@
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -98,24 +98,37 @@ class Job(Generic[P, R]):
 
     def kind(self) -> Kind:
         """The job as a worker calls it."""
-        handler = self._awaited if self.is_coroutine else self._called
-        return Kind(
-            self.name, handler, self.is_coroutine, self.options.timeout, self.options.backoff
-        )
+        handler = self._awaited() if self.is_coroutine else self._called()
+        options = self.options
+        return Kind(self.name, handler, self.is_coroutine, options.timeout, options.backoff)
 
-    def _called(self, item: JobItem) -> bytes | None:
-        returned: Any = self.function(**self._arguments(item))  # type: ignore[call-arg]
-        return None if returned is None else self._codec.encode_result(returned)
+    # Made once, with all that they need at hand: every item passes one of these.
 
-    async def _awaited(self, item: JobItem) -> bytes | None:
-        returned: Any = await self.function(**self._arguments(item))  # type: ignore[call-arg]
-        return None if returned is None else self._codec.encode_result(returned)
+    def _called(self) -> Callable[[JobItem], bytes]:
+        function: Callable[..., Any] = self.function
+        decode, encode, item_name = self._codec.decode, self._codec.encode_result, self._item_name
 
-    def _arguments(self, item: JobItem) -> dict[str, Any]:
-        arguments = self._codec.decode(item.value)
-        if self._item_name is not None:
-            arguments[self._item_name] = item
-        return arguments
+        def call(item: JobItem) -> bytes:
+            arguments = decode(item.value)
+            if item_name is not None:
+                arguments[item_name] = item
+            returned = function(**arguments)
+            return b"" if returned is None else encode(returned)
+
+        return call
+
+    def _awaited(self) -> Callable[[JobItem], Coroutine[Any, Any, bytes]]:
+        function: Callable[..., Any] = self.function
+        decode, encode, item_name = self._codec.decode, self._codec.encode_result, self._item_name
+
+        async def call(item: JobItem) -> bytes:
+            arguments = decode(item.value)
+            if item_name is not None:
+                arguments[item_name] = item
+            returned = await function(**arguments)
+            return b"" if returned is None else encode(returned)
+
+        return call
 
 
 def _hints(job: str, function: Callable[..., Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from queueber.errors import InvalidArgument
 from queueber.jobs.codec import Opened
 
 
-class _Contents(msgspec.Struct, omit_defaults=True):
+# Decoded JSON has no cycles, so the garbage collector need not look at these.
+class _Contents(msgspec.Struct, omit_defaults=True, gc=False):
     job: str
     args: msgspec.Raw = msgspec.Raw(b"{}")
     timeout: float | None = None
@@ -34,17 +35,18 @@ def _from_plain(kind: Any, value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_to_plain)
-_CONTENTS = msgspec.json.Decoder(_Contents)
+_decode_contents = msgspec.json.Decoder(_Contents).decode
+_asdict = msgspec.structs.asdict
 _REFUSED = (msgspec.MsgspecError, NotImplementedError, TypeError, ValueError, RecursionError)
 
 
 class TypedJson:
     def open(self, contents: bytes) -> Opened:
         try:
-            found = _CONTENTS.decode(contents)
+            found = _decode_contents(contents)
         except msgspec.MsgspecError as error:
             raise ValueError(str(error)) from None
-        return Opened(found.job, found.args, found.timeout)
+        return found.job, found.args, found.timeout
 
     def of_job(
         self, job: str, parameters: Mapping[str, inspect.Parameter], returns: Any
@@ -63,8 +65,11 @@ class TypedJob:
         ]
         # A typing mistake in the name of an argument must not pass for its default.
         try:
-            kind = msgspec.defstruct(job, fields, kw_only=True, forbid_unknown_fields=True)
+            kind = msgspec.defstruct(
+                job, fields, kw_only=True, forbid_unknown_fields=True, gc=False
+            )
             self._args = msgspec.json.Decoder(kind, dec_hook=_from_plain)
+            self._decode_args = self._args.decode
         except _REFUSED as error:
             raise InvalidArgument(
                 f"{job}: its arguments have a type that cannot be sent: {error}"
@@ -86,7 +91,7 @@ class TypedJob:
         return _ENCODER.encode(_Contents(self._job, msgspec.Raw(args), timeout))
 
     def decode(self, args: Any) -> dict[str, Any]:
-        return msgspec.structs.asdict(self._args.decode(args))
+        return _asdict(self._decode_args(args))
 
     def encode_result(self, returned: object) -> bytes:
         return _ENCODER.encode(returned)

@@ -76,7 +76,7 @@ class CoroutineRunner(Runner):
             more = outcome.error if isinstance(outcome, Failed) else "it returned when cancelled"
             return limit.failure(item, deadline, traceback.StackSummary(), more=more)
 
-        return limited
+        return lambda item: limited(item) if limit.is_for(item) else call(item)
 
     def _stop_late(self, item: WorkItem, deadline: Deadline) -> None:
         assert self._limit is not None

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from queueber.client import Item
-from queueber.worker.handlers.work_item import HeldLease, WorkItem
+from queueber.worker.handlers.work_item import WorkItem
 
 
 class JobItem(WorkItem):
@@ -19,11 +18,9 @@ class JobItem(WorkItem):
 
     kind: "Kind"
     timeout: float | None
-    """The seconds that its handler may take, if the item or its kind has a limit of its own."""
+    """The seconds that its handler may take, if the item or its kind has a limit of its own.
 
-    def __init__(self, item: Item, lease: HeldLease) -> None:
-        super().__init__(item, lease)
-        self.timeout = None
+    Both are set before the item goes to a handler."""
 
     @property
     def job(self) -> str:
@@ -64,9 +61,6 @@ class Kinds(ABC):
         """The queues to serve if the worker names none, each with its weight."""
 
 
-def call_kind(item: JobItem) -> object:
+def call_kind(item: JobItem) -> Any:
+    """What the function of its kind returns; for a coroutine function what is to be awaited."""
     return item.kind.handler(item)
-
-
-async def await_kind(item: JobItem) -> object:
-    return await item.kind.handler(item)

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from queueber.worker.handlers import coroutine_runners, work_item
-from queueber.worker.handlers.kinds import JobItem, Kinds, await_kind, call_kind
+from queueber.worker.handlers.kinds import JobItem, Kinds, call_kind
 from queueber.worker.handlers.middleware import Chain
 from queueber.worker.handlers.runner import OnFinished, Runner
 from queueber.worker.handlers.spans import Tracing
@@ -35,10 +35,15 @@ class BothRunners:
         return max(self._threads.stuck, self._tasks.stuck)
 
     def put(self, items: Sequence[WorkItem]) -> None:
-        tasks = [each for each in items if isinstance(each, JobItem) and each.kind.is_coroutine]
-        self._tasks.put(tasks)
-        others = set(tasks)
-        self._threads.put([each for each in items if each not in others])
+        tasks: list[WorkItem] = []
+        calls: list[WorkItem] = []
+        for item in items:
+            assert isinstance(item, JobItem)
+            (tasks if item.kind.is_coroutine else calls).append(item)
+        if tasks:
+            self._tasks.put(tasks)
+        if calls:
+            self._threads.put(calls)
 
     def withdraw(self) -> list[WorkItem]:
         return self._threads.withdraw() + self._tasks.withdraw()
@@ -70,11 +75,11 @@ def make_runner(settings: WorkerSettings, on_finished: OnFinished) -> Runner | B
 
     are_coroutines = {kind.is_coroutine for kind in handler.all_kinds()}
     if are_coroutines == {True}:
-        return _tasks(settings, chain, await_kind, new_limit(), on_finished)
+        return _tasks(settings, chain, call_kind, new_limit(), on_finished)
     threads = _threads(settings, chain, call_kind, new_limit(), on_finished)
     if True not in are_coroutines:
         return threads
-    return BothRunners(threads, _tasks(settings, chain, await_kind, new_limit(), on_finished))
+    return BothRunners(threads, _tasks(settings, chain, call_kind, new_limit(), on_finished))
 
 
 def _threads(

@@ -44,7 +44,11 @@ class ThreadRunner(Runner):
             finish(item, Unfinished.NOT_BEGUN if item.lease.is_lost else call(item))
 
     def _limited(self, call: Call, limit: TimeLimit) -> Call:
+        is_for = limit.is_for
+
         def limited(item: WorkItem) -> bytes | Failed:
+            if not is_for(item):
+                return call(item)
             self._items[threading.get_ident()] = item
             limit.begin(item)
             outcome = call(item)

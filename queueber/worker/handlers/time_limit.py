@@ -76,6 +76,10 @@ class TimeLimit:
         """`own_limit` is asked for the limit of each item; None: `limit_seconds`, if there is."""
         self._limit_seconds = limit_seconds
         self._own_limit = own_limit
+        self.is_for: Callable[[Any], object] = own_limit or (lambda _: True)
+        """True for an item with a limit: one without costs next to nothing."""
+        if limit_seconds is not None:
+            self.is_for = lambda _: True
         self._on_error = on_error
         self._running: dict[WorkItem, Deadline] = {}
 
@@ -84,8 +88,7 @@ class TimeLimit:
         limit = None if self._own_limit is None else self._own_limit(item)
         if limit is None:
             limit = self._limit_seconds
-        if limit is None:
-            return Deadline(math.inf, math.inf)  # nobody has to watch it
+        assert limit is not None
         deadline = self._running[item] = Deadline(seconds() + limit, limit)
         return deadline
 
