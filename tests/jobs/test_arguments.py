@@ -103,7 +103,7 @@ def test_arguments_arrive_as_the_types_that_they_are_annotated_with(app: queuebe
         b'{"job":"keep","args":{"point":{"x":1,"y":0.5},"order":{"name":"x",'
         b'"when":"2026-01-02T00:00:00Z"},"day":"2026-03-04"}}'
     )
-    assert call(app, contents) is None
+    assert call(app, contents) == b""
     assert seen == [(Point(1), order, (1,), date(2026, 3, 4))]
 
 
