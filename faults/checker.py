@@ -53,6 +53,7 @@ RULES: Mapping[str, Rule] = {
     "not dead": times.not_dead,
     "not paused": times.not_paused,
     "too many leased": caps.too_many_leased,
+    "too many of a key": caps.too_many_of_a_key,
     "too fast": caps.too_fast,
 }
 

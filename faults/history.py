@@ -9,7 +9,8 @@ column may be empty, as in `NewItems`):
 
 | operation | arguments | answer |
 | --- | --- | --- |
-| add | contents, keys, delays_ms, batch, producer (id, epoch, sequence) | ids, duplicates |
+| add | contents, keys, cap_keys, delays_ms, batch, producer (id, epoch, sequence) | ids, \
+duplicates |
 | poll | lease_ms, bound, partition (of a group, if it is for one) | lease, ids, contents |
 | ack_up_to (of a group) | partition, offset | offset |
 | extend | leases, leases_ms | done |
@@ -25,7 +26,8 @@ column may be empty, as in `NewItems`):
 | drop_reader | reader | done |
 | pause | for_ms (0: until resumed) | |
 | resume | | |
-| caps | concurrency_max, rate_items, rate_ms (0: none); they hold until the next of these | |
+| caps | concurrency_max, rate_items, rate_ms, cap_by_concurrency_max (0: none); they hold until \
+the next of these | |
 
 Calls about topics have the queue `topics`, and name the topic themselves:
 

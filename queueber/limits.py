@@ -39,8 +39,10 @@ BLOCK_WASTE_FACTOR = 4
 PRIORITY_MAX = 9
 PRIORITY_DEFAULT = 5
 
-LEVELS = 2 * (PRIORITY_MAX + 1)
-"""Levels of ready items: one for each priority, and one for the quarantined items of each."""
+PARKED_LEVEL = 2 * (PRIORITY_MAX + 1)
+"""Below it are the levels of ready items: one for each priority, and one for the quarantined items
+of each. From it on are the same levels of items that are parked, because of a cap."""
+LEVELS = 2 * PARKED_LEVEL
 
 QUARANTINE_PATIENCE_MS = 30 * SECOND_MS
 """How long a holder that holds too many items for a quarantined one gets other items first. After
@@ -82,6 +84,12 @@ ATTEMPTS_CEILING = 1000
 
 CAP_ITEMS_MAX = 1_000_000
 """Upper limit of `concurrency_max`, and of the items of a rate."""
+CAP_MOVED_MAX = 1000
+"""Items that one transaction parks because of a cap, and items of one cap key that it lets go."""
+CAP_PASSES_MAX = 10
+"""A poll that does not wait parks so many times as many, and then gets nothing."""
+CAP_BY_BYTES_MAX = 256
+"""The name of the attribute by which items are capped."""
 RATE_MS_MAX = DAY_MS
 """The longest time that a rate may be given for."""
 

@@ -13,6 +13,7 @@ from queueber.db.families import QUEUE_FAMILIES
 from queueber.engine.integrity import (
     check_agenda,
     check_blocks,
+    check_caps,
     check_groups,
     check_items,
     check_routes,
@@ -100,6 +101,7 @@ CHECKERS = (
     check_groups,
     check_routes,
     check_schedules,
+    check_caps,
     message_logs,
 )
 

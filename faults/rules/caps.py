@@ -12,25 +12,48 @@ def too_many_leased(facts: Facts) -> Iterator[Violation]:
     """No more items than `concurrency_max` are certainly leased at one time."""
     for caps, until_ms in _in_force(facts):
         limit = caps.arguments["concurrency_max"]
-        if not limit:
-            continue
-        changes: list[tuple[float, int, str, Call]] = []
-        for item, holds in facts.holds.items():
-            for hold in holds:
-                # One that was polled before may be one too many since the cap was lowered.
-                is_of_these = hold.poll.began_ms >= caps.ended_ms and hold.poll.ended_ms < until_ms
-                over_at_ms = alive_until_ms(facts, item, hold)
-                if is_of_these and over_at_ms > hold.poll.ended_ms:
-                    changes.append((hold.poll.ended_ms, 1, item, hold.poll))
-                    changes.append((over_at_ms, -1, item, hold.poll))
-        leased = 0
-        # What ends at a time ends before what begins then.
-        for _, change, item, poll in sorted(changes, key=lambda each: each[:3]):
-            leased += change
-            if leased > limit:
-                text = f"was given while {limit} others were leased, the cap"
-                yield Violation("too many leased", item, text, (caps, poll))
-                break
+        if limit and (found := _one_too_many(facts, caps, until_ms, limit, set(facts.holds))):
+            text = f"was given while {limit} others were leased, the cap"
+            yield Violation("too many leased", found[0], text, (caps, found[1]))
+
+
+def too_many_of_a_key(facts: Facts) -> Iterator[Violation]:
+    """No more items of a cap key than `cap_by_concurrency_max` are certainly leased at one time."""
+    of_key: dict[str, set[str]] = {}
+    for add in facts.by_operation["add"]:
+        duplicates = add.answer.get("duplicates") or ()
+        for at, item in enumerate(add.answer.get("ids", ())):
+            if add.given("cap_keys") and not (duplicates and duplicates[at]):
+                of_key.setdefault(add.given("cap_keys")[at], set()).add(item)
+    of_key.pop("", None)
+    for caps, until_ms in _in_force(facts):
+        limit = caps.arguments.get("cap_by_concurrency_max", 0)
+        for key, items in of_key.items() if limit else ():
+            if found := _one_too_many(facts, caps, until_ms, limit, items):
+                text = f"was given while {limit} others of {key!r} were leased, the cap"
+                yield Violation("too many of a key", found[0], text, (caps, found[1]))
+
+
+def _one_too_many(
+    facts: Facts, caps: Call, until_ms: float, limit: int, items: set[str]
+) -> tuple[str, Call] | None:
+    """An item that was given while as many others of these as may be were certainly leased."""
+    changes: list[tuple[float, int, str, Call]] = []
+    for item in items & set(facts.holds):
+        for hold in facts.holds[item]:
+            # One that was polled before may be one too many since the cap was lowered.
+            is_of_these = hold.poll.began_ms >= caps.ended_ms and hold.poll.ended_ms < until_ms
+            over_at_ms = alive_until_ms(facts, item, hold)
+            if is_of_these and over_at_ms > hold.poll.ended_ms:
+                changes.append((hold.poll.ended_ms, 1, item, hold.poll))
+                changes.append((over_at_ms, -1, item, hold.poll))
+    leased = 0
+    # What ends at a time ends before what begins then.
+    for _, change, item, poll in sorted(changes, key=lambda each: each[:3]):
+        leased += change
+        if leased > limit:
+            return item, poll
+    return None
 
 
 def too_fast(facts: Facts) -> Iterator[Violation]:

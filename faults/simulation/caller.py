@@ -1,6 +1,7 @@
 """A caller: its calls to a queue, which the history records."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from faults import records
@@ -9,13 +10,21 @@ from queueber.model import Added, ItemState, NewItems, Polled, Results
 from queueber.service.service import Service
 from queueber.service.session import QueueHandle
 
+CAP_BY = "customer"
+CAP_KEYS = ("", "ann", "bob")
+"""The values of that attribute; items with the first have none."""
+
 
 class Caller(Contact):
     async def add(self, items: NewItems) -> Added | None:
         producer = items.producer
+        # From the contents: an add that is repeated has the same.
+        cap_keys = [CAP_KEYS[sum(each) % len(CAP_KEYS)] for each in items.contents]
+        items = replace(items, attributes=[{CAP_BY: key} if key else {} for key in cap_keys])
         arguments = {
             "contents": records.all_printed(items.contents),
             "keys": list(items.keys),
+            "cap_keys": cap_keys,
             "delays_ms": list(items.delays_ms),
             "batch": items.batch,
             "producer": [producer.id, producer.epoch, producer.sequence] if producer else None,

@@ -48,7 +48,7 @@ _FLUSH_SECONDS = 0.01
 _CLOCK_STEPS_MS = (-200, -20, 20, 200)
 
 
-_NO_CAPS = {"concurrency_max": 0, "rate_items": 0, "rate_ms": 0}
+_NO_CAPS = {"concurrency_max": 0, "rate_items": 0, "rate_ms": 0, "cap_by_concurrency_max": 0}
 
 
 class FaultyServer:

@@ -11,7 +11,7 @@ from faults.final_state import FinalState
 from faults.history import SCHEDULES, TOPICS, History
 from faults.recorder import Recorder
 from faults.routes.stored import check_routed
-from faults.simulation.caller import Caller
+from faults.simulation.caller import CAP_BY, Caller
 from faults.simulation.contact import Rumours
 from faults.simulation.disk import Crashed
 from faults.simulation.faulty_server import QUEUES, FaultyServer
@@ -114,6 +114,7 @@ class World:
                 backoff_ms=(3, 20),
                 dedup_window_ms=random.choice([0, 40, 10_000]),
                 result_bytes_max=random.choice([0, 0, 0, 400]),
+                cap_by=CAP_BY,
             ),
             self._topics,
             _caps_of(self.told.seed),
@@ -258,9 +259,9 @@ def _caps_of(seed: int) -> Mapping[str, int]:
     if random.random() < 0.6:
         return {}
     rate_items, rate_ms = random.choice([(0, 0), (3, 30), (10, 50)])
-    concurrency_max = random.choice([0, 1, 4] if rate_items else [1, 4])
     return {
-        "concurrency_max": concurrency_max, "rate_items": rate_items, "rate_ms": rate_ms,
+        "concurrency_max": random.choice([0, 1, 4]), "rate_items": rate_items, "rate_ms": rate_ms,
+        "cap_by_concurrency_max": random.choice([0, 1, 2]),
     }  # fmt: skip
 
 

@@ -48,6 +48,7 @@ FLAGS = {
     "dedupWindowMs": "--dedup-window", "resultAgeMs": "--result-age",
     "concurrencyMax": "--concurrency-max", "rateItems": "--rate", "rateMs": "--rate",
     "batchesMax": "--batches-max", "batchKeepMs": "--batch-keep",
+    "capBy": "--cap-by", "capByConcurrencyMax": "--cap-by-concurrency-max",
     "tls.ca": "--tls-ca", "tls.certificate": "--tls-certificate", "tls.key": "--tls-key",
 } | {
     f"{name}_ms": "--" + name.replace("_", "-")
@@ -59,7 +60,8 @@ FLAGS = {
     name: "--" + name.replace("_", "-")
     for name in (
         "items_max", "bytes_max", "item_bytes_max", "backoff_factor", "backoff_jitter",
-        "result_bytes_max", "concurrency_max", "rate", "batches_max", "batch_keep",
+        "result_bytes_max", "concurrency_max", "rate", "batches_max", "batch_keep", "cap_by",
+        "cap_by_concurrency_max",
         "count", "wait", "lease", "delay", "priority", "key", "error", "epoch", "producer",
         "concurrency", "processes", "prefetch", "timeout", "middleware", "loop",
         "serializer", "deserializer",

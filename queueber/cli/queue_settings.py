@@ -66,6 +66,8 @@ _FLAGS: tuple[tuple[str, Callable[[object], Any], str], ...] = (
     ("--rate", _rate, "Most items leased in a time, as in 100/60 (seconds); 0: no limit."),
     ("--batches-max", whole_number, "Most batches that are remembered; 0: no limit."),
     ("--batch-keep", _batch_keep, "How long a batch is remembered after its end."),
+    ("--cap-by", str, "Attribute by which items are capped apart; '': none."),
+    ("--cap-by-concurrency-max", whole_number, "Most leased at once with one value of it."),
 )
 
 
@@ -123,6 +125,8 @@ def settings_rows(settings: QueueSettings) -> list[tuple[str, str]]:
         ("rate, limit", _rate_text(s.rate_items, s.rate_ms)),
         ("batches, limit", _limit(s.batches_max)),
         ("batches kept for", to_duration(s.batch_keep_ms)),
+        ("capped by", s.cap_by or "none"),
+        ("leased at once of each, limit", _limit(s.cap_by_concurrency_max)),
     ]
 
 

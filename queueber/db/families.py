@@ -49,7 +49,8 @@ class Family(Enum):
     )
     VISIBILITY_INDEX = (
         "visibility_index",
-        "queue, level (1 byte: 9 - priority, quarantined 19 - priority), visible-at, last id",
+        "queue, level (1 byte: 9 - priority, quarantined 19 - priority, parked 20 more), "
+        "visible-at, last id",
         "run",
     )
     DELAYED = ("delayed", "queue, visible-at, last id", "run")
@@ -114,6 +115,16 @@ class Family(Enum):
         "queue, name of the schedule",
         "ScheduleRecord: what is added to the queue, and when next",
         _RECORDS,
+    )
+    CAP_KEYS = (
+        "cap_keys",
+        "queue, digest of the cap key",
+        "how many items with that key count as leased, and how many are parked (4 bytes each)",
+    )
+    PARKED = (
+        "parked",
+        "queue, digest of the cap key, level (1 byte), visible-at, id",
+        "empty; the item is in that level of visibility_index, parked",
     )
     POSITIONS = (
         "positions",

@@ -47,6 +47,10 @@ class QueueSettings:
     """Batches that the queue remembers."""
     batch_keep_ms: int = BATCH_KEEP_MS
     """How long it remembers a batch after its end."""
+    cap_by: str = ""
+    """The attribute by which items are capped apart; empty: none."""
+    cap_by_concurrency_max: int = 0
+    """Items with one value of that attribute that are leased at once; 0: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ class Stats:
     results: int
     result_bytes: int
     batches: int
+    parked: int = 0
+    """Those of `ready` that wait for a lease of their cap key to end."""
 
 
 @dataclass(frozen=True, slots=True)

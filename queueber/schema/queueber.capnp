@@ -344,6 +344,8 @@ struct QueueSettings {
   rateMs @16 :UInt64;          # 0: a second
   batchesMax @17 :UInt64 = 10000000;  # batches that the queue remembers; 0: no limit
   batchKeepMs @18 :UInt64 = 604800000;  # how long it remembers a batch after its end
+  capBy @19 :Text;             # an attribute of items; those with the same value share a cap
+  capByConcurrencyMax @20 :UInt32;  # items with one value of it that are leased at once; 0: no limit
 }
 
 struct QueueStats {
@@ -374,6 +376,7 @@ struct QueueStats {
   results @24 :UInt64;         # results in the log
   resultBytes @25 :UInt64;
   batches @26 :UInt64;         # batches that are remembered
+  parked @27 :UInt64;          # those of `ready` that wait for a lease of their cap key to end
 }
 
 struct ServerInfo {

@@ -34,6 +34,8 @@ struct QueueRecord {
   rateMs @19 :UInt64;          # 0: a second
   batchesMax @20 :UInt64 = 10000000;
   batchKeepMs @21 :UInt64 = 604800000;
+  capBy @22 :Text;             # the attribute whose value is the cap key of an item
+  capByConcurrencyMax @23 :UInt32;
 }
 
 struct QueueCounters {
@@ -67,6 +69,9 @@ struct QueueCounters {
   levels @26 :Data;            # 33 bytes for each level with ready items: level, count, low mark
   quarantined @27 :UInt64;     # items with a `group_max` that are not dead
   rateFullAtUs @28 :UInt64;    # when the queue's rate allows a full burst again, see engine/caps/
+  slots @29 :UInt64;           # items that count among those of their cap key
+  parked @30 :UInt64;          # ready items that wait for a slot of their cap key
+  capsToReview @31 :UInt64;    # 1: the cap of cap keys was changed, and not all were looked at
 }
 
 struct LoadRecord {

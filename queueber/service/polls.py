@@ -15,6 +15,7 @@ from queueber.engine.queue.queue_state import QueueState
 from queueber.engine.queue.release import release_lease
 from queueber.engine.queue.sweep import sweep_queue
 from queueber.errors import Internal, Unavailable
+from queueber.limits import CAP_PASSES_MAX
 from queueber.model import NOTHING_POLLED, Polled, Sweep
 from queueber.service.bound_leases import BoundLeases
 from queueber.service.lease_holders import LeaseHolders
@@ -182,7 +183,9 @@ class Polls:
         return ready_count(queue, self._shell.clock, partition)
 
     def _take_group(self, state: QueueState, calls: list[Call]) -> None:
+        passes = 0
         while calls:
+            parked = state.counters.parked
             answers = self._take(state, [call.columns[0] for call in calls])
             left: list[Call] = []
             for call, own in zip(calls, answers, strict=True):
@@ -190,6 +193,11 @@ class Polls:
                     self._shell.answer(call, own)
                 else:
                     left.append(call)
+            if state.counters.parked > parked and passes < CAP_PASSES_MAX:
+                # Items that must wait for their cap are out of the way now.
+                passes += 1
+                calls = left
+                continue
             if len(left) == len(calls) or not self._ready_count(
                 state, calls[0].columns[0].partition
             ):

@@ -39,6 +39,8 @@ def test_families_have_the_names_that_are_on_disk() -> None:
         "schemas",
         "routes",
         "schedules",
+        "cap_keys",
+        "parked",
         "positions",
         "last_of_key",
         "replaced",

@@ -81,6 +81,7 @@ SETTINGS = QueueSettings(
     backoff_ms=(20, 60),
     dedup_window_ms=300,
     batch_keep_ms=model_module.BATCH_KEEP_MS,
+    cap_by="who",
 )
 LENIENT = replace(SETTINGS, attempts_max=0, isolation=False)
 NAMES = ("default", "other")
@@ -107,7 +108,9 @@ columns = st.lists(
         st.sampled_from([0, 0, 0, 1, 50, 200]),
         st.sampled_from([5, 5, 5, 0, 9]),
         st.sampled_from(["", "", "a", "b", "ü"]),
-        st.sampled_from([{}, {}, {"traceparent": "00-ab"}, {"a": "", "ö": "b"}]),
+        st.sampled_from(
+            [{}, {"traceparent": "00-ab"}, {"a": "", "ö": "b"}, {"who": "x"}, {"who": "y", "a": ""}]
+        ),
     ),
     min_size=1,
     max_size=6,
@@ -465,8 +468,11 @@ class EngineAgainstModel(RouteRules):
             concurrency_max=data.draw(st.sampled_from([0, 0, 1, 3, 8])),
             rate_items=rate_items,
             rate_ms=rate_ms,
+            cap_by_concurrency_max=data.draw(st.sampled_from([0, 1, 1, 2, 3])),
         )
         configure_queue(self.engine, name, model.settings, self.now_ms)
+        self.sweep(1000)
+        model.fill_slots()
 
     def acknowledge_or_drop(self, name: str, data: st.DataObject) -> None:
         reader = data.draw(st.sampled_from(["x", "y"]))
@@ -554,11 +560,13 @@ class EngineAgainstModel(RouteRules):
     @invariant()
     def statistics_match(self) -> None:
         for name, model in self.models.items():
-            leasable = min(model.count("ready"), model.room(self.now_ms))
+            claimable = [i for i in model.of_state("ready") if not model.items[i].is_parked]
+            leasable = min(len(claimable), model.room(self.now_ms))
             assert self.queue(name).leasable(self.now_ms) == leasable
             stats = queue_stats(self.engine, self.queue(name), waiting_polls=0, now_ms=self.now_ms)
             is_paused = model.paused_until_ms > self.now_ms
-            ready = [] if is_paused else model.of_state("ready")
+            ready = [] if is_paused else claimable
+            assert stats.parked == model.count("ready") - len(claimable)
             oldest_ms = min([self.now_ms, *(model.items[i].visible_at_ms for i in ready)])
             assert (stats.ready, stats.delayed, stats.leased, stats.dead, stats.leases) == (
                 model.count("ready"),

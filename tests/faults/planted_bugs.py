@@ -12,6 +12,7 @@ from queueber.db.records.blocks import Block, Leftover
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.queues import Counters, decode_counters
 from queueber.db.records.runs import Run, Sizes
+from queueber.engine.caps.cap_keys import CapKeys, KeyChanges, KeyCounts
 from queueber.engine.caps.queue_caps import QueueCaps
 from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Transaction
@@ -362,6 +363,23 @@ def wake_nobody_when_the_rate_allows_an_item(patch: Patch) -> None:
     patch.setattr(QueueCaps, "due_ms", lambda *_: NEVER_MS)
 
 
+def let_every_key_have_one_more(patch: Patch) -> None:
+    has_room = CapKeys.has_room
+
+    def generous(keys: CapKeys, counts: KeyCounts) -> bool:
+        return has_room(keys, counts) or counts.slots == keys._limit
+
+    patch.setattr(CapKeys, "has_room", generous)
+
+
+def let_nobody_go_when_a_lease_ends(patch: Patch) -> None:
+    patch.setattr(KeyChanges, "_let_go", lambda *_: None)
+
+
+def give_back_no_slot_of_a_lease_that_ends(patch: Patch) -> None:
+    patch.setattr("queueber.engine.queue.leases.free_slots", lambda _, runs: runs)
+
+
 RUN_BUGS: list[Bug] = [
     leave_the_first_item_in_what_is_left_of_a_cut_run,
     lose_what_is_left_of_a_cut_run,
@@ -404,6 +422,9 @@ BUGS: list[Bug] = [
     wake_nobody_after_a_sweep,
     count_nothing_that_is_leased,
     fill_the_bucket_at_a_restart,
+    let_every_key_have_one_more,
+    let_nobody_go_when_a_lease_ends,
+    give_back_no_slot_of_a_lease_that_ends,
     wake_nobody_when_the_rate_allows_an_item,
     delete_results_that_one_reader_has_read,
     lose_what_an_unheard_poll_gives_back,

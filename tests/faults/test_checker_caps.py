@@ -22,6 +22,17 @@ def set_caps(
     teller.call(at_ms, "caps", caps, {})
 
 
+def test_more_items_of_a_key_than_its_cap_are_not_leased_at_once(teller: Teller) -> None:
+    teller.add(1, "x", "y", "z", cap_keys=["ann", "bob", "ann"])
+    caps = {"concurrency_max": 0, "rate_items": 0, "rate_ms": 0, "cap_by_concurrency_max": 1}
+    teller.call(2, "caps", caps, {})
+    teller.poll(5, "l", "x", "y")
+    assert rules(teller) == set()
+
+    teller.poll(10, "m", "z")
+    assert rules(teller) == {"too many of a key"}
+
+
 def rules(teller: Teller) -> set[str]:
     """What is left of the items does not matter here."""
     return teller.rules(FinalState({})) - {"lost"}

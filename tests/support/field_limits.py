@@ -16,6 +16,7 @@ from queueber.limits import (
     BATCH_KEEP_MS_MAX,
     BATCH_NAME_BYTES_MAX,
     BATCH_NUMBER_MAX,
+    CAP_BY_BYTES_MAX,
     CAP_ITEMS_MAX,
     CLIENT_NAME_BYTES_MAX,
     CONTENT_TYPE_BYTES_MAX,
@@ -157,6 +158,8 @@ settings: dict[str, Rule] = {
     "settings.rateMs": upto(RATE_MS_MAX),
     "settings.batchesMax": upto(BATCH_NUMBER_MAX),
     "settings.batchKeepMs": upto(BATCH_KEEP_MS_MAX),
+    "settings.capBy": text(CAP_BY_BYTES_MAX),
+    "settings.capByConcurrencyMax": upto(CAP_ITEMS_MAX),
 }
 new_item = {
     "contents": b"x",

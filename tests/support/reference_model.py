@@ -41,6 +41,9 @@ class ModelItem:
     last_error: str = ""
     group_max: int = 0
     died_at_ms: int = 0
+    has_slot: bool = False
+    """Whether it counts among those of its cap key."""
+    is_parked: bool = False
 
     @property
     def size(self) -> int:
@@ -180,7 +183,8 @@ class ModelQueue:
 
     def level(self, item_id: bytes) -> int:
         item = self.items[item_id]
-        return 9 - item.priority + (10 if item.group_max else 0)
+        level = 9 - item.priority + (10 if item.group_max else 0)
+        return level + (20 if item.is_parked else 0)
 
     def _age(self, item_id: bytes) -> tuple[int, bytes]:
         return self.items[item_id].visible_at_ms, item_id
@@ -280,7 +284,7 @@ class ModelQueue:
     def room(self, now_ms: int) -> int:
         """How many items may be leased, by the queue's caps."""
         s = self.settings
-        room = s.concurrency_max - self.count("held") if s.concurrency_max else len(self.items)
+        room = s.concurrency_max - self.count("held") if s.concurrency_max else 1 << 62
         if s.rate_items:
             spent = self._spent(now_ms)
             room = min(room, int((1 - spent) * s.rate_items))
@@ -291,11 +295,37 @@ class ModelQueue:
         left = Fraction(self.rate_full_at_ms - now_ms) / self.settings.rate_ms
         return min(max(left, Fraction(0)), Fraction(1))
 
+    def cap_key(self, item_id: bytes) -> str:
+        """What an item is capped by, apart from others; empty if it is not."""
+        return self.items[item_id].attributes.get(self.settings.cap_by, "")
+
+    def _waits_for_its_key(self, item_id: bytes, group: list[bytes]) -> bool:
+        """Whether a poll that meets the item, and has given these, parks it."""
+        key, limit = self.cap_key(item_id), self.settings.cap_by_concurrency_max
+        if not key or not limit or self.items[item_id].has_slot:
+            return False
+        of_key = [i for i in self.items if self.cap_key(i) == key]
+        if any(self.items[i].is_parked for i in of_key):
+            return True
+        return sum(self.items[i].has_slot or i in group for i in of_key) >= limit
+
+    def fill_slots(self) -> None:
+        """Parked items take the slots that there are, in their order."""
+        limit = self.settings.cap_by_concurrency_max
+        for item_id in self.of_state("ready"):
+            item = self.items[item_id]
+            key = self.cap_key(item_id)
+            slots = [i for i, o in self.items.items() if o.has_slot and self.cap_key(i) == key]
+            if item.is_parked and (not limit or len(slots) < limit):
+                item.is_parked, item.has_slot = False, True
+
     def expected_poll(
         self, counts: list[int], now_ms: int, held: list[bytes] | None = None
     ) -> list[list[bytes]]:
         """`held` has what the caller holds already, when its leases end together."""
         left = self.of_state("ready") if self.paused_until_ms <= now_ms else []
+        left = [i for i in left if not self.items[i].is_parked]
+        given: list[bytes] = []
         room = self.room(now_ms)
         answers: list[list[bytes]] = []
         for turn, count in enumerate(counts, self.leases_total + 1):
@@ -304,7 +334,8 @@ class ModelQueue:
                 left,
                 key=lambda i: (0 if is_oldest_first else self.level(i) % 10, *self._age(i)),
             )
-            group = self._group(order, min(count, room), held or [], now_ms)
+            group = self._group(order, min(count, room), held or [], now_ms, given)
+            given += group
             room -= min(count, room)
             answers.append(group)
             if not group:
@@ -312,10 +343,12 @@ class ModelQueue:
                 return answers + [[]] * (len(counts) - len(answers))
             if held is not None:
                 held = held + group
-            left = [item_id for item_id in left if item_id not in group]
+            left = [i for i in left if i not in group and not self.items[i].is_parked]
         return answers
 
-    def _group(self, order: list[bytes], count: int, held: list[bytes], now_ms: int) -> list[bytes]:
+    def _group(
+        self, order: list[bytes], count: int, held: list[bytes], now_ms: int, given: list[bytes]
+    ) -> list[bytes]:
         """The first that may go together; a quarantined item that does not fit is passed over for
         a while, and so are those of its level that stand behind it."""
         group: list[bytes] = []
@@ -332,6 +365,9 @@ class ModelQueue:
                     break
                 passed_over.add(level)
                 continue
+            if self._waits_for_its_key(item_id, [*given, *group]):
+                self.items[item_id].is_parked = True
+                continue
             group.append(item_id)
         return group
 
@@ -345,6 +381,8 @@ class ModelQueue:
             self.rate_full_at_ms = now_ms + spent * s.rate_ms
         for item_id in ids:
             self.items[item_id].state = "held"
+            has_cap = self.cap_key(item_id) and self.settings.cap_by_concurrency_max
+            self.items[item_id].has_slot |= bool(has_cap)
             self.items[item_id].lease = lease
         self.lease_expires_ms[lease] = expires_at_ms
         self.leases_total += 1
@@ -467,6 +505,8 @@ class ModelQueue:
         lease, self.items[item_id].lease = self.items[item_id].lease, b""
         if not self.held_by(lease):
             del self.lease_expires_ms[lease]
+        self.items[item_id].has_slot = False
+        self.fill_slots()
 
     def _end(self, item_id: bytes, side: str, now_ms: int) -> None:
         if self.items[item_id].state == "held":
@@ -525,6 +565,7 @@ class ModelQueue:
                 self.tell(change, item_id, "gone")
                 self._end(item_id, "dead", now_ms)
                 self.totals["cancelled"] += 1
+        self.fill_slots()
         return [item_id in known for item_id in ids]
 
     def redrive(self, ids: Sequence[bytes], now_ms: int) -> int:

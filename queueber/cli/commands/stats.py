@@ -69,7 +69,9 @@ def _numbers(found: Stats) -> list[tuple[str, str]]:
         *number_rows(found, "ready", "delayed", "leased", "dead"),
         ("bytes", f"{found.contents_bytes:,}"),
         ("oldest, seconds", oldest(found)),
-        *number_rows(found, "leases", "waiting_polls", "batches", "results", "result_bytes"),
+        *number_rows(
+            found, "parked", "leases", "waiting_polls", "batches", "results", "result_bytes"
+        ),
         *((word, f"{getattr(found, f'{word}_total'):,}") for word in _TOTALS),
     ]
 

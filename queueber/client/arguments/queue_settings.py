@@ -11,6 +11,7 @@ from queueber.limits import (
     BACKOFF_STEPS_MAX,
     BATCH_KEEP_MS_MAX,
     BATCH_NUMBER_MAX,
+    CAP_BY_BYTES_MAX,
     CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
@@ -69,6 +70,10 @@ class SettingsArguments(TypedDict, total=False):
     """Batches that the queue remembers; 0: no limit. 10 million."""
     batch_keep: Seconds
     """How long it remembers a batch after its end: 7 days."""
+    cap_by: str
+    """The attribute by which items are capped apart, such as `"customer"`; empty: none."""
+    cap_by_concurrency_max: int
+    """Most items with one value of that attribute that are leased at once; 0: no limit."""
 
 
 def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
@@ -86,8 +91,8 @@ def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
             changed[f"{field}_ms"] = to_some_ms(field, value, _SOME_TIME[field])
         elif field in _LIMITED:
             changed[field] = to_number(field, value, limit=_LIMITED[field])
-        elif field == "rate":
-            changed["rate_items"], changed["rate_ms"] = _to_rate(field, value)
+        elif field in _CAPS:
+            changed |= _to_cap(field, value)
         elif field == "isolation":
             if not isinstance(value, bool):
                 raise InvalidArgument(f"isolation: {value!r} is neither True nor False")
@@ -96,7 +101,15 @@ def to_settings(present: object, given: SettingsArguments) -> QueueSettings:
             changed |= _to_backoff(value)
         else:
             raise InvalidArgument(f"{field}: there is no such setting")
-    return replace(present, **changed)
+    return _with_attribute(replace(present, **changed))
+
+
+def _with_attribute(settings: QueueSettings) -> QueueSettings:
+    if settings.cap_by_concurrency_max and not settings.cap_by:
+        raise InvalidArgument(
+            "cap_by: it is empty; name the attribute that cap_by_concurrency_max is about"
+        )
+    return settings
 
 
 _NUMBERS = ("items_max", "bytes_max", "item_bytes_max", "result_bytes_max")
@@ -104,8 +117,10 @@ _LIMITED = {
     "attempts_max": ATTEMPTS_CEILING,
     "batches_max": BATCH_NUMBER_MAX,
     "concurrency_max": CAP_ITEMS_MAX,
+    "cap_by_concurrency_max": CAP_ITEMS_MAX,
 }
 _SOME_TIME = {"lease": LEASE_MS_MAX, "batch_keep": BATCH_KEEP_MS_MAX}
+_CAPS = ("rate", "cap_by")
 _DURATIONS = {
     "dedup_window": ("dedup_window_ms", DEDUP_WINDOW_MS_MAX),
     "result_age": ("result_age_ms", RESULT_AGE_MS_MAX),
@@ -132,6 +147,17 @@ def _to_backoff(backoff: object) -> dict[str, object]:
             f"backoff: it has {len(steps_ms)} delays; give 1 to {BACKOFF_STEPS_MAX}"
         )
     return {"backoff_ms": steps_ms}
+
+
+def _to_cap(field: str, value: object) -> dict[str, object]:
+    if field == "rate":
+        items, ms = _to_rate(field, value)
+        return {"rate_items": items, "rate_ms": ms}
+    if not isinstance(value, str):
+        raise InvalidArgument(f"cap_by: {value!r} is not the name of an attribute")
+    if (size := len(value.encode())) > CAP_BY_BYTES_MAX:
+        raise InvalidArgument(f"cap_by: it has {size} bytes; the limit is {CAP_BY_BYTES_MAX}")
+    return {field: value}
 
 
 def _to_rate(field: str, rate: object) -> tuple[int, int]:

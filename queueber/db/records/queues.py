@@ -82,6 +82,13 @@ class Counters:
     """Quarantined items that are not dead: their mark has a limit on items in one lease."""
     rate_full_at_us: int = 0
     """When the queue's rate allows a full burst again."""
+    slots: int = 0
+    """Items that count among those of their cap key: leased ones, and ready ones that were let
+    go."""
+    parked: int = 0
+    """Ready items that wait for a slot of their cap key."""
+    caps_to_review: int = 0
+    """1: the cap of a cap key was changed, and some keys may not have been looked at since."""
     last_id: bytes = bytes(ID_BYTES)
     levels: dict[int, Level] = field(default_factory=dict)
     """By level; only levels with ready items."""

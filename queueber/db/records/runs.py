@@ -22,13 +22,15 @@ from typing import NamedTuple, NewType, Protocol, TypeVar, cast
 
 from queueber.db.records.keys import TIME_BYTES, Due, due_part
 from queueber.ids import ItemId, ids_up_to, shifted
-from queueber.limits import ID_BYTES, PRIORITY_DEFAULT, PRIORITY_MAX
+from queueber.limits import ID_BYTES, PARKED_LEVEL, PRIORITY_DEFAULT, PRIORITY_MAX
 
 Mark = NewType("Mark", bytes)
 T = TypeVar("T")
 
 _MARK = struct.Struct(">IHHBB")
 _HAS_DETAILS = 1
+_HOLDS_SLOT = 2
+_IS_PARKED = 4
 
 MARK_BYTES = _MARK.size
 _GROUP_CEILING = (1 << 16) - 1
@@ -85,10 +87,36 @@ def mark_has_details(mark: bytes) -> bool:
     return bool(mark[9] & _HAS_DETAILS)
 
 
+def mark_holds_slot(mark: bytes) -> bool:
+    """Whether the items count among those of their cap key: leased ones, and ready ones that were
+    let go."""
+    return bool(mark[9] & _HOLDS_SLOT)
+
+
+def mark_is_parked(mark: bytes) -> bool:
+    return bool(mark[9] & _IS_PARKED)
+
+
 def mark_level(mark: bytes) -> int:
-    """Its level in the index of ready items: 0 is priority 9, 10 are its quarantined items."""
+    """Its level in the index of ready items: 0 is priority 9, 10 are its quarantined items, and 20
+    above each level are the items that are parked."""
     level = PRIORITY_MAX - mark[8]
+    if mark[9] & _IS_PARKED:
+        level += PARKED_LEVEL
     return level + PRIORITY_MAX + 1 if mark_group_max(mark) else level
+
+
+def with_slot(mark: Mark) -> Mark:
+    """The mark of items that count among those of their cap key."""
+    return Mark(mark[:9] + bytes([mark[9] & ~_IS_PARKED | _HOLDS_SLOT]))
+
+
+def parked(mark: Mark) -> Mark:
+    return Mark(mark[:9] + bytes([mark[9] | _IS_PARKED]))
+
+
+def without_slot(mark: Mark) -> Mark:
+    return Mark(mark[:9] + bytes([mark[9] & ~_HOLDS_SLOT]))
 
 
 def with_group_max(mark: bytes, group_max: int) -> Mark:

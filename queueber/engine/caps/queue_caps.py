@@ -9,6 +9,7 @@ from typing import Any
 
 from queueber.db.records.keys import NEVER_MS
 from queueber.db.records.queues import Counters
+from queueber.engine.caps.cap_keys import CapKeys
 from queueber.engine.caps.rate import Rate
 from queueber.engine.kernel.transaction import Transaction
 from queueber.limits import SECOND_MS
@@ -20,9 +21,11 @@ _NO_CAP = 1 << 62
 class QueueCaps:
     """How many items of one queue polls may lease."""
 
-    __slots__ = ("_concurrency_max", "_rate")
+    __slots__ = ("_concurrency_max", "_rate", "keys")
 
-    def __init__(self, concurrency_max: int, rate: Rate | None) -> None:
+    def __init__(self, concurrency_max: int, rate: Rate | None, keys: CapKeys | None) -> None:
+        self.keys = keys
+        """If items are capped apart by an attribute, or were until now."""
         self._concurrency_max = concurrency_max or _NO_CAP
         self._rate = rate
 
@@ -60,11 +63,15 @@ class QueueCaps:
             tx.due(self.due_ms(counters, tx.now_ms))
 
 
-def queue_caps(settings: QueueSettings) -> QueueCaps | None:
-    """None if the queue has no caps."""
-    if not settings.concurrency_max and not settings.rate_items:
-        return None
+def queue_caps(settings: QueueSettings, counters: Counters) -> QueueCaps | None:
+    """None if the queue has no caps, and nothing is left of those that it had."""
+    keys = None
+    is_capped_by = settings.cap_by and settings.cap_by_concurrency_max
+    if is_capped_by or counters.slots or counters.parked:
+        keys = CapKeys(settings.cap_by, settings.cap_by_concurrency_max)
     rate = None
     if settings.rate_items:
         rate = Rate(settings.rate_items, settings.rate_ms or SECOND_MS)
-    return QueueCaps(settings.concurrency_max, rate)
+    if keys is None and rate is None and not settings.concurrency_max:
+        return None
+    return QueueCaps(settings.concurrency_max, rate, keys)

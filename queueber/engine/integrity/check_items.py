@@ -18,6 +18,8 @@ from queueber.db.records.runs import (
     mark_batch,
     mark_group_max,
     mark_has_details,
+    mark_holds_slot,
+    mark_is_parked,
     mark_level,
 )
 from queueber.engine.integrity.check_blocks import BlocksCheck
@@ -27,7 +29,10 @@ from queueber.engine.integrity.stored_blocks import BlockCache, StoredBlock
 from queueber.ids import ItemId
 from queueber.limits import ATTEMPTS_CEILING
 
-COUNTED = ("ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined")
+COUNTED = (
+    "ready", "delayed", "leased", "dead", "leases", "contents_bytes", "quarantined", "slots",
+    "parked",
+)  # fmt: skip
 
 _RUNS_TOGETHER = 1000
 _UNFINISHED_MAX = 100_000
@@ -98,6 +103,8 @@ class ItemsCheck:
             self._failed += run.count
             if block is not None:
                 yield from self._check_histories(where, run)
+        self._counted.slots += run.count if mark_holds_slot(mark) else 0
+        self._counted.parked += run.count if mark_is_parked(mark) else 0
         if state.family is not Family.DEAD:
             self._counted.quarantined += run.count if mark_group_max(mark) else 0
             if number := mark_batch(mark):

@@ -12,6 +12,7 @@ from queueber.db.families import Family
 from queueber.db.records import keys
 from queueber.db.records.queues import decode_counters, decode_queue
 from queueber.db.store.contract import Store
+from queueber.engine.integrity.check_caps import check_caps
 from queueber.engine.integrity.check_items import ItemsCheck
 from queueber.engine.integrity.check_routes import check_routes
 from queueber.engine.integrity.check_schedules import check_schedules
@@ -42,7 +43,7 @@ def _check_queues(store: Store) -> Iterator[Violation]:
     for prefix, record in store.walk(Family.QUEUES, b"", LAST_KEY):
         name = f"#{keys.split_queue_prefix(prefix)}"
         try:
-            name = decode_queue(record)[0]
+            name, _, settings, _ = decode_queue(record)
             stored = store.get(Family.COUNTERS, prefix)
             if stored is None:
                 yield Violation("I5", name, "has no counters")
@@ -51,6 +52,7 @@ def _check_queues(store: Store) -> Iterator[Violation]:
             queue = CheckedQueue(name, QueueEntries(store, prefix), counters)
             items = ItemsCheck(queue)
             yield from items.run()
+            yield from check_caps(queue, settings)
             yield from RecordsCheck(queue).run(items.batches)
             yield from check_results(queue)
             for wrong in check_log(store, prefix):

@@ -63,6 +63,8 @@ KEY_WIDTHS = {
     Family.SCHEMAS: _exactly(SCHEMA_KEY_BYTES),
     Family.ROUTES: _exactly(ROUTE_KEY_BYTES),
     Family.SCHEDULES: range(1, SCHEDULE_NAME_CHARS_MAX + 1),
+    Family.CAP_KEYS: _exactly(keys.DIGEST_BYTES),
+    Family.PARKED: _exactly(keys.DIGEST_BYTES + keys.LEVEL_BYTES + keys.DUE_BYTES),
     Family.POSITIONS: _exactly(2),
     Family.LAST_OF_KEY: _exactly(keys.DIGEST_BYTES),
     Family.REPLACED: _exactly(8),

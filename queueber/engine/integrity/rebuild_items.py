@@ -41,7 +41,9 @@ from queueber.engine.integrity.stored_blocks import StoredBlock, stretches
 from queueber.ids import ItemId, made_at_ms
 from queueber.limits import ATTEMPTS_CEILING, PRIORITY_DEFAULT, PRIORITY_MAX
 
-_REBUILT = (*STATES, Family.PLACES, Family.LEASE_EXPIRY, Family.HOLDERS)
+_REBUILT = (
+    *STATES, Family.PLACES, Family.LEASE_EXPIRY, Family.HOLDERS, Family.CAP_KEYS, Family.PARKED,
+)  # fmt: skip
 
 Found = tuple[int, StateRun]
 """A run, and which of all runs it is in the order of the families and their keys."""
@@ -68,6 +70,7 @@ class ItemsRebuild:
         for name in COUNTED:
             setattr(counters, name, 0)
         counters.levels = {}
+        counters.caps_to_review = 0  # nothing is parked any more
         counters.lease_due_ms = counters.delayed_due_ms = keys.NEVER_MS
         if leases := self.entries.count(Family.LEASES):
             self.lost["leases ended: their items are ready again"] += leases

@@ -8,6 +8,7 @@ from functools import partial
 
 from queueber.db.families import Family
 from queueber.db.records.runs import Entry, Run, at_time_of, by_entry, pick
+from queueber.engine.caps.cap_keys import leave_ready
 from queueber.engine.queue.changes import Change, Moved, gone
 from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.places import find_entry, find_times, put_delayed, take_delayed
@@ -53,6 +54,7 @@ def take_waiting(tx: QueueTx, ids: Sequence[bytes]) -> tuple[list[Run], list[Run
         if level is not None:
             ready += picked
             tx.queue.ready.take_some(tx, level, entry, left)
+            leave_ready(tx, due, picked)
             continue
         delayed += picked
         take_delayed(tx, [entry])

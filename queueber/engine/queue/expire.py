@@ -16,6 +16,7 @@ from queueber.db.records.keys import (
     time_part,
 )
 from queueber.db.records.runs import Entry, Run, count_items, entry_at, join_entries
+from queueber.engine.caps.cap_keys import free_slots
 from queueber.engine.kernel.due_scan import Done, look_ahead
 from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.queue.fail import Failure, charge
@@ -89,7 +90,8 @@ def _end(tx: QueueTx, leases: Sequence[HeldRuns], *, error: str, together: int =
     """End leases. One holder lost `together` items in all; 0: each lease had its own holder."""
     ready: list[Entry] = []
     failures: list[Failure] = []
-    for _, held in leases:
+    for _, runs in leases:
+        held = free_slots(tx, runs)
         count = count_items(held)
         lost = together or count
         if lost == 1:

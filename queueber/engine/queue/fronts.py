@@ -4,7 +4,7 @@ A group that shares the messages of a topic is a queue as well. It has fronts of
 that came back may be deleted meanwhile, and those that no consumer has had are in no index.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from queueber.db.records.runs import Entry, Run, cut
@@ -73,6 +73,27 @@ class LevelFront:
         if rest is not None:
             # The next poll begins in the same block.
             tx.after_write(tx.queue.blocks.keep_started, rest, blocks[rest].value)
+
+
+class GrowingFront(LevelFront):
+    """As `LevelFront`, of a queue that parks items: then more entries are needed than items."""
+
+    __slots__ = ("_first", "_has_more", "_items")
+
+    def __init__(self, level: int, items: int, first: Callable[[int], list[Entry]]) -> None:
+        """`first` returns the first entries of the level with so many items, or all."""
+        super().__init__(level, first(items))
+        self._items = items
+        self._first = first
+        self._has_more = True
+
+    @property
+    def has_items(self) -> bool:
+        if self._at == len(self._entries) and self._has_more:
+            self._items *= 2
+            self._entries = self._first(self._items)
+            self._has_more = self._at < len(self._entries)
+        return self._at < len(self._entries)
 
 
 class Undelivered(Protocol):

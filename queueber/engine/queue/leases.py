@@ -22,6 +22,7 @@ from queueber.db.records.keys import (
 from queueber.db.records.leases import decode_lease, encode_lease
 from queueber.db.records.runs import Run, count_items, decode_held, encode_held, join, pick
 from queueber.db.store.contract import Store
+from queueber.engine.caps.cap_keys import free_slots
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.blocks import Blocks
 from queueber.ids import ItemId, LeaseId, made_at_ms
@@ -205,7 +206,7 @@ class Leases:
             if is_whole and lease_id not in ended:
                 ended.add(lease_id)
                 self.end(tx, [(due_part(expires_at_ms, lease_id), runs)])
-                taken.append(runs)
+                taken.append(free_slots(tx, runs))
             else:
                 taken.append([])
         return taken
@@ -222,7 +223,7 @@ class Leases:
     ) -> Taken:
         if (runs[0].ids if len(runs) == 1 else [i for run in runs for i in run.ids]) == ids:
             self.end(tx, [(due, runs)])
-            return Taken(runs, [True] * len(ids), is_in_order=True)
+            return Taken(free_slots(tx, runs), [True] * len(ids), is_in_order=True)
         positions, held = _positions_of(runs, ids)
         blocks = self._blocks.reader()
         taken: list[Run] = []
@@ -247,7 +248,7 @@ class Leases:
             gone = [key for key in self._holder_keys(lease_id, taken) if key not in still]
             tx.batch.delete_many(Family.HOLDERS, gone)
             tx.counters.leased -= count_items(taken)
-        return Taken(taken, held)
+        return Taken(free_slots(tx, taken), held)
 
     def end(self, tx: Transaction[Any], leases: Sequence[HeldRuns]) -> None:
         """End leases, each given as a due part (expiry and id) and the runs that it holds."""

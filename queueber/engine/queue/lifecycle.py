@@ -9,10 +9,11 @@
                                    cancel, purge: from everywhere ───────────────▶ GONE
 
 Entries are about runs: items with consecutive ids of one block that share one state. An item is
-READY when `visibility_index` has a run with it, DELAYED when `delayed` has one, LEASED when a lease
-of `leases` holds one, DEAD when `dead` has one, and GONE when nothing of it is left in its block.
-Only writes move an item: time alone never does, so the counters are exact without a scan. `sweep`
-moves what has become due, and a poll that finds something due runs it first.
+READY when `visibility_index` has a run with it (in a level of parked items if it waits for a cap,
+see `engine/caps/`), DELAYED when `delayed` has one, LEASED when a lease of `leases` holds one, DEAD
+when `dead` has one, and GONE when nothing of it is left in its block. Only writes move an item:
+time alone never does, so the counters are exact without a scan. `sweep` moves what has become due,
+and a poll that finds something due runs it first.
 """
 
 from enum import Enum
@@ -103,4 +104,8 @@ INVARIANTS: dict[str, str] = {
     "topic that is open and refuses no message; the record of a topic counts its routes",
     "I21": "a schedule has a name of its own in the store, an expression and a zone; it has a next "
     "time, later than its last run, unless it is paused or has no further time",
+    "I22": "cap_keys has how many items of each cap key hold a slot and how many are parked, and "
+    "parked has those; no key holds more slots than its cap, but those that it held when the cap "
+    "was lowered; while items of a key are parked it has no slot left, or the review of its caps "
+    "is to come",
 }

@@ -1,6 +1,7 @@
 """Poll: lease ready items. Only small entries are rewritten, never the contents."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import takewhile
 from typing import cast
 
@@ -17,12 +18,13 @@ from queueber.db.records.runs import (
     mark_group_max,
     mark_has_details,
 )
+from queueber.engine.caps.cap_keys import Parks
 from queueber.engine.queue.blocks import BlockReader
-from queueber.engine.queue.fronts import Front, LevelFront
+from queueber.engine.queue.fronts import Front, GrowingFront, LevelFront
 from queueber.engine.queue.isolation import HeldTogether, Verdict, judge
 from queueber.engine.queue.queue_state import QueueState, QueueTx
 from queueber.ids import LeaseId
-from queueber.limits import ITEM_WIRE_BYTES, OLDEST_FIRST_EVERY, PRIORITY_MAX
+from queueber.limits import ITEM_WIRE_BYTES, OLDEST_FIRST_EVERY, PARKED_LEVEL, PRIORITY_MAX
 from queueber.model import NO_DETAILS, NOTHING_POLLED, ItemDetails, PackedItems, Polled
 
 _NO_ATTRIBUTES: dict[str, str] = {}
@@ -65,11 +67,12 @@ def poll(
         holder=holder,
         now_ms=now_ms,
         partition=partition,
+        parks=None if caps is None or caps.keys is None else Parks(tx, caps.keys),
     )
     groups = list(takewhile(bool, map(selection.take, counts)))
     if not groups:
-        if undelivered is not None:
-            selection.take_out(tx)  # of messages that are deleted
+        if undelivered is not None or selection.parks:
+            selection.take_out(tx)  # of messages that are deleted, or that are parked now
         return [NOTHING_POLLED] * len(counts)
 
     blocks.fetch([run for runs in groups for run in runs])
@@ -142,8 +145,10 @@ class Selection:
         holder: HeldTogether | None,
         now_ms: int,
         partition: int | None = None,
+        parks: Parks | None = None,
     ) -> None:
-        """`bytes_max` limits the answer; `holder` is what the caller holds."""
+        """`bytes_max` limits the answer; `holder` is what the caller holds; `parks` takes what must
+        wait, in a queue with caps by an attribute."""
         self._queue = queue
         self._blocks = blocks
         self._bytes_left = bytes_max
@@ -152,8 +157,15 @@ class Selection:
         self._lease_number = queue.counters.leases_total
         self._now_ms = now_ms
         counters = queue.counters
+        self.parks = parks
         self._fronts: Sequence[Front]
-        if queue.undelivered is None:
+        if parks is not None:
+            self._fronts = [
+                GrowingFront(level, count, partial(queue.ready.first, counters, level))
+                for level in sorted(counters.levels)
+                if level < PARKED_LEVEL
+            ]
+        elif queue.undelivered is None:
             self._fronts = [
                 LevelFront(level, queue.ready.first(counters, level, count))
                 for level in sorted(counters.levels)
@@ -184,11 +196,22 @@ class Selection:
                     passed_over.add(front)
                     continue
                 count = min(count, limit - held)
+            was_first = self._is_first
             got = self._take_fitting(front, run, min(run.count, count - taken))
             if got is None:
                 break
-            group.append(got)
-            taken += got.count
+            if self.parks is None:
+                group.append(got)
+                taken += got.count
+                continue
+            kept, waiting = self.parks.split(due, got, self._blocks)
+            group += kept
+            taken += count_items(kept)
+            self._bytes_left += sum(run.size + ITEM_WIRE_BYTES for run in waiting)
+            # An item that is too large for any answer is given alone, whatever was parked before.
+            self._is_first = was_first and not group
+            if self.parks.is_full:
+                break
         if holder is not None:
             holder.join(group)
         return join(group) if len(group) > 1 else group
@@ -228,3 +251,5 @@ class Selection:
         """Take what the polls got out of the index."""
         for front in self._fronts:
             front.take_out(tx, self._blocks)
+        if self.parks is not None:
+            self.parks.take_in()

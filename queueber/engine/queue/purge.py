@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from queueber.db.families import Family
 from queueber.db.records.keys import PREFIX_BYTES, TIME_BYTES, prefix_end, time_part
 from queueber.db.records.runs import Entry, Run, at_time_of, count_items, cut, decode_entry
+from queueber.engine.caps.cap_keys import leave_ready
 from queueber.engine.queue.changes import Change, gone
 from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.peek import find_held
@@ -35,6 +36,8 @@ def _take_ready(tx: QueueTx, limit: int) -> list[Run]:
     entries = tx.queue.ready.first(tx.counters, level, limit)
     runs, rest = _first(tx, entries, limit)
     tx.queue.ready.take_first(tx, level, entries, rest)
+    for (due, _), run in zip(entries, runs, strict=True):
+        leave_ready(tx, due, [run])
     tx.after_write(tx.queue.blocks.forget_recent)
     return runs
 

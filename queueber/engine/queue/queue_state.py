@@ -75,7 +75,7 @@ class QueueState:
         """Of a group that shares the messages of a topic: those that no consumer has had."""
         self.changes: Changes | None = None
         """Of a queue whose changes go to a topic: who publishes them."""
-        self.caps = queue_caps(settings)
+        self.caps = queue_caps(settings, counters)
         """Of a queue with caps: how many items polls may lease now."""
         self.schedules: Scheduled | None = None
         """Of a queue that some schedule adds items to: who adds them."""
@@ -95,8 +95,10 @@ class QueueState:
 
     def leasable(self, now_ms: int) -> int:
         """How many ready items polls may lease now; a pause does not count."""
-        ready, caps = self.counters.ready, self.caps
-        return ready if caps is None else min(ready, caps.room(self.counters, now_ms))
+        counters, caps = self.counters, self.caps
+        if caps is None:
+            return counters.ready
+        return min(counters.ready - counters.parked, caps.room(counters, now_ms))
 
     def rate_due_ms(self, now_ms: int) -> int:
         """When the queue's rate allows an item again; `NEVER_MS`: it does so now."""
@@ -126,7 +128,7 @@ class QueueState:
 
     def _take_record(self, settings: QueueSettings, paused_until_ms: int) -> None:
         self.settings = settings
-        self.caps = queue_caps(settings)
+        self.caps = queue_caps(settings, self.counters)
         self.paused_until_ms = paused_until_ms
 
 

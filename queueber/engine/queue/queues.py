@@ -9,6 +9,7 @@ from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.db.records.keys import prefix_end, queue_prefix, split_due_part
 from queueber.db.records.queues import Counters, encode_counters, encode_queue
 from queueber.db.store.contract import Store
+from queueber.engine.caps.cap_keys import change_caps
 from queueber.engine.caps.queue_caps import queue_caps
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.queue.blocks import Blocks
@@ -16,7 +17,7 @@ from queueber.engine.queue.queue_state import QueueState, QueueTx, read_queue
 from queueber.engine.queue.recent_blocks import RecentBlocks
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.ids import QueueId
-from queueber.limits import ID_BYTES, QUEUES_MAX
+from queueber.limits import ID_BYTES, PARKED_LEVEL, QUEUES_MAX
 from queueber.model import QueueSettings, Stats
 
 LAST_ID_KEY = b"last_id"
@@ -157,9 +158,10 @@ def reclaim_slices(store: Store, prefix: bytes) -> Iterator[Callable[[], None]]:
 def configure(tx: QueueTx, settings: QueueSettings) -> None:
     """Replace the settings. They apply to later calls; stored items stay as they are."""
     queue = tx.queue
+    change_caps(tx, settings)
     queue.write_record(tx, settings, queue.paused_until_ms)
     tx.due(queue.results_due_ms(tx.now_ms, settings=settings))
-    if (caps := queue_caps(settings)) is not None:
+    if (caps := queue_caps(settings, tx.counters)) is not None:
         tx.due(caps.due_ms(tx.counters, tx.now_ms))
 
 
@@ -187,6 +189,8 @@ def oldest_claimable_age_ms(queue: QueueState, now_ms: int) -> int:
         return 0
     oldest_ms = now_ms
     for level in queue.counters.levels:
+        if level >= PARKED_LEVEL:
+            continue
         ((due, _), *_) = queue.ready.first(queue.counters, level, 1)
         oldest_ms = min(oldest_ms, split_due_part(due)[0])
     return now_ms - oldest_ms

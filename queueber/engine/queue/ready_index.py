@@ -29,7 +29,7 @@ from queueber.db.store.contract import Store
 from queueber.engine.kernel.transaction import Transaction
 from queueber.engine.queue.places import drop_places, find_entry, put_places
 from queueber.ids import ItemId
-from queueber.limits import READY_WINDOW_ENTRIES
+from queueber.limits import PARKED_LEVEL, READY_WINDOW_ENTRIES
 
 Levels = Sequence[tuple[int, Sequence[Entry]]]
 """The entries of each level, in order."""
@@ -126,6 +126,10 @@ class ReadyIndex:
     def _insert(self, levels: Levels, keep: Callable[[], bool] | None) -> None:
         is_cached = keep is not None and keep()
         for level, entries in levels:
+            if level >= PARKED_LEVEL:
+                # No poll takes these, so nothing of them is kept in memory.
+                self.windows[level] = ReadyWindow(is_complete=False)
+                continue
             window = self.windows.get(level)
             if window is None:
                 window = self.windows[level] = ReadyWindow(is_complete=True)

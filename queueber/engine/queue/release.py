@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from queueber.db.records.keys import due_part
 from queueber.db.records.runs import Run, count_items, entry_at, join_entries
+from queueber.engine.caps.cap_keys import free_slots
 from queueber.engine.queue.changes import Change, Moved
 from queueber.engine.queue.lifecycle import State
 from queueber.engine.queue.queue_state import QueueTx
@@ -21,7 +22,7 @@ def release_lease(tx: QueueTx, lease_id: bytes) -> int:
     ((expires_at_ms, runs),) = tx.queue.leases.read([lease_id])
     if runs:
         tx.queue.leases.end(tx, [(due_part(expires_at_ms, lease_id), runs)])
-        _give_back(tx, runs)
+        _give_back(tx, free_slots(tx, runs))
     return count_items(runs)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from queueber.db.records.keys import NEVER_MS
+from queueber.engine.caps.cap_keys import review_caps, review_due_ms
 from queueber.engine.kernel.due_scan import Done
 from queueber.engine.kernel.transaction import Kernel, Transaction
 from queueber.engine.log import trim
@@ -66,6 +67,7 @@ DUTIES = [
     Duty("resume", lambda queue, _: queue.paused_until_ms or NEVER_MS, resume_due),
     Duty("schedules", _schedules_due_ms, _run_schedule),
     Duty("trim", QueueState.results_due_ms, _trim),
+    Duty("review caps", review_due_ms, review_caps),
     # Nothing is to be done then: the look itself has waiting polls served.
     Duty("allow by rate", QueueState.rate_due_ms, lambda _tx, _max: Done(0)),
 ]

@@ -17,6 +17,7 @@ from queueber.limits import (
     BACKOFF_STEPS_MAX,
     BATCH_KEEP_MS_MAX,
     BATCH_NUMBER_MAX,
+    CAP_BY_BYTES_MAX,
     CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
@@ -46,6 +47,7 @@ _ItemBytes = Annotated[
     int, Meta(ge=0, le=MESSAGE_BYTES_CEILING - MESSAGE_OVERHEAD_BYTES - ITEM_WIRE_BYTES)
 ]
 _CapItems = Annotated[int, Meta(ge=0, le=CAP_ITEMS_MAX)]
+_CapBy = Annotated[str, Meta(max_length=CAP_BY_BYTES_MAX // 4)]
 _RateMs = Annotated[int, Meta(ge=0, le=RATE_MS_MAX)]
 _DEFAULTS = QueueSettings()
 
@@ -72,6 +74,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     rate_ms: _RateMs = 0
     batches_max: _Batches = _DEFAULTS.batches_max
     batch_keep_ms: _BatchKeep = _DEFAULTS.batch_keep_ms
+    cap_by: _CapBy = ""
+    cap_by_concurrency_max: _CapItems = 0
 
 
 class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,6 +100,8 @@ class SettingsChanges(msgspec.Struct, forbid_unknown_fields=True):
     rate_ms: _RateMs | UnsetType = UNSET
     batches_max: _Batches | UnsetType = UNSET
     batch_keep_ms: _BatchKeep | UnsetType = UNSET
+    cap_by: _CapBy | UnsetType = UNSET
+    cap_by_concurrency_max: _CapItems | UnsetType = UNSET
 
 
 class QueueAnswer(msgspec.Struct):
@@ -129,6 +135,8 @@ class QueueAnswer(msgspec.Struct):
     results: int
     result_bytes: int
     batches: int
+    parked: int
+    """Those of `ready` that wait for a lease of their cap key to end."""
 
 
 class QueuePage(msgspec.Struct):

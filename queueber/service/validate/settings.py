@@ -8,6 +8,7 @@ from queueber.limits import (
     BACKOFF_STEPS_MAX,
     BATCH_KEEP_MS_MAX,
     BATCH_NUMBER_MAX,
+    CAP_BY_BYTES_MAX,
     CAP_ITEMS_MAX,
     DEDUP_WINDOW_MS_MAX,
     DELAY_MS_MAX,
@@ -36,6 +37,9 @@ def check_settings(settings: QueueSettings, item_bytes_max: int) -> None:
     check_range("concurrencyMax", s.concurrency_max, 0, CAP_ITEMS_MAX)
     check_range("rateItems", s.rate_items, 0, CAP_ITEMS_MAX)
     check_range("rateMs", s.rate_ms, 0, RATE_MS_MAX)
+    check_range("capByConcurrencyMax", s.cap_by_concurrency_max, 0, CAP_ITEMS_MAX)
+    if (size := len(s.cap_by.encode())) > CAP_BY_BYTES_MAX:
+        raise InvalidArgument(f"capBy: it has {size} bytes; the limit is {CAP_BY_BYTES_MAX}")
 
 
 def _check_backoff(s: QueueSettings) -> None:

@@ -256,7 +256,8 @@ def check_group_settings(settings: GroupSettings, item_bytes_max: int) -> None:
             "only a group of the kind 'queue' has one"
         )
     check_settings(settings.leases, item_bytes_max)
-    if settings.leases.concurrency_max or settings.leases.rate_items:
+    caps = settings.leases
+    if caps.concurrency_max or caps.rate_items or caps.cap_by or caps.cap_by_concurrency_max:
         raise InvalidArgument(
             "settings: a group has no caps of a queue; give inFlightMax to limit what is leased"
         )

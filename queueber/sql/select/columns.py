@@ -88,6 +88,7 @@ SYSTEM: dict[str, pa.Schema] = {
             "delayed": pa.int64(),
             "leased": pa.int64(),
             "dead": pa.int64(),
+            "parked": pa.int64(),
             "leases": pa.int64(),
             "bytes": pa.int64(),
             "oldest_ready_seconds": pa.float64(),

@@ -62,6 +62,7 @@ EVERY_FLAG = {
     "--result-bytes-max": "4000",
     "--concurrency-max": "5",
     "--rate": "100/60",
+    "--cap-by": "who",
 }
 EVERY_SETTING = QueueSettings(
     items_max=10,
@@ -79,6 +80,7 @@ EVERY_SETTING = QueueSettings(
     concurrency_max=5,
     rate_items=100,
     rate_ms=60_000,
+    cap_by="who",
 )
 
 
@@ -200,6 +202,8 @@ def test_queues_show_tells_the_settings(cli: Cli, client: queueber.Client) -> No
         "rate, limit": "none",
         "batches, limit": "10,000,000",
         "batches kept for": "7 d",
+        "capped by": "none",
+        "leased at once of each, limit": "none",
     }
     assert json.loads(as_json.stdout)["leaseMs"] == 90_000
     assert (unknown.code, unknown.stdout) == (4, "")

@@ -156,6 +156,8 @@ def test_settings_are_given_in_the_words_of_users(client: queueber.Client) -> No
         result_bytes_max=4,
         concurrency_max=5,
         rate=(100, 0.5),
+        cap_by="who",
+        cap_by_concurrency_max=6,
     )
 
     assert client.queue("set").stats().settings == queueber.QueueSettings(
@@ -174,6 +176,8 @@ def test_settings_are_given_in_the_words_of_users(client: queueber.Client) -> No
         concurrency_max=5,
         rate_items=100,
         rate_ms=500,
+        cap_by="who",
+        cap_by_concurrency_max=6,
     )
 
 
@@ -241,6 +245,9 @@ def test_a_queue_that_is_not_there_cannot_be_configured_and_is_not_made(
         ({"dedup_window": -1}, "dedup_window: -1"),
         ({"result_bytes_max": 1.5}, "result_bytes_max: 1.5"),
         ({"concurrency_max": 1_000_001}, "concurrency_max: 1000001 is too many"),
+        ({"cap_by": 5}, "cap_by: 5 is not the name of an attribute"),
+        ({"cap_by": "x" * 257}, "cap_by: it has 257 bytes; the limit is 256"),
+        ({"cap_by_concurrency_max": 1}, "cap_by: it is empty; name the attribute"),
         ({"rate": 5}, "rate: 5 is not a pair of items and seconds, as (100, 60)"),
         ({"rate": (0, 60)}, "rate: 0 items; give 1 or more, or None for no limit"),
         ({"rate": (5, 0)}, "rate: 0 is too short"),

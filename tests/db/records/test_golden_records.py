@@ -93,12 +93,21 @@ GOLDEN_QUEUE_WITH_CAPS = """
     6f72646572730000 0600000000000000 0700000000000000
 """
 # The same with limits of batches.
-GOLDEN_QUEUE = """
+GOLDEN_QUEUE_WITH_BATCHES = """
     0000000018000000 0000000012000200 0068e5cf8b010000 0100000000000000 0200000000000000
     0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
     0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
     6052e6cf8b010000 0d0000000e000000 0f00000000000000 9096980000000000 11840c2400000000
     050000003a000000 0500000015000000 6f72646572730000 0600000000000000 0700000000000000
+"""
+# The same with a cap by an attribute.
+GOLDEN_QUEUE = """
+    000000001b000000 0000000013000300 0068e5cf8b010000 0100000000000000 0200000000000000
+    0300000000000000 0400000000000000 0500000000000000 0800000000000000 000000000000f83f
+    0900000000000000 000000000000d03f 0a00000000000000 0b00000000000000 0c00000000000000
+    6052e6cf8b010000 0d0000000e000000 0f00000000000000 9096980000000000 11840c2400000000
+    1200000000000000 090000003a000000 0d00000015000000 0500000022000000 6f72646572730000
+    77686f0000000000 0600000000000000 0700000000000000
 """
 GOLDEN_ATTRIBUTES = "0001 61 0000 0002 c3b6 0003 78797a"
 
@@ -132,6 +141,8 @@ RECORD = (
         rate_ms=15,
         batches_max=16,
         batch_keep_ms=17,
+        cap_by="who",
+        cap_by_concurrency_max=18,
     ),
     1_700_000_060_000,
 )
@@ -186,9 +197,13 @@ def test_leases_and_queues_have_their_golden_bytes() -> None:
     assert decode_lease(bytes.fromhex(GOLDEN_LEASE)) == LEASE
     assert encode_queue(*RECORD) == bytes.fromhex(GOLDEN_QUEUE)
     assert decode_queue(bytes.fromhex(GOLDEN_QUEUE)) == RECORD
-    without = replace(RECORD[2], concurrency_max=0, rate_items=0, rate_ms=0)
-    assert decode_queue(bytes.fromhex(GOLDEN_QUEUE_WITHOUT_CAPS)) == (
-        *RECORD[:2], replace(without, **WITHOUT_BATCHES), RECORD[3],
-    )  # fmt: skip
-    earlier = replace(RECORD[2], **WITHOUT_BATCHES)
-    assert decode_queue(bytes.fromhex(GOLDEN_QUEUE_WITH_CAPS)) == (*RECORD[:2], earlier, RECORD[3])
+    named: dict[str, Any] = {"cap_by": "", "cap_by_concurrency_max": 0}
+    plain = replace(RECORD[2], **named)
+    bare = replace(plain, concurrency_max=0, rate_items=0, rate_ms=0, **WITHOUT_BATCHES)
+    earlier = {
+        GOLDEN_QUEUE_WITHOUT_CAPS: bare,
+        GOLDEN_QUEUE_WITH_CAPS: replace(plain, **WITHOUT_BATCHES),
+        GOLDEN_QUEUE_WITH_BATCHES: plain,
+    }
+    for stored, settings in earlier.items():
+        assert decode_queue(bytes.fromhex(stored)) == (*RECORD[:2], settings, RECORD[3])

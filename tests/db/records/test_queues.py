@@ -40,6 +40,8 @@ settings_of_any_kind = st.builds(
     rate_ms=numbers,
     batches_max=numbers,
     batch_keep_ms=numbers,
+    cap_by=texts,
+    cap_by_concurrency_max=st.integers(0, (1 << 32) - 1),
 )
 
 
@@ -72,7 +74,7 @@ ids = st.binary(min_size=16, max_size=16)
 levels = st.dictionaries(
     st.integers(0, 9), st.tuples(numbers, st.binary(min_size=24, max_size=24)), max_size=10
 )
-counters_of_any_kind = st.builds(Counters, *[numbers] * 27, last_id=ids, levels=levels)
+counters_of_any_kind = st.builds(Counters, *[numbers] * 30, last_id=ids, levels=levels)
 
 DUE_FIELDS = {"lease_due_ms", "delayed_due_ms", "forget_due_ms"}
 
@@ -154,7 +156,7 @@ def test_counters_with_nothing_set_are_zero() -> None:
 ID_1 = bytes.fromhex("018bcfe568007abc9234567890abcdef")
 ID_2 = bytes.fromhex("018bcfe568007abc9234567890abcdf0")
 
-GOLDEN_COUNTERS_WITHOUT_RATE = """
+GOLDEN_COUNTERS_WITHOUT_CAPS = """
     0000000028000000 000000001a000200 0100000000000000 0200000000000000 0300000000000000
     0400000000000000 0500000000000000 0600000000000000 0700000000000000 0800000000000000
     0900000000000000 0a00000000000000 0b00000000000000 0c00000000000000 0d00000000000000
@@ -165,15 +167,15 @@ GOLDEN_COUNTERS_WITHOUT_RATE = """
     0000000000000000 0009000000000000 00020000018bcfe5 6800018bcfe56800 7abc9234567890ab
     cdef000000000000
 """
-# The same, of a queue with a rate.
+# The same, of a queue with caps.
 GOLDEN_COUNTERS = """
-    0000000029000000 000000001b000200 0100000000000000 0200000000000000 0300000000000000
+    000000002c000000 000000001e000200 0100000000000000 0200000000000000 0300000000000000
     0400000000000000 0500000000000000 0600000000000000 0700000000000000 0800000000000000
     0900000000000000 0a00000000000000 0b00000000000000 0c00000000000000 0d00000000000000
     0e00000000000000 0f00000000000000 1000000000000000 1100000000000000 1200000000000000
     1300000000000000 1400000000000000 1500000000000000 1600000000000000 1700000000000000
     1800000000000000 1900000000000000 1a00000000000000 1b00000000000000
-    0500000082000000 0900000012020000
+    1c00000000000000 1d00000000000000 1e00000000000000 0500000082000000 0900000012020000
     018bcfe568007abc 9234567890abcdf0 0400000000000000 0300000000000000 0000000000000000
     0000000000000000 0009000000000000 00020000018bcfe5 6800018bcfe56800 7abc9234567890ab
     cdef000000000000
@@ -206,6 +208,9 @@ COUNTERS = Counters(
     last_batch=25,
     quarantined=26,
     rate_full_at_us=27,
+    slots=28,
+    parked=29,
+    caps_to_review=30,
     last_id=ID_2,
     levels={9: (2, due_part(1_700_000_000_000, ID_1)), 4: (3, LOWEST_DUE)},
 )
@@ -214,5 +219,5 @@ COUNTERS = Counters(
 def test_counters_have_their_golden_bytes() -> None:
     assert encode_counters(COUNTERS) == bytes.fromhex(GOLDEN_COUNTERS)
     assert decode_counters(bytes.fromhex(GOLDEN_COUNTERS)) == COUNTERS
-    without = replace(COUNTERS, rate_full_at_us=0)
-    assert decode_counters(bytes.fromhex(GOLDEN_COUNTERS_WITHOUT_RATE)) == without
+    without = replace(COUNTERS, rate_full_at_us=0, slots=0, parked=0, caps_to_review=0)
+    assert decode_counters(bytes.fromhex(GOLDEN_COUNTERS_WITHOUT_CAPS)) == without

@@ -36,6 +36,7 @@ RANGES: dict[str, tuple[str, float, float]] = {
     "concurrency_max": ("concurrencyMax", 0, CAP_ITEMS_MAX),
     "rate_items": ("rateItems", 0, CAP_ITEMS_MAX),
     "rate_ms": ("rateMs", 0, RATE_MS_MAX),
+    "cap_by_concurrency_max": ("capByConcurrencyMax", 0, CAP_ITEMS_MAX),
 }
 """The name in a message, the lowest value and the highest."""
 

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 _HOLDER = re.compile(r"(?P<name>.*) \((?P<address>[^()]*)\)")
 _SAME = (
-    "name", "ready", "delayed", "leased", "dead", "leases", "waiting_polls", "results",
+    "name", "ready", "delayed", "leased", "dead", "parked", "leases", "waiting_polls", "results",
     "result_bytes", "batches", "added_total", "polled_total", "completed_total", "removed_total",
     "failed_total", "released_total", "expired_total", "extended_total", "died_total",
     "redriven_total", "cancelled_total", "duplicates_total",

@@ -18,6 +18,7 @@ const NUMBERS = [
   ["rate_ms", "Rate, in seconds, 0: one", 1000],
   ["batches_max", "Most batches, 0: no limit", 1],
   ["batch_keep_ms", "Complete batches are kept, seconds", 1000],
+  ["cap_by_concurrency_max", "Leased at once of each, 0: no limit", 1],
 ];
 
 export function settingsFields(settings) {
@@ -29,6 +30,7 @@ export function settingsFields(settings) {
       value: settings.backoff_ms.map((ms) => ms / 1000).join(", "),
       hint: "A list such as 1, 10, 60 replaces the formula.",
     },
+    { name: "cap_by", label: "Capped by the attribute", value: settings.cap_by },
     { name: "isolation", label: "Try items of a lost lease apart", type: "checkbox", value: settings.isolation },
   ];
 }

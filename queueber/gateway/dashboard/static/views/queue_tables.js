@@ -117,6 +117,8 @@ const SETTINGS = [
   ["concurrency_max", "Leased at once, limit", limit],
   ["rate_items", "Rate, items", limit],
   ["rate_ms", "Rate, in a time of", (ms) => duration(ms || 1000)],
+  ["cap_by", "Capped by", (name) => name || "none"],
+  ["cap_by_concurrency_max", "Leased at once of each, limit", limit],
 ];
 
 export function numbers() {
