@@ -50,7 +50,7 @@ def test_there_are_as_many_commands_as_promised() -> None:
     assert set(commands.commands) - {"work"} == {
         "serve", "add", "poll", "extend", "remove", "complete", "fail", "release", "receipt",
         "results", "readers", "peek", "cancel", "purge", "redrive", "pause", "resume", "top",
-        "stats", "sql", "ping", "schedule", "forget-batches",
+        "stats", "sql", "ping", "schedule", "forget",
         "queues", "leases", "batches", "loads", "verify", "repair", "upgrade", "spark", "topics",
         "topic", "gateway", "token", "backup", "restore", "import",
     }  # fmt: skip

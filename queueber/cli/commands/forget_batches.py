@@ -1,4 +1,4 @@
-"""`queueber forget-batches`: forget complete batches before their time."""
+"""`queueber forget`: forget complete batches before their time."""
 
 import click
 from click.exceptions import Exit
@@ -10,7 +10,7 @@ from queueber.errors import InvalidArgument
 from queueber.limits import BATCH_KEEP_MS_MAX
 
 
-@click.command("forget-batches")
+@click.command("forget")
 @click.argument("batches", nargs=-1)
 @click.option(
     "--unchanged-for",
@@ -23,8 +23,8 @@ def forget_batches(target: Target, batches: tuple[str, ...], unchanged_for: floa
 
     \b
     Examples:
-      queueber forget-batches order-17 -q orders
-      queueber forget-batches --unchanged-for 86400 -q orders
+      queueber forget order-17 -q orders
+      queueber forget --unchanged-for 86400 -q orders
 
     A queue forgets a batch by itself some time after its end ('queues configure --batch-keep'). One
     with live items cannot be forgotten. Ends with 1 if the queue knows none of the batches that are

@@ -11,8 +11,8 @@ def test_batches_are_forgotten_by_name(cli: Cli, queue: queueber.Queue) -> None:
         queue.add(b"x", batch=name)
         queue.poll().remove()
 
-    shown = cli("forget-batches", "a", "unknown", "-q", queue.name)
-    again = cli("forget-batches", "a", "-q", queue.name, "--json")
+    shown = cli("forget", "a", "unknown", "-q", queue.name)
+    again = cli("forget", "a", "-q", queue.name, "--json")
 
     assert (shown.code, again.code) == (0, 1)
     assert shown.stdout == "1 batch forgotten\n"
@@ -26,8 +26,8 @@ def test_batches_are_forgotten_by_age(cli: Cli, queue: queueber.Queue) -> None:
         queue.poll().remove()
     queue.add(b"x", batch="live")
 
-    young = cli("forget-batches", "--unchanged-for", "3600", "-q", queue.name)
-    all_of_them = cli("forget-batches", "--unchanged-for", "0", "-q", queue.name)
+    young = cli("forget", "--unchanged-for", "3600", "-q", queue.name)
+    all_of_them = cli("forget", "--unchanged-for", "0", "-q", queue.name)
 
     assert young.stdout == "0 batches forgotten\n"
     assert all_of_them.stdout == "2 batches forgotten\n"
@@ -38,6 +38,6 @@ def test_batches_are_forgotten_by_age(cli: Cli, queue: queueber.Queue) -> None:
 
 def test_names_or_an_age_must_be_given(cli: Cli, queue: queueber.Queue) -> None:
     for arguments in ((), ("a", "--unchanged-for", "1")):
-        refused = cli("forget-batches", *arguments, "-q", queue.name)
+        refused = cli("forget", *arguments, "-q", queue.name)
         assert refused.code == 2
         assert "give names of batches, or --unchanged-for" in refused.stderr
