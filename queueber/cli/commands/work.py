@@ -113,7 +113,7 @@ def work(
     queues: str | None,
     **arguments: Any,
 ) -> None:
-    """Run a Python function for every item, or message of a topic; or the jobs of an app.
+    """Run a function for every item or message, or the jobs of an app.
 
     \b
     Examples:
