@@ -166,6 +166,8 @@ DOORS: dict[str, tuple[str, ...]] = {
         "queueber/worker/handlers/handler_metrics.py",
     ),
     "multiprocessing": ("queueber/worker/processes/",),
+    "celery": ("queueber/celery/",),
+    "kombu": ("queueber/celery/",),
     "obstore": ("queueber/backup/bucket.py",),
     "time": ("queueber/clock.py", "queueber/testing/", "queueber/spark/"),
 }
