@@ -62,6 +62,9 @@ def fetch_items(
                 held.fail(tag, f"not a message of kombu: {error!r}")
             else:
                 deliveries.put(Delivery(name, message))
+        if fetching.is_stopped:  # meanwhile; nobody will read them
+            unread = deliveries.take_back(name)
+            held.release(each["properties"]["delivery_tag"] for each in unread)
 
     fetching = Fetching(deliveries, fetch, f"queueber-celery-{name}")
     fetching.start()

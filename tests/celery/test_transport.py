@@ -165,7 +165,9 @@ def test_cancelled_consumer_gives_back_what_it_did_not_read(
 
     cancelled.cancel()
 
-    assert len(client.queue("cancelled").poll(10)) == 2
+    first = client.queue("cancelled").poll(wait=5)  # a call under way may bring them back later
+    second = client.queue("cancelled").poll(wait=5)
+    assert len(first) + len(second) == 2
 
 
 def test_higher_priorities_come_first(connection: Any) -> None:
