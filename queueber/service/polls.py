@@ -183,9 +183,7 @@ class Polls:
         return ready_count(queue, self._shell.clock, partition)
 
     def _take_group(self, state: QueueState, calls: list[Call]) -> None:
-        passes = 0
         while calls:
-            parked = state.counters.parked
             answers = self._take(state, [call.columns[0] for call in calls])
             left: list[Call] = []
             for call, own in zip(calls, answers, strict=True):
@@ -193,11 +191,6 @@ class Polls:
                     self._shell.answer(call, own)
                 else:
                     left.append(call)
-            if state.counters.parked > parked and passes < CAP_PASSES_MAX:
-                # Items that must wait for their cap are out of the way now.
-                passes += 1
-                calls = left
-                continue
             if len(left) == len(calls) or not self._ready_count(
                 state, calls[0].columns[0].partition
             ):
@@ -220,7 +213,13 @@ class Polls:
             ),
         )
         age_ms = self.waits.age_ms(queue, shell.clock)
-        found = shell.run(queue, lease, [count for each in asked for count in each.counts])
+        counts = [count for each in asked for count in each.counts]
+        for _ in range(1 + CAP_PASSES_MAX):
+            parked = queue.counters.parked
+            found = shell.run(queue, lease, counts)
+            if found[0].packed or queue.counters.parked <= parked:
+                break
+            # Items that must wait for their cap are out of the way now.
         given = iter(found)
         answers = [list(islice(given, len(each.counts))) for each in asked]
         if found[0].packed:
