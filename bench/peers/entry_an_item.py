@@ -13,7 +13,14 @@ from random import Random
 
 from queueber.db.families import Family
 from queueber.db.records.keys import due_part, level_part
-from queueber.db.records.leases import encode_lease, list_pointer, padding, root_pointer, words
+from queueber.db.records.leases import (
+    WORD,
+    encode_lease,
+    list_pointer,
+    padding,
+    root_pointer,
+    words,
+)
 from queueber.db.records.queues import Counters, encode_counters
 from queueber.ids import IdSource, ItemId, LeaseId
 from queueber.limits import MINUTE_MS, PRIORITY_DEFAULT, PRIORITY_MAX
@@ -27,6 +34,9 @@ _LEVEL = PRIORITY_MAX - PRIORITY_DEFAULT
 _LEVEL_HEAD = _PREFIX + level_part(_LEVEL)
 _LEASE_MS = 10 * MINUTE_MS
 _ITEM_HEAD = struct.Struct("<II Q Q")
+_COUNTERS_HEAD = struct.Struct("<II Q")
+_COUNTERS = 26
+"""The numbers of a record of counters."""
 _MARK = struct.Struct(">IIHHBB")
 _BLOCK_BYTES = 15
 """All ids that differ in the last of their 16 bytes had one entry in `holders`."""
@@ -105,7 +115,7 @@ class Format4Queue:
         return [*batch, self._counters_entry()]
 
     def _counters_entry(self) -> Entry:
-        return Family.COUNTERS, _PREFIX, encode_counters(self._counters)
+        return Family.COUNTERS, _PREFIX, _as_format_4(encode_counters(self._counters))
 
 
 def make_batches(
@@ -120,6 +130,17 @@ def make_batches(
         lease_id, polled = queue.poll(ids, sizes, added_at_ms, now_ms)
         taken += [polled, queue.remove(ids, sizes, lease_id, now_ms)]
     return [batch for _, _, batch in added], taken
+
+
+def _as_format_4(counters: bytes) -> bytes:
+    """The record of a queue's counters without the numbers that it got later."""
+    segments, message_words, root = _COUNTERS_HEAD.unpack_from(counters)
+    numbers = root >> 32 & 0xFFFF
+    head = _COUNTERS_HEAD.pack(
+        segments, message_words - numbers + _COUNTERS, root_pointer(_COUNTERS, 2)
+    )
+    first = len(head)
+    return head + counters[first : first + _COUNTERS * WORD] + counters[first + numbers * WORD :]
 
 
 def _encode_item(contents: bytes) -> bytes:

@@ -6,6 +6,7 @@ from faults.simulation.schedule_roles import STEADY, TICKING, TOUCHED, Touched
 from faults.simulation.server import Server
 from queueber.cron import Every, parse_when
 from queueber.engine.schedules.queue_schedules import ATTRIBUTE_AT, ATTRIBUTE_NAME
+from queueber.limits import STORE_RETRY_MS
 from queueber.model import ItemState
 
 
@@ -25,8 +26,11 @@ def look_at_schedules(server: Server, touched: Touched) -> list[str]:
     every = parse_when(STEADY.when)
     assert isinstance(every, Every)
     now_ms = service.shell.clock.now_ms()
+    late_ms = STORE_RETRY_MS if server.disk.was_full else 0
     return [
-        *steady_runs(infos[STEADY.name], runs, every.ms, now_ms),
-        *touched_runs(TOUCHED, runs, touched.runs, touched.lost_runs),
+        *steady_runs(infos[STEADY.name], runs, every.ms, now_ms, late_ms=late_ms),
+        *touched_runs(
+            TOUCHED, runs, touched.runs, lost=touched.lost_runs, removals=touched.removals
+        ),
         *touched_state(TOUCHED, infos, touched.may_be),
     ]

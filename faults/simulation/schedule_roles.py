@@ -30,6 +30,8 @@ class Touched:
     """Items that it had added, and was told of."""
     lost_runs: int = 0
     """Calls that may have added an item."""
+    removals: int = 0
+    """Calls that may have removed it."""
 
 
 _AFTER = {
@@ -52,12 +54,14 @@ class ScheduleCaller(Contact):
         except ConnectionLost:
             known.may_be |= after
             known.lost_runs += operation == "run_schedule"
+            known.removals += operation == "remove_schedule"
             raise
         if answer is None:
             return  # there is none, or the disk is full
         known.may_be = after
         if operation == "run_schedule":
             known.runs.add(answer)
+        known.removals += operation == "remove_schedule" and bool(answer)
 
     def _ask(self, operation: str) -> Any:
         schedule = Schedule(

@@ -72,6 +72,16 @@ group_settings: dict[str, Rule] = {
     # Only a group of the kind 'queue' has one.
     "queue": Any_("q", INVALID),
     **{f"leases.{name.removeprefix('settings.')}": rule for name, rule in settings.items()},
+    # Caps are of queues.
+    **{
+        f"leases.{name}": Any_(value, INVALID)
+        for name, value in {
+            "concurrencyMax": 1,
+            "rateItems": 1,
+            "capBy": "customer",
+            "capByConcurrencyMax": 1,
+        }.items()
+    },
     "inFlightMax": Any_(U64),
 }
 shared: dict[str, Any] = {"kind": "shared", "leases": {"backoffMs": [1]}}
