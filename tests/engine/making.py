@@ -7,10 +7,11 @@ from itertools import groupby
 from queueber.db.families import Family
 from queueber.db.records.runs import MarkFields, Run, decode_mark, encode_mark, make_run
 from queueber.ids import ItemId
-from queueber.model import FailOutcome, NewItems
+from queueber.model import FailOutcome, NewItems, Schedule
 from tests.support.ending import expire_together
 from tests.support.operations import configure_queue
 from tests.support.rig import QUEUE, Rig
+from tests.support.schedules import put_schedule
 
 STATES = (Family.VISIBILITY_INDEX, Family.DELAYED, Family.DEAD, Family.LEASES)
 
@@ -111,3 +112,16 @@ def mark_of(rig: Rig, item_id: bytes) -> MarkFields:
 def counters_aside(rig: Rig) -> dict[str, list[tuple[bytes, bytes]]]:
     """All that the store holds but the counters."""
     return {**rig.dump(), "counters": []}
+
+
+def park_one(rig: Rig) -> None:
+    """Cap the queue by an attribute: an item of a key is leased, and another one is parked."""
+    settings = replace(rig.queue.settings, cap_by="who", cap_by_concurrency_max=1)
+    configure_queue(rig.engine, QUEUE, settings, rig.now_ms)
+    rig.add_items(NewItems([b"x", b"y"], priorities=[9, 9], attributes=[{"who": "a"}] * 2))
+    rig.poll(2, lease_ms=900)
+    assert rig.queue.counters.parked == 1
+
+
+def schedule_one(rig: Rig) -> None:
+    put_schedule(rig.engine, Schedule("hourly", "@hourly", QUEUE), rig.now_ms)

@@ -1,7 +1,7 @@
 """What schemathesis changes in its requests, because no schema can say it.
 
 No test waits as long as a long poll may. An offset is one that the log has: it is empty, so 0.
-In long bodies 5.0 does not stand for 5.
+In long bodies 5.0 does not stand for 5. A cap by an attribute names the attribute.
 """
 
 from typing import Any
@@ -20,10 +20,8 @@ _LIMIT_MS = 300_000
 @schemathesis.hook
 def before_call(context: Any, case: Any, **named: Any) -> None:
     for fields in (case.body, case.query):
-        if isinstance(fields, dict) and _is_long(fields.get("wait_ms")):
-            fields["wait_ms"] = _WAIT_MS_MAX
-        if isinstance(fields, dict) and is_number(fields.get("offset"), 1 << 63):
-            fields["offset"] = 0
+        if isinstance(fields, dict):
+            _fix_fields(fields)
     if case.path.endswith("/poll"):
         if isinstance(case.body, dict):
             case.body.setdefault("wait_ms", _WAIT_MS_MAX)
@@ -39,6 +37,15 @@ def before_call(context: Any, case: Any, **named: Any) -> None:
         for name, value in case.body.items():
             if isinstance(value, float) and value.is_integer():
                 case.body[name] = int(value)
+
+
+def _fix_fields(fields: dict[str, Any]) -> None:
+    if _is_long(fields.get("wait_ms")):
+        fields["wait_ms"] = _WAIT_MS_MAX
+    if is_number(fields.get("offset"), 1 << 63):
+        fields["offset"] = 0
+    if fields.get("cap_by_concurrency_max"):
+        fields["cap_by"] = fields.get("cap_by") or "customer"
 
 
 def _is_long(value: object) -> bool:

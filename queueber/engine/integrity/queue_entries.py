@@ -23,9 +23,9 @@ class QueueEntries:
         self.store = store
         self.prefix = prefix
 
-    def walk(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
-        """Every entry in order; none is read before it is asked for."""
-        for key, value in self.store.walk(family, self.prefix, prefix_end(self.prefix)):
+    def walk(self, family: Family, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Every entry from `start` on, in order; none is read before it is asked for."""
+        for key, value in self.store.walk(family, self.prefix + start, prefix_end(self.prefix)):
             yield key[PREFIX_BYTES:], value
 
     def chunks(self, family: Family) -> Iterator[list[tuple[bytes, bytes]]]:

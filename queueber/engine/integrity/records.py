@@ -103,15 +103,19 @@ class RecordsCheck:
     def _check_dedup_keys(self) -> Iterator[Violation]:
         for digest, value in self._entries.walk(Family.KEYS):
             item_id, forget_at_ms = remembered.decode_key_entry(value)
-            # Named by an entry of several, or the only one of an entry.
-            due = due_part(forget_at_ms, item_id)
-            named = [
-                digest in remembered.split_digests(entry[1:])
-                for found, entry in self._entries.scan(Family.FORGET, due, 1)
-                if found[:TIME_BYTES] == due[:TIME_BYTES] and entry[:1] == remembered.FORGET_KEY
-            ]
-            if not any(named):
+            if not self._is_named(digest, due_part(forget_at_ms, item_id)):
                 yield from self._expect(forget_at_ms, digest, remembered.FORGET_KEY)
+
+    def _is_named(self, digest: bytes, due: bytes) -> bool:
+        """Whether an entry of several names the key. It is at the key's item or after it, and
+        others of the same time may be in between: of producers, and of other partitions."""
+        for found, entry in self._entries.walk(Family.FORGET, due):
+            if found[:TIME_BYTES] != due[:TIME_BYTES]:
+                break
+            is_of_keys = entry[:1] == remembered.FORGET_KEY
+            if is_of_keys and digest in remembered.split_digests(entry[1:]):
+                return True
+        return False
 
     def _check_producers(self) -> Generator[Violation, None, int]:
         count = 0

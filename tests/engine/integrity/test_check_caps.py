@@ -1,10 +1,12 @@
 """The check of cap keys finds what does not fit (I22)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from queueber.db.families import Family
+from queueber.db.store.contract import Batch
 from queueber.engine.integrity.check_store import check_store
 from queueber.model import NewItems, QueueSettings
 from tests.support.rig import Rig
@@ -19,44 +21,53 @@ def rig() -> Iterator[Rig]:
     made.close()
 
 
-def rules(rig: Rig) -> set[str]:
-    return {each.rule for each in check_store(rig.store)}
-
-
-def only(rig: Rig, family: Family) -> bytes:
-    ((key, _),) = rig.store.scan(family, b"", b"\xff" * 8, 10)
+def key_of(rig: Rig) -> bytes:
+    ((key, _),) = rig.store.scan(Family.CAP_KEYS, b"", b"\xff" * 8, 10)
     return key
 
 
-def change(rig: Rig, family: Family, key: bytes, value: bytes | None) -> None:
-    batch = rig.store.batch()
-    if value is None:
-        batch.delete(family, key)
-    else:
-        batch.put(family, key, value)
-    rig.store.write(batch)
+def parked_by(rig: Rig) -> bytes:
+    return rig.store.scan(Family.PARKED, b"", b"\xff" * 8, 1)[0][0]
+
+
+def _says(value: bytes | None) -> Callable[[Rig, Batch], None]:
+    def damage(rig: Rig, batch: Batch) -> None:
+        if value is None:
+            batch.delete(Family.CAP_KEYS, key_of(rig))
+        else:
+            batch.put(Family.CAP_KEYS, key_of(rig), value)
+
+    return damage
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    damage: Callable[[Rig, Batch], None]
+    rule: str = "I22"
+
+
+CASES = [
+    Case("no record", _says(None)),
+    Case("an empty record", _says(bytes(8))),
+    Case("too many slots", _says(b"\0\0\0\2\0\0\0\2")),
+    Case("too few parked", _says(b"\0\0\0\1\0\0\0\1")),
+    Case("a parked item without its entry",
+         lambda rig, batch: batch.delete(Family.PARKED, parked_by(rig))),
+    Case("a record of nobody",
+         lambda rig, batch: batch.put(
+             Family.CAP_KEYS, rig.queue.prefix + bytes(16), b"\0\0\0\1\0\0\0\0")),
+]  # fmt: skip
 
 
 def test_a_sound_queue_has_no_violation(rig: Rig) -> None:
-    assert rules(rig) == set()
+    assert check_store(rig.store) == []
 
 
-@pytest.mark.parametrize("value", [None, bytes(8), b"\0\0\0\2\0\0\0\2", b"\0\0\0\1\0\0\0\1"])
-def test_a_record_that_says_something_else_is_found(rig: Rig, value: bytes | None) -> None:
-    change(rig, Family.CAP_KEYS, only(rig, Family.CAP_KEYS), value)
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_what_does_not_fit_is_found(rig: Rig, case: Case) -> None:
+    batch = rig.store.batch()
+    case.damage(rig, batch)
+    rig.store.write(batch)
 
-    assert rules(rig) == {"I22"}
-
-
-def test_a_parked_item_without_its_entry_is_found(rig: Rig) -> None:
-    key, _ = rig.store.scan(Family.PARKED, b"", b"\xff" * 8, 1)[0]
-    change(rig, Family.PARKED, key, None)
-
-    assert rules(rig) == {"I22"}
-
-
-def test_a_record_of_nobody_is_found(rig: Rig) -> None:
-    key = only(rig, Family.CAP_KEYS)
-    change(rig, Family.CAP_KEYS, key[:4] + bytes(16), b"\0\0\0\1\0\0\0\0")
-
-    assert rules(rig) == {"I22"}
+    assert {each.rule for each in check_store(rig.store)} == {case.rule}

@@ -22,6 +22,7 @@ from tests.engine.damage import LIVE_BATCH, PRODUCER, Case, Damage
 from tests.engine.integrity import (
     test_check_agenda,
     test_check_blocks,
+    test_check_caps,
     test_check_counts,
     test_check_groups,
     test_check_items,
@@ -145,6 +146,7 @@ def test_every_rule_has_a_case() -> None:
     )
     of_topics = (
         test_check_agenda,
+        test_check_caps,
         test_check_groups,
         test_check_routes,
         test_check_schedules,

@@ -5,7 +5,7 @@ import pytest
 from queueber.db.families import QUEUE_FAMILIES, Family
 from queueber.errors import StorageCorrupt
 from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings
-from tests.engine.making import come_back_at_once
+from tests.engine.making import come_back_at_once, park_one, schedule_one
 from tests.support.operations import (
     acknowledge,
     begin_load,
@@ -42,6 +42,8 @@ def busy(rig: Rig) -> None:
     ref = LoadRef("load")
     begin_load(rig.engine, rig.queue, ref, batch="b", timeout_ms=500, token=b"", now_ms=rig.now_ms)
     route_queue(rig.engine, QUEUE, rig.now_ms)
+    park_one(rig)
+    schedule_one(rig)
 
 
 # --- reopening ------------------------------------------------------------------------------------

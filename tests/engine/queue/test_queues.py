@@ -11,6 +11,7 @@ from queueber.db.records.queues import decode_queue
 from queueber.errors import AlreadyExists, NotFound, ResourceExhausted
 from queueber.limits import QUEUES_MAX
 from queueber.model import FailOutcome, LoadRef, NewItems, Producer, QueueSettings, Stats
+from tests.engine.making import park_one, schedule_one
 from tests.support.operations import (
     add,
     begin_load,
@@ -46,6 +47,8 @@ def fill_every_family(rig: Rig) -> None:
     configure_queue(rig.engine, QUEUE, QueueSettings(), rig.now_ms)
     begin(rig, "load")
     route_queue(rig.engine, QUEUE, rig.now_ms)
+    park_one(rig)
+    schedule_one(rig)
 
 
 def begin(rig: Rig, name: str) -> LoadRecord:

@@ -223,3 +223,15 @@ def test_dedup_ids_of_a_call_to_several_partitions_are_forgotten_together(rig: T
     rig.run(publish, rig.topics, [(rig.topic, publication)])
 
     assert [str(each) for each in check_store(rig.store)] == []
+
+
+def test_keys_of_one_moment_in_several_partitions_are_found_by_the_check(rig: TopicRig) -> None:
+    """The entry that forgets keys is at the place of the last of them: between a key and its entry
+    may be one of another publication."""
+    messages = NewMessages([b"1", b"2"], ["k0", "k6"], dedup_ids=["a", "b"])
+    first = rig.run(publish, rig.topics, [(rig.topic, Publication(rig.name, messages))])[0]
+    assert len(set(first.partitions)) == 2
+
+    send(rig, b"3", dedup_ids=["c"], partition=0)
+
+    assert check_store(rig.store) == []
