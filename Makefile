@@ -35,9 +35,9 @@ demo: setup  ## Run the whole story: Spark, workers, crashes, a dashboard (KEEP=
 # The public suite of streams and the client that comes with it need node 20.
 NODE := $(shell node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null && echo yes)
 
-# Three at a time on two cores: half of the tests wait for processes that start or are killed.
+# Four at a time on two cores: half of the tests wait for processes that start or are killed.
 test: setup $(if $(NODE),$(CONFORMANCE_READY))  ## Run every test; those of other streams' clients and their suite need node 20
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=40
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=40
 
 test-long: setup  ## Run every test, also those that take long
 	QUEUEBER_TEST_KILLS=20 QUEUEBER_TEST_HISTORIES=1000 $(BIN)/python -m pytest -m ""
